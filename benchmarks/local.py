@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ JOBS = [
     Job("RandomizedResponse", 65_536),
     Job("SymmetricUnaryEncoding", 1024),
     Job("OptimizedUnaryEncoding", 1024, 1.25, 1.25),
-    Job("BinaryLocalHashing", 1024),
+    Job("baselines.BinaryLocalHashing", 1024),
     Job("OptimalLocalHashing", 1024, 0.15, 0.3),
     Job("OptimalLocalHashing", 65_536, 0.15, 15.0, once=True),
     Job("ProjectiveGeometryResponse", 65_536, 0.1, 0.05),
@@ -89,7 +90,7 @@ def counted(aggregator: Any, reports: local.ReportBatch) -> local.Estimate:
 
 def measure(job: Job, people: int, epsilon: float, runs: int) -> None:
     """Print one row: the best of some runs."""
-    oracle = getattr(local, job.protocol)(epsilon=epsilon, domain=local.Domain(range(job.categories)))
+    oracle = attrgetter(job.protocol)(local)(epsilon=epsilon, domain=local.Domain(range(job.categories)))
     values = zipf(job.categories, people)
     truth = np.bincount(values, minlength=job.categories) / people
     clients: list[Timed] = []
@@ -100,7 +101,7 @@ def measure(job: Job, people: int, epsilon: float, runs: int) -> None:
         aggregator = oracle.aggregator()
         servers.append(timed(partial(counted, aggregator, clients[-1][2])))
     estimate = servers[-1][2]
-    error = float(np.sum((estimate.raw - truth) ** 2) / np.sum(oracle.spread.variance(truth) / people))
+    error = float(np.sum((estimate.raw - truth) ** 2) / np.sum(oracle.error_model.variance(truth) / people))
     lower, upper, _ = estimate.interval(0.95)
     held = float(np.mean((lower <= truth) & (truth <= upper)))
     (client, client_cpu), (server, server_cpu) = (min(row[:2] for row in rows) for rows in (clients, servers))

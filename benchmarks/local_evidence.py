@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from scipy.stats import binom
 
 from sfumato import local
 from sfumato.local import surveys
-from sfumato.local.surveys.margins import share_bounds
+from sfumato.local.surveys.estimates.intervals import share_bounds
 
 __all__ = ["Row", "measure_evidence"]
 
@@ -30,14 +31,14 @@ FREQUENCY = (
     "RandomizedResponse",
     "SymmetricUnaryEncoding",
     "OptimizedUnaryEncoding",
-    "BinaryLocalHashing",
+    "baselines.BinaryLocalHashing",
     "OptimalLocalHashing",
     "SubsetSelection",
     "HadamardResponse",
     "OneBitHadamard",
     "ProjectiveGeometryResponse",
-    "SummationHistogram",
-    "ThresholdHistogram",
+    "baselines.SummationHistogram",
+    "baselines.ThresholdHistogram",
     "CountMeanSketch",
     "HadamardCountMeanSketch",
     "BitFlip",
@@ -54,12 +55,12 @@ MEANS = (
     "OneBitMean",
     "PiecewiseMean",
     "HybridMean",
-    "PlaceMean",
+    "StochasticRoundingMean",
     "SquareWave",
     "MemoizedOneBitMean",
 )
 VECTORS = ("SphereSampling", "PrivUnit", "PrivUnitG")
-QUESTIONS = ("SplitBudget", "SampledAttribute", "FakeData")
+QUESTIONS = ("SplitBudget", "SampledAttribute", "baselines.FakeData")
 SHARES = np.arange(1.0, 65) ** -1.1
 SHARES /= SHARES.sum()
 
@@ -110,11 +111,11 @@ def _shares(found: Sequence[Any], truth: Array, theory: Array) -> tuple[Array, A
 
 def frequency(name: str, epsilon: float, repeats: int) -> Row:
     """A frequency oracle over 64 categories, a million people, shares as 1 / rank^1.1."""
-    oracle = getattr(local, name)(epsilon=epsilon, domain=local.Domain(range(64)))
+    oracle = attrgetter(name)(local)(epsilon=epsilon, domain=local.Domain(range(64)))
     counts = np.rint(SHARES * 1_000_000).astype(np.int64)
     truth, generator = counts / counts.sum(), np.random.default_rng(1)
     found = [oracle.simulate(counts, generator) for _ in range(repeats)]
-    squares, held = _shares(found, truth, oracle.spread.variance(truth) / counts.sum())
+    squares, held = _shares(found, truth, oracle.error_model.variance(truth) / counts.sum())
     return _row(name, epsilon, f"{repeats:,} by counts, 64 shares", squares, held)
 
 
@@ -173,7 +174,7 @@ def vector_by_law(name: str, epsilon: float, repeats: int) -> Row:
 def questions(name: str, epsilon: float, repeats: int) -> Row:
     """Three questions to a million people, with optimal local hashing."""
     domains = [local.Domain(range(size)) for size in (3, 5, 2)]
-    protocol = getattr(local, name)(epsilon=epsilon, domains=domains, oracle=local.OptimalLocalHashing)
+    protocol = attrgetter(name)(local)(epsilon=epsilon, domains=domains, oracle=local.OptimalLocalHashing)
     rows, people = [(0, 4, 1), (1, 4, 0), (2, 0, 0)], np.array([500_000, 300_000, 200_000])
     truths = [np.array([0.5, 0.3, 0.2]), np.array([0.2, 0, 0, 0, 0.8]), np.array([0.5, 0.5])]
     generator = np.random.default_rng(4)
@@ -181,14 +182,16 @@ def questions(name: str, epsilon: float, repeats: int) -> Row:
     parts = []
     for at, truth in enumerate(truths):
         own = many[0][at]
-        parts.append(_shares([each[at] for each in many], truth, own.spread.variance(truth) / own.reports))
+        parts.append(
+            _shares([each[at] for each in many], truth, own.error_model.variance(truth) / own.reports)
+        )
     squares, held = (np.concatenate([part[side] for part in parts], axis=1) for side in (0, 1))
     return _row(name, epsilon, f"{repeats:,} by counts, 10 shares", squares, held)
 
 
 def ranges(name: str, epsilon: float, repeats: int) -> Row:
     """A hundred ranges over 64 places, of a million people."""
-    protocol = getattr(local, name)(epsilon=epsilon, domain=local.Domain(range(64)))
+    protocol = attrgetter(name)(local)(epsilon=epsilon, domain=local.Domain(range(64)))
     counts, generator = np.rint(SHARES * 1_000_000).astype(np.int64), np.random.default_rng(7)
     ends = np.sort(generator.integers(0, 64, (2, 100)), axis=0)
     reach = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
@@ -206,7 +209,7 @@ def marginals(name: str, epsilon: float, repeats: int) -> Row:
     """The three tables of two of three attributes with 3, 4 and 2 categories, of a million people."""
     domains, pairs = [local.Domain(range(size)) for size in (3, 4, 2)], [(0, 1), (0, 2), (1, 2)]
     more: dict[str, Any] = {"views": pairs} if name == "SampledMarginals" else {}
-    protocol = getattr(local, name)(epsilon=epsilon, domains=domains, **more)
+    protocol = attrgetter(name)(local)(epsilon=epsilon, domains=domains, **more)
     rows, generator = np.array(list(np.ndindex(3, 4, 2))), np.random.default_rng(8)
     people = np.rint(generator.dirichlet(np.ones(len(rows))) * 1_000_000).astype(np.int64)
     table = (people / people.sum()).reshape(3, 4, 2)
@@ -215,7 +218,7 @@ def marginals(name: str, epsilon: float, repeats: int) -> Row:
     for pair, other in zip(pairs, (2, 1, 0), strict=True):
         truth = table.sum(axis=other).ravel()
         found = [estimate.marginal(*pair) for estimate in many]
-        theory = found[0].spread.variance(truth) / found[0].reports
+        theory = found[0].error_model.variance(truth) / found[0].reports
         parts.append(_shares(found, truth, theory))
     squares, held = (np.concatenate([part[side] for part in parts], axis=1) for side in (0, 1))
     return _row(name, epsilon, f"{repeats:,} by counts, 26 cells", squares, held)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def _vectors(kind: str, people: int, epsilon: float) -> Made:
 
 def _questions(kind: str, people: int, epsilon: float) -> Made:
     domains = [local.Domain(range(size)) for size in (10, 100, 30, 2, 50)]
-    protocol = getattr(local, kind)(epsilon=epsilon, domains=domains, oracle=local.OptimalLocalHashing)
+    protocol = attrgetter(kind)(local)(epsilon=epsilon, domains=domains, oracle=local.OptimalLocalHashing)
     generator = np.random.default_rng(3)
     rows = np.stack([generator.zipf(1.5, people) % len(domain) for domain in domains], axis=1)
 
@@ -54,7 +55,7 @@ def _questions(kind: str, people: int, epsilon: float) -> Made:
         for at, estimate in enumerate(found):
             truth = np.bincount(rows[:, at], minlength=len(domains[at])) / people
             square += float(((estimate.raw - truth) ** 2).sum())
-            theory += float(estimate.spread.variance(truth).sum()) / estimate.reports
+            theory += float(estimate.error_model.variance(truth).sum()) / estimate.reports
         return square, theory
 
     return protocol, rows, error
@@ -65,7 +66,7 @@ NUMBERS: dict[str, tuple[Callable[[str, int, float], Made], float]] = {
     "SphereSampling": (_vectors, 0.1),
     "PrivUnit": (_vectors, 0.01),
     "PrivUnitG": (_vectors, 0.01),
-    **dict.fromkeys(("SplitBudget", "SampledAttribute", "FakeData"), (_questions, 1.0)),
+    **dict.fromkeys(("SplitBudget", "SampledAttribute", "baselines.FakeData"), (_questions, 1.0)),
 }
 """By protocol what makes its job, and the share of all people that it is done for."""
 

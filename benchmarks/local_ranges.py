@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import local
-from sfumato.local.structure.ranges.protocol import length_places
+from sfumato.local.ranges.protocol import length_places
 
 __all__ = ["measure_ranges"]
 
@@ -85,7 +85,7 @@ def _theory(estimate: Any, protocol: Any, people: int, truth: NDArray[np.float64
     first, last = length_places(SIZE, None)
     if not isinstance(estimate, local.Estimate):
         return float(protocol.variance(people, first, last, np.diff(truth)).mean())
-    matrix = estimate.spread.covariance(np.diff(truth), np.arange(SIZE)) / people
+    matrix = estimate.error_model.covariance(np.diff(truth), np.arange(SIZE)) / people
     sums = np.zeros((SIZE + 1, SIZE + 1))
     sums[1:, 1:] = matrix.cumsum(axis=0).cumsum(axis=1)
     end, start = last + 1, first

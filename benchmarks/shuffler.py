@@ -40,7 +40,7 @@ def measure_shuffler(people: int) -> None:
     for size, count, clients in ((1, people // 5, 64), (100, people, 8)):
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder)
-            (place / "collection.json").write_text(json.dumps(collection.told()))
+            (place / "collection.json").write_text(json.dumps(collection.specification()))
             keys["shuffler"].to_file(place / "key")
             measure_one(place, envelopes[:count], size, clients)
     with tempfile.TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@ from sfumato.local.shuffle import Collection, SecretKey
 from sfumato.server import Shuffler
 from tests.cases import cases
 
-COLOURS = ("RandomizedResponse", "--epsilon", "20", "--domain", "red,green,blue")
+COLOURS = ("randomized-response", "--epsilon", "20", "--domain", "red,green,blue")
 
 
 def run(*arguments: object, stdin: str | None = None) -> Any:
@@ -77,7 +77,7 @@ def serving(folder: Path, name: str) -> Iterator[tuple[str, subprocess.Popen[str
 
 def test_from_keys_to_an_estimate(folder: Path) -> None:
     told = collected(folder, "colours.json", *COLOURS)
-    made = Collection.from_told(json.loads((folder / "colours.json").read_text()))
+    made = Collection.from_specification(json.loads((folder / "colours.json").read_text()))
     assert f"collection {made.device.id.hex()}" in told
     assert f"each client sends {made.device.envelope_width} bytes" in told
     assert "if at least 27 of the 30 clients of each batch are honest" in told
@@ -95,6 +95,7 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
         shown = answered(*read, "--url", url)
         assert "1 batches, 30 records; refused: 0 by seal" in shown
         found = json.loads(answered(*read, "--url", url, "--json"))
+        assert (found["format"], found["version"]) == ("sfumato.shuffled-estimate", 1)
         assert found["batches"] == 1
         assert found["records"] == 30
         assert found["exposed"] == []
@@ -123,8 +124,8 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
 
 
 def test_a_mean(folder: Path) -> None:
-    collected(folder, "ages.json", "PiecewiseMean", "--epsilon", 2, "--parameter", "bounds=[18,90]")
-    made = Collection.from_told(json.loads((folder / "ages.json").read_text()))
+    collected(folder, "ages.json", "piecewise-mean", "--epsilon", 2, "--parameter", "bounds=[18,90]")
+    made = Collection.from_specification(json.loads((folder / "ages.json").read_text()))
     assert made.protocol.bounds == (18.0, 90.0)  # type: ignore[attr-defined]
     key = SecretKey.from_file(folder / "shuffler.key", "shuffler")
     with Shuffler(made.device, key, folder / "ages.store") as shuffler:
@@ -140,10 +141,10 @@ def test_a_mean(folder: Path) -> None:
 
 def test_a_sum_of_several_messages_is_planned_for_the_honest_clients(folder: Path) -> None:
     told = collected(
-        folder, "sum.json", "ShuffledSum", "--epsilon", 2, "--delta", 1e-3, "--parameter", "bounds=[0,10]"
+        folder, "sum.json", "shuffled-sum", "--epsilon", 2, "--delta", 1e-3, "--parameter", "bounds=[0,10]"
     )
     assert "at delta 0.001" in told
-    made = Collection.from_told(json.loads((folder / "sum.json").read_text()))
+    made = Collection.from_specification(json.loads((folder / "sum.json").read_text()))
     assert made.protocol.clients == 27  # type: ignore[attr-defined]
     assert made.device.messages > 1
     key = SecretKey.from_file(folder / "shuffler.key", "shuffler")
@@ -169,8 +170,8 @@ def test_a_sum_of_several_messages_is_planned_for_the_honest_clients(folder: Pat
 
 @pytest.mark.parametrize("text", ["nan", "inf", "2.7", "two", ""])
 def test_categories_of_a_range_are_whole_numbers(folder: Path, text: str) -> None:
-    collected(folder, "range.json", "RandomizedResponse", "--epsilon", 1, "--range", 5)
-    known = Collection.from_told(json.loads((folder / "range.json").read_text())).device
+    collected(folder, "range.json", "randomized-response", "--epsilon", 1, "--range", 5)
+    known = Collection.from_specification(json.loads((folder / "range.json").read_text())).device
     read = _reader(known.randomizer)
     assert read(" 3\n") == 3
     with pytest.raises(ParameterError, match="values must be whole numbers"):
@@ -224,14 +225,17 @@ def test_mistakes_are_one_line(
 @pytest.mark.parametrize(
     ("protocol", "told"),
     [
-        (("Domain", "--epsilon", "1"), "protocol must be one of sfumato.local"),
-        (("Oracle", "--epsilon", "1", "--range", "3"), "protocol must be one of sfumato.local"),
-        (("RandomizedResponse", "--epsilon", "1"), "got 'no domain'"),
-        (("RandomizedResponse", "--epsilon", "1", "--range", "3", "--domain", "a,b"), "come without --range"),
-        (("RandomizedResponse", "--epsilon", "1", "--range", "3", "--delta", "2"), "delta must be"),
-        (("PiecewiseMean", "--epsilon", "1", "--range", "3"), "got 'domain too much'"),
-        (("PiecewiseMean", "--epsilon", "1", "--parameter", "bounds"), "must be NAME=JSON"),
-        (("RandomizedResponse", "--epsilon", "1", "--range", "1"), "values must"),
+        (("Domain", "--epsilon", "1"), "protocol must be the name of a local"),
+        (("Oracle", "--epsilon", "1", "--range", "3"), "protocol must be the name of a local"),
+        (("randomized-response", "--epsilon", "1"), "got 'no domain'"),
+        (
+            ("randomized-response", "--epsilon", "1", "--range", "3", "--domain", "a,b"),
+            "come without --range",
+        ),
+        (("randomized-response", "--epsilon", "1", "--range", "3", "--delta", "2"), "delta must be"),
+        (("piecewise-mean", "--epsilon", "1", "--range", "3"), "got 'domain too much'"),
+        (("piecewise-mean", "--epsilon", "1", "--parameter", "bounds"), "must be NAME=JSON"),
+        (("randomized-response", "--epsilon", "1", "--range", "1"), "values must"),
     ],
 )
 def test_protocols_that_are_not(folder: Path, protocol: tuple[str, ...], told: str) -> None:

@@ -87,6 +87,7 @@ def test_answers_are_estimated(answers: Path, how: tuple[str, ...]) -> None:
     result = run("analyse", answers, *how, "--design", "two-coins", "--json")
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
+    assert (facts.pop("format"), facts.pop("version")) == ("sfumato.survey-estimate", 1)
     expected = TwoCoins().estimate({"yes": 350, "no": 650})
     (found,) = facts["estimates"]
     assert found["estimate"] == expected.prevalence == 0.2

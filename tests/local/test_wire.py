@@ -10,7 +10,6 @@ import pytest
 
 from sfumato.audit import audit
 from sfumato.local import (
-    BinaryLocalHashing,
     Domain,
     HadamardResponse,
     OneBitHadamard,
@@ -19,12 +18,11 @@ from sfumato.local import (
     ProjectiveGeometryResponse,
     RandomizedResponse,
     SubsetSelection,
-    SummationHistogram,
     SymmetricUnaryEncoding,
-    ThresholdHistogram,
 )
-from sfumato.local.device import NoisyHistogram
-from sfumato.local.device.local_hashing import HashingRandomizer, hashed, keys_of
+from sfumato.local.baselines import BinaryLocalHashing, SummationHistogram, ThresholdHistogram
+from sfumato.local.device import NoisyHistogramRandomizer
+from sfumato.local.device.frequency.local_hashing import HashingRandomizer, hashed, keys_of
 from tests.chance import accepts_only
 from tests.local.laws import audited
 
@@ -52,7 +50,7 @@ def sent(oracle: Any, seed: int) -> Callable[[int, int], Any]:
     def reports(value: int, size: int) -> Any:
         records = oracle.randomize_batch(np.full(size, value), generator).records
         device = oracle.device
-        if isinstance(device, NoisyHistogram):
+        if isinstance(device, NoisyHistogramRandomizer):
             # Nor one through numbers of two bytes: they are read as how much likelier each value makes them.
             numbers = np.clip(device.numbers(records)[:, :2], 0, device.steps)
             return np.hstack([numbers, numbers[:, :1] - numbers[:, 1:]])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.local.device.local_hashing import hashed
+from sfumato.local.device.frequency.local_hashing import hashed
 from sfumato.numerics import _kernels
 from tests.cases import cases
 

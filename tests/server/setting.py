@@ -96,9 +96,9 @@ from sfumato.server.limits import Limits
 folder, limits, tls = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3:]
 told = json.loads((folder / "collection.json").read_text())
 serve(
-    device.Collection.from_told(told), SecretKey.from_file(folder / "shuffler.key", "shuffler"),
-    folder / "store", told=told, limits=Limits(**limits), certificate=tuple(map(Path, tls)) or None,
-    say=lambda line: print(line, flush=True),
+    device.PublicCollection.from_specification(told), SecretKey.from_file(folder / "shuffler.key",
+    "shuffler"), folder / "store", told=told, limits=Limits(**limits), certificate=tuple(map(Path, tls)) or
+    None, say=lambda line: print(line, flush=True),
 )
 """
 
@@ -109,7 +109,7 @@ def running(
 ) -> Iterator[Process]:
     """The real process, ended by its own id."""
     if not (folder / "collection.json").exists():
-        (folder / "collection.json").write_text(json.dumps(made.told()))
+        (folder / "collection.json").write_text(json.dumps(made.specification()))
         SHUFFLER.to_file(folder / "shuffler.key")
     command = [sys.executable, "-c", SERVE, str(folder), json.dumps(limits), *map(str, tls)]
     popen = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

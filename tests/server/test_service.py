@@ -83,7 +83,7 @@ def test_what_is_public_is_told_and_no_more(service: Process) -> None:
     assert status.keys() == {"collection", "batch_size", "batches"}
     assert status["collection"] == MADE.device.id.hex()
     with Visitor(service.url) as visitor:
-        assert visitor.collection() == json.loads(json.dumps(MADE.told()))
+        assert visitor.collection() == json.loads(json.dumps(MADE.specification()))
 
 
 @cases(

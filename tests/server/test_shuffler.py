@@ -18,8 +18,8 @@ import pytest
 from sfumato import local
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.local import device
-from sfumato.local.device.coins import Coin
-from sfumato.local.device.decoys import Decoys
+from sfumato.local.device.base.bernoulli import Coin
+from sfumato.local.device.shuffle.decoys import Decoys
 from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
 from sfumato.numerics.randomness.source import random_source
 from sfumato.server import Shuffler
@@ -153,8 +153,10 @@ def test_the_order_of_arrival_is_destroyed(quick: Path) -> None:
 def test_messages_of_one_client_come_apart(quick: Path) -> None:
     """Where the 2 messages of the first of 2 clients lie among the 4, in 300 batches: 6 ways, all alike."""
     decoys = Decoys(1, Coin(1 << 62))
-    randomizer = device.ShuffledHistogram(epsilon=16.0, domain=local.Domain(range(2)), decoys=decoys)
-    known = device.Collection(
+    randomizer = device.ShuffledHistogramRandomizer(
+        epsilon=16.0, domain=local.Domain(range(2)), decoys=decoys
+    )
+    known = device.PublicCollection(
         randomizer=randomizer, batch_size=2, analyst=ANALYST.public, shuffler=SHUFFLER.public
     )
     envelopes = [known.envelope(1, client.to_bytes(16, "big")) for client in range(600)]
@@ -270,8 +272,8 @@ def test_nonces_are_not_beside_reports(tmp_path: Path) -> None:
     with opened(made, tmp_path) as shuffler:
         shuffler.take([envelope(made, client) for client in range(3)])
     with sqlite3.connect(tmp_path / "waiting.db") as base:
-        held = [bytes(row[0]) for row in base.execute("SELECT held FROM slot")]
-        seen = {bytes(row[0]) for row in base.execute("SELECT seen FROM nonce")}
+        held = [bytes(row[0]) for row in base.execute("SELECT content FROM slot")]
+        seen = {bytes(row[0]) for row in base.execute("SELECT value FROM nonce")}
     base.close()
     assert seen == {made.device.nonce(client.to_bytes(16, "big")) for client in range(3)}
     assert not any(nonce in row for nonce in seen for row in held)
@@ -285,7 +287,7 @@ def test_a_batch_that_was_not_written_out_is_so_at_the_next_start(tmp_path: Path
         shuffler.take([envelope(made, client) for client in range(2)])
         data = shuffler.path(1).read_bytes()
     with sqlite3.connect(tmp_path / "waiting.db") as base:
-        base.execute("INSERT INTO ready VALUES (1, ?)", (data,))
+        base.execute("INSERT INTO batch VALUES (1, ?)", (data,))
     base.close()
     (tmp_path / "batches" / "batch-000001.mixed").unlink()
     (tmp_path / "batches" / "batch-000001.part").write_bytes(b"half")
@@ -408,9 +410,9 @@ class FailingDisk:
         return getattr(self.real, name)
 
 
-@pytest.mark.parametrize("also", ["SELECT batches", "SELECT place", "ROLLBACK", "nothing"])
+@pytest.mark.parametrize("also", ["SELECT batches", "SELECT number", "ROLLBACK", "nothing"])
 @pytest.mark.parametrize(
-    "first", ["BEGIN", "UPDATE about", "INSERT OR", "SELECT held", "INSERT INTO ready", "COMMIT"]
+    "first", ["BEGIN", "UPDATE collection", "INSERT OR", "SELECT content", "INSERT INTO batch", "COMMIT"]
 )
 def test_a_failure_while_it_looks_what_a_failure_left(quick: Path, first: str, also: str) -> None:
     made = collection(3)

@@ -14,8 +14,8 @@ import pytest
 from sfumato import server
 from sfumato.errors import MissingExtra, ParameterError
 from sfumato.server import Shuffler
+from sfumato.server.group_commit import Busy, GroupCommit, NotStored
 from sfumato.server.limits import Limits
-from sfumato.server.taking import Busy, NotStored, Taker
 from sfumato.server.web import Front
 from tests.server.setting import SHUFFLER, collection, envelope, memory_folder
 
@@ -30,10 +30,12 @@ def shuffler() -> Iterator[Shuffler]:
 
 
 @asynccontextmanager
-async def front(shuffler: Shuffler, said: list[str], **limits: Any) -> AsyncIterator[tuple[Front, Taker]]:
-    taker = Taker(shuffler, Limits(**limits), said.append)
+async def front(
+    shuffler: Shuffler, said: list[str], **limits: Any
+) -> AsyncIterator[tuple[Front, GroupCommit]]:
+    taker = GroupCommit(shuffler, Limits(**limits), said.append)
     try:
-        yield Front(shuffler, taker, Limits(**limits), MADE.told(), said.append), taker
+        yield Front(shuffler, taker, Limits(**limits), MADE.specification(), said.append), taker
     finally:
         taker.stop()
 
@@ -170,7 +172,7 @@ def test_nobody_listens_to_failures(shuffler: Shuffler) -> None:
         raise BrokenPipeError
 
     async def run() -> None:
-        taker = Taker(shuffler, Limits(), gone)
+        taker = GroupCommit(shuffler, Limits(), gone)
         connection = shuffler._store._connection
         try:
             connection.execute("PRAGMA max_page_count = 1")

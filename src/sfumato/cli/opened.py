@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sfumato.cli.tables import plain_table, shown, spread, wide_console
 from sfumato.errors import ParameterError
-from sfumato.local.estimate import Estimate
+from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.shuffle.estimate import ShuffledMeanEstimate, ShuffledSumEstimate
 from sfumato.numerics.interval import Interval

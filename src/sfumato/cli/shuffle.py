@@ -14,13 +14,14 @@ import typer
 
 from sfumato import _check, local, server
 from sfumato._durable import new_file
+from sfumato._wire import Format
 from sfumato.cli.guarding import resolved
 from sfumato.cli.opened import print_estimate
+from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local import device, shuffle
-from sfumato.local.device.sealing import ROLES
-from sfumato.local.protocol import ReportProtocol
-from sfumato.local.shuffle.telling import protocol_kind
+from sfumato.local.base.protocol import ReportProtocol
+from sfumato.local.base.specifications import protocol_kind
 from sfumato.privacy._outward import text_above
 from sfumato.server.limits import Limits
 
@@ -29,6 +30,7 @@ __all__ = ["app"]
 app = typer.Typer(help="Mix the reports of many people before anybody sees them.", no_args_is_help=True)
 
 _LINES: Final = 256
+_FORMAT: Final = Format("sfumato.shuffled-estimate")
 File: TypeAlias = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")]
 KeyFile: TypeAlias = Annotated[Path, typer.Option("--key", help="The file of the secret key.")]
 Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="At which the shuffled epsilon is told.")]
@@ -49,7 +51,7 @@ def keygen(
 
 @app.command()
 def collection(
-    protocol: Annotated[str, typer.Argument(help="Of sfumato.local, such as OptimalLocalHashing.")],
+    protocol: Annotated[str, typer.Argument(help="Such as optimal-local-hashing.")],
     *,
     batch_size: Annotated[int, typer.Option("--batch-size", help="Clients that are mixed together.")],
     analyst: Annotated[str, typer.Option("--analyst", help="The analyst's public key.")],
@@ -85,7 +87,7 @@ def collection(
         name=name,
     )
     price = _price(made, made.privacy_loss.epsilon(delta), delta)
-    text = json.dumps(made.told(), indent=2) + "\n"
+    text = json.dumps(made.specification(), indent=2) + "\n"
     try:
         resolved(output).write_text(text, encoding="utf-8")
     except OSError as error:
@@ -115,7 +117,7 @@ def serve_collection(
     told = _read(file)
     pair = (certificate, certificate_key) if certificate and certificate_key else None
     server.serve(
-        device.Collection.from_told(told),
+        device.PublicCollection.from_specification(told),
         shuffle.SecretKey.from_file(key, "shuffler"),
         folder,
         told=told,
@@ -138,7 +140,7 @@ def submit(
     ] = None,
 ) -> None:
     """Randomize, seal and send values, each as if from a device of its own: for trials."""
-    known = device.Collection.from_told(_read(file))
+    known = device.PublicCollection.from_specification(_read(file))
     if secret is not None and (len(values) != 1 or values == ["-"]):
         _check.refuse("--secret", "be given with one value", len(values), "a client sends once")
     taken = refused = 0
@@ -166,7 +168,7 @@ def open_batches(
     """Open batches with the analyst's key, count them, and tell the estimate and what it cost."""
     if not batches and url is None:
         _check.refuse("batches", "be named, or --url", None, "name the files of released batches")
-    made = shuffle.Collection.from_told(_read(file))
+    made = shuffle.Collection.from_specification(_read(file))
     secret = shuffle.SecretKey.from_file(key, "analyst")
     opening = made.opening(secret)
     for path in batches or ():
@@ -178,15 +180,17 @@ def open_batches(
     if not opening.batches:
         raise ParameterError("there must be a released batch, got none yet; wait for more clients")
     epsilon = made.privacy_loss.epsilon(delta)
-    facts = {
-        "batches": opening.batches,
-        "records": opening.aggregator.accepted,
-        "refused": dict(opening.refused),
-        "clients": made.clients,
-        "epsilon": epsilon,
-        "delta": delta,
-        "exposed": list(opening.exposed),
-    }
+    facts = _FORMAT.wrap(
+        {
+            "batches": opening.batches,
+            "records": opening.aggregator.accepted,
+            "refused": dict(opening.refused),
+            "clients": made.clients,
+            "epsilon": epsilon,
+            "delta": delta,
+            "exposed": list(opening.exposed),
+        }
+    )
     print_estimate(opening.estimate(), facts if as_json else None, level=level, top=top)
     if not as_json:
         typer.echo(
@@ -249,7 +253,7 @@ def _protocol(name: str, given: dict[str, Any]) -> ReportProtocol[Any, Any]:
     """Make a protocol of those of the given parameters that it has."""
     kind = protocol_kind(name)
     if kind is None:
-        _check.refuse("protocol", "be one of sfumato.local or sfumato.local.shuffle", name)
+        _check.refuse("protocol", "be the name of a local or a shuffled protocol", name)
     fields = [field for field in dataclasses.fields(kind) if field.init]  # type: ignore[arg-type]
     known = {field.name for field in fields}
     strange = given.keys() - known - {"delta", "clients"}
@@ -261,7 +265,7 @@ def _protocol(name: str, given: dict[str, Any]) -> ReportProtocol[Any, Any]:
     return made
 
 
-def _envelopes(known: device.Collection, values: list[str], secret: Path | None) -> Iterator[bytes]:
+def _envelopes(known: device.PublicCollection, values: list[str], secret: Path | None) -> Iterator[bytes]:
     lines = (line.rstrip("\n") for line in sys.stdin) if values == ["-"] else iter(values)
     read = _reader(known.randomizer)
     for line in lines:

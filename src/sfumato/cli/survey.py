@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import typer
 
 from sfumato import _check
+from sfumato._wire import Format
 from sfumato.cli.guarding import resolved
 from sfumato.errors import SourceError
 from sfumato.local import surveys
@@ -45,6 +46,7 @@ _CLASSES: Final = {
     Kind.TWO_SAMPLES: "UnrelatedQuestionTwoSamples",
     Kind.CROSSWISE: "Crosswise",
 }
+_FORMAT: Final = Format("sfumato.survey-estimate")
 _CHANCES: Final = "Chances of the design, such as truth=7/10; may be repeated."
 _SUFFIXES: Final = (".html", ".txt", ".svg")
 
@@ -136,7 +138,7 @@ def analyse(
             "epsilon": made.epsilon,
             "estimates": shown,
         }
-        typer.echo(json.dumps(facts | ({"misfit": estimate.misfit} if binary else {})))
+        typer.echo(json.dumps(_FORMAT.wrap(facts | ({"misfit": estimate.misfit} if binary else {}))))
         return
     for name, value, stddev, lower, upper in rows:
         typer.echo(

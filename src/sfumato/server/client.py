@@ -11,8 +11,8 @@ from typing import Any, Final, final
 from urllib.parse import urlsplit
 
 from sfumato import _check
+from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import SourceError
-from sfumato.local.shuffle.keys import SecretKey
 
 __all__ = ["Visitor"]
 

@@ -15,11 +15,11 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sfumato import _check
-from sfumato.local.device.collection import Collection
-from sfumato.local.shuffle.keys import SecretKey
+from sfumato.crypto.secret_key import SecretKey
+from sfumato.local.device.shuffle.collection import PublicCollection
+from sfumato.server.group_commit import GroupCommit
 from sfumato.server.limits import Limits
 from sfumato.server.shuffler import Shuffler
-from sfumato.server.taking import Taker
 from sfumato.server.web import Front
 
 __all__ = ["serve"]
@@ -66,7 +66,7 @@ def _patient(wanted: float) -> type[_Patient]:
 
 
 def serve(
-    collection: Collection,
+    collection: PublicCollection,
     key: SecretKey,
     folder: Path,
     *,
@@ -84,7 +84,7 @@ def serve(
     collection, key, folder
         See `Shuffler`.
     told : mapping, optional
-        What devices are told of the collection; ``collection.told()`` by default.
+        What devices are told of the collection; ``collection.specification()`` by default.
     host : str
         An address of this machine.
     port : int
@@ -106,8 +106,8 @@ def serve(
     if certificate is not None:
         _check_certificate(*certificate)
     with Shuffler(collection, key, folder) as shuffler, _listening(host, port) as listening:
-        taker = Taker(shuffler, limits, say)
-        app = Front(shuffler, taker, limits, dict(collection.told() if told is None else told), say)
+        taker = GroupCommit(shuffler, limits, say)
+        app = Front(shuffler, taker, limits, dict(collection.specification() if told is None else told), say)
         config = uvicorn.Config(
             app,
             http=_patient(limits.seconds),

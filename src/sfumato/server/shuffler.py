@@ -10,11 +10,11 @@ from typing import Final, final
 
 from sfumato import _check
 from sfumato._durable import replace_file, sync_folder
+from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
-from sfumato.local.device.collection import NONCE, Collection
-from sfumato.local.device.layout import Records
-from sfumato.local.shuffle.batches import MixedBatch, random_order
-from sfumato.local.shuffle.keys import SecretKey
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.shuffle.collection import NONCE, PublicCollection
+from sfumato.local.shuffle.mixed_batch import MixedBatch, random_order
 from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.server.store import Report, Store
 
@@ -30,7 +30,7 @@ class Shuffler:
 
     Parameters
     ----------
-    collection : sfumato.local.device.Collection
+    collection : sfumato.local.device.PublicCollection
     key : SecretKey
         The shuffler's.
     folder : Path
@@ -70,8 +70,8 @@ class Shuffler:
         "_store",
     )
 
-    def __init__(self, collection: Collection, key: SecretKey, folder: Path) -> None:
-        _check.instance("collection", collection, Collection, "pass that of sfumato.local.device")
+    def __init__(self, collection: PublicCollection, key: SecretKey, folder: Path) -> None:
+        _check.instance("collection", collection, PublicCollection, "pass that of sfumato.local.device")
         _check.instance("key", key, SecretKey, "use SecretKey.from_file")
         if key.public != collection.shuffler:
             raise ParameterError("key must be that of the collection's shuffler, got another; use that one")
@@ -110,7 +110,7 @@ class Shuffler:
             )
 
     @property
-    def collection(self) -> Collection:
+    def collection(self) -> PublicCollection:
         """What is collected."""
         return self._collection
 

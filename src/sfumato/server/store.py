@@ -19,8 +19,8 @@ import numpy as np
 from sfumato import _check
 from sfumato._durable import sync_folder
 from sfumato.errors import ParameterError, SfumatoError
-from sfumato.local.device.layout import Records
-from sfumato.local.shuffle.batches import random_order
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.shuffle.mixed_batch import random_order
 from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["Report", "Store"]
@@ -42,10 +42,10 @@ _PRAGMAS: Final = (
     "PRAGMA trusted_schema = OFF",
 )
 _TABLES: Final = (
-    "CREATE TABLE about (collection BLOB NOT NULL, batches INTEGER NOT NULL)",
-    "CREATE TABLE slot (place INTEGER PRIMARY KEY, held BLOB NOT NULL)",
-    "CREATE TABLE nonce (seen BLOB PRIMARY KEY) WITHOUT ROWID",
-    "CREATE TABLE ready (batch INTEGER PRIMARY KEY, content BLOB NOT NULL)",
+    "CREATE TABLE collection (id BLOB NOT NULL, batches INTEGER NOT NULL)",
+    "CREATE TABLE slot (number INTEGER PRIMARY KEY, content BLOB NOT NULL)",
+    "CREATE TABLE nonce (value BLOB PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE batch (number INTEGER PRIMARY KEY, content BLOB NOT NULL)",
 )
 
 
@@ -127,7 +127,7 @@ class Store:
             if not version and tables == (0,):
                 self._make(collection)
             self._connection.execute("COMMIT")
-            known = self._connection.execute("SELECT collection FROM about").fetchone()
+            known = self._connection.execute("SELECT id FROM collection").fetchone()
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorname.startswith("SQLITE_BUSY"):
                 raise ParameterError(
@@ -145,7 +145,7 @@ class Store:
     def _make(self, collection: bytes) -> None:
         for table in _TABLES:
             self._connection.execute(table)
-        self._connection.execute("INSERT INTO about VALUES (?, 0)", (collection,))
+        self._connection.execute("INSERT INTO collection VALUES (?, 0)", (collection,))
         empty = _FREE + bytes(self._width)
         rows = ((place, empty) for place in range(self._size))
         self._connection.executemany("INSERT INTO slot VALUES (?, ?)", rows)
@@ -153,8 +153,8 @@ class Store:
 
     def _look(self) -> None:
         """Find the free places, and put them in random order."""
-        (self._batches,) = self._connection.execute("SELECT batches FROM about").fetchone()
-        free = "SELECT place FROM slot WHERE substr(held, 1, 1) = ?"
+        (self._batches,) = self._connection.execute("SELECT batches FROM collection").fetchone()
+        free = "SELECT number FROM slot WHERE substr(content, 1, 1) = ?"
         places = np.array([row[0] for row in self._connection.execute(free, (_FREE,))], np.int64)
         self._free: list[int] = places[random_order(len(places), self._source)].tolist()
         self._sure = True
@@ -196,43 +196,43 @@ class Store:
             raise SfumatoError("the store must be in the process that opened it, got another; open it there")
         with self._transaction():
             # Something is always written: a group of known nonces waits for the disk as any other.
-            self._connection.execute("UPDATE about SET batches = ?", (self._batches,))
+            self._connection.execute("UPDATE collection SET batches = ?", (self._batches,))
             for nonce, sealed in reports:
                 new = self._connection.execute("INSERT OR IGNORE INTO nonce VALUES (?)", (nonce,)).rowcount
                 if not new:
                     continue
                 held = (_TAKEN + sealed, self._free.pop())
-                self._connection.execute("UPDATE slot SET held = ? WHERE place = ?", held)
+                self._connection.execute("UPDATE slot SET content = ? WHERE number = ?", held)
                 if not self._free:
                     self._mix()
 
     def _mix(self) -> None:
-        rows = self._connection.execute("SELECT held FROM slot ORDER BY place")
+        rows = self._connection.execute("SELECT content FROM slot ORDER BY number")
         held = np.frombuffer(b"".join(row[0] for row in rows), np.uint8).reshape(self._size, -1)
         if not (held[:, 0] == _TAKEN[0]).all():
             raise SfumatoError("the store must hold a whole batch to release one, got less; restore the file")
         self._batches += 1
         content = self._mixed(self._batches, held[:, 1:])
-        self._connection.execute("INSERT INTO ready VALUES (?, ?)", (self._batches, content))
-        self._connection.execute("UPDATE about SET batches = ?", (self._batches,))
-        self._connection.execute("UPDATE slot SET held = ?", (_FREE + bytes(self._width),))
+        self._connection.execute("INSERT INTO batch VALUES (?, ?)", (self._batches, content))
+        self._connection.execute("UPDATE collection SET batches = ?", (self._batches,))
+        self._connection.execute("UPDATE slot SET content = ?", (_FREE + bytes(self._width),))
         self._free = random_order(self._size, self._source).tolist()
 
     def ready(self) -> list[int]:
         """Return the numbers of batches that wait to be written out."""
-        rows = self._connection.execute("SELECT batch FROM ready ORDER BY batch")
+        rows = self._connection.execute("SELECT number FROM batch ORDER BY number")
         return [number for (number,) in rows]
 
     def content(self, number: int) -> bytes:
         """Return a batch that waits to be written out."""
         (content,) = self._connection.execute(
-            "SELECT content FROM ready WHERE batch = ?", (number,)
+            "SELECT content FROM batch WHERE number = ?", (number,)
         ).fetchone()
         return bytes(content)
 
     def written(self, number: int) -> None:
         """Forget a batch that was written out."""
-        self._connection.execute("DELETE FROM ready WHERE batch = ?", (number,))
+        self._connection.execute("DELETE FROM batch WHERE number = ?", (number,))
 
     def close(self) -> None:
         """Let go of the file."""

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any, Final, final
 
+from sfumato.server.group_commit import Busy, GroupCommit, NotStored
 from sfumato.server.limits import Limits
 from sfumato.server.shuffler import Shuffler
-from sfumato.server.taking import Busy, NotStored, Taker
 
 __all__ = ["Front"]
 
@@ -45,7 +45,7 @@ class Front:
     Parameters
     ----------
     shuffler : Shuffler
-    taker : Taker
+    taker : GroupCommit
         Of that shuffler.
     limits : Limits
     told : dict
@@ -65,7 +65,7 @@ class Front:
     def __init__(
         self,
         shuffler: Shuffler,
-        taker: Taker,
+        taker: GroupCommit,
         limits: Limits,
         told: dict[str, Any],
         failed: Callable[[str], None],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from operator import attrgetter
 
 import pytest
 
@@ -16,7 +17,7 @@ FORMULAS: dict[str, Callable[[float, int], float]] = {
     "RandomizedResponse": lambda e, d: (d - 2 + E(e)) / (E(e) - 1) ** 2,
     "SymmetricUnaryEncoding": lambda e, d: E(e / 2) / (E(e / 2) - 1) ** 2,
     "OptimizedUnaryEncoding": lambda e, d: 4 * E(e) / (E(e) - 1) ** 2,
-    "BinaryLocalHashing": lambda e, d: (E(e) + 1) ** 2 / (E(e) - 1) ** 2,
+    "baselines.BinaryLocalHashing": lambda e, d: (E(e) + 1) ** 2 / (E(e) - 1) ** 2,
 }
 FIGURES: dict[str, dict[float, float]] = {
     # By epsilon, at 1,024 categories.
@@ -24,18 +25,18 @@ FIGURES: dict[str, dict[float, float]] = {
     "SymmetricUnaryEncoding": {0.5: 15.92, 1: 3.918, 2: 0.921, 4: 0.181},
     "OptimizedUnaryEncoding": {0.5: 15.67, 1: 3.683, 2: 0.724, 4: 0.0760},
     "OptimalLocalHashing": {0.5: 15.67, 1: 3.683, 2: 0.724, 4: 0.0760},
-    "BinaryLocalHashing": {0.5: 16.67, 1: 4.683, 2: 1.724, 4: 1.076},
+    "baselines.BinaryLocalHashing": {0.5: 16.67, 1: 4.683, 2: 1.724, 4: 1.076},
     "OneBitHadamard": {0.5: 16.67, 1: 4.683, 2: 1.724, 4: 1.076},
     "SubsetSelection": {0.5: 15.64, 1: 3.674, 2: 0.721, 4: 0.0739},
-    "SummationHistogram": {0.5: 32, 1: 8, 2: 2, 4: 0.5},
-    "ThresholdHistogram": {1: 4.81, 2: 1.28, 4: 0.285},
+    "baselines.SummationHistogram": {0.5: 32, 1: 8, 2: 2, 4: 0.5},
+    "baselines.ThresholdHistogram": {1: 4.81, 2: 1.28, 4: 0.285},
 }
 
 
 @cases("name", FORMULAS)
 @cases("epsilon", [0.25, 1.0, 3.0])
 def test_formulas(name: str, epsilon: float) -> None:
-    oracle = getattr(local, name)(epsilon=epsilon, domain=local.Domain(range(500)))
+    oracle = attrgetter(name)(local)(epsilon=epsilon, domain=local.Domain(range(500)))
     # Short coins give up a share of epsilon below 0.0005 of its odds.
     assert oracle.variance(1) == pytest.approx(FORMULAS[name](epsilon, 500), rel=0.005)
 
@@ -43,7 +44,7 @@ def test_formulas(name: str, epsilon: float) -> None:
 @cases("name", FIGURES)
 def test_figures(name: str) -> None:
     for epsilon, figure in FIGURES[name].items():
-        oracle = getattr(local, name)(epsilon=epsilon, domain=local.Domain(range(1024)))
+        oracle = attrgetter(name)(local)(epsilon=epsilon, domain=local.Domain(range(1024)))
         # Whole numbers of buckets cost local hashing up to 1.2 % more than the limit that is told.
         assert oracle.variance(1) == pytest.approx(figure, rel=0.012)
         assert oracle.variance(50) == pytest.approx(oracle.variance(1) / 50)

@@ -71,5 +71,5 @@ def test_rounds_are_decoded_and_simulated() -> None:
 
 
 def test_devices_and_servers_agree_where_nothing_is_said() -> None:
-    assert MemoizedRappor().device == device.MemoizedRappor()
-    assert Rappor().device == device.Rappor()
+    assert MemoizedRappor().device == device.MemoizedRapporRandomizer()
+    assert Rappor().device == device.RapporRandomizer()

@@ -20,8 +20,8 @@ from sfumato.local import (
     MemoizedBitFlip,
     MemoizedOneBitMean,
 )
-from sfumato.local.device.local_hashing import bucket_of
-from sfumato.local.spread import Array
+from sfumato.local.device.frequency.local_hashing import bucket_of
+from sfumato.local.frequency.variance import Array
 from tests.cases import cases
 from tests.chance import accepts_only, at_least, at_most
 from tests.local.laws import SEVEN_SIGMA, have_moments, within
@@ -135,7 +135,7 @@ def test_the_moments_of_two_rounds_are_those_of_all_that_devices_draw(oracle: An
     exact, ends = Exact(oracle), (JOINT.sum(axis=1), JOINT.sum(axis=0))
     np.testing.assert_allclose(exact.means, np.eye(5), atol=1e-12)
     for truth in ends:
-        np.testing.assert_allclose(oracle.spread.variance(truth), truth @ exact.variances, rtol=1e-9)
+        np.testing.assert_allclose(oracle.error_model.variance(truth), truth @ exact.variances, rtol=1e-9)
         kept = truth @ exact.shared[np.arange(5), np.arange(5)]
         np.testing.assert_allclose(oracle.permanent_spread.variance(truth), kept, rtol=1e-9)
     shared = np.einsum("ab,abv->v", JOINT, exact.shared)
@@ -165,7 +165,7 @@ def test_reports_of_two_rounds_covary_as_stated(oracle: Any) -> None:
     first, second = np.tile(pairs // 5, repeats), np.tile(pairs % 5, repeats)
     rounds = oracle.randomize_rounds([first, second], 3)
     truth = JOINT.sum(axis=1), JOINT.sum(axis=0)
-    stated = [oracle.spread.variance(true) / n for true in truth]
+    stated = [oracle.error_model.variance(true) / n for true in truth]
     one, other = (
         np.array([oracle.shares(oracle.tally(part), n) for part in np.split(batch.records, repeats)]) - true
         for batch, true in zip(rounds, truth, strict=True)
@@ -188,7 +188,7 @@ def test_rounds_drawn_at_once_have_the_moments_of_devices_that_never_change(orac
     generator = np.random.default_rng(5)
     drawn = [oracle.simulate_rounds(COUNTS, 3, generator) for _ in range(repeats)]
     raw = np.array([[estimate.raw for estimate in rounds] for rounds in drawn]) - truth
-    stated = oracle.spread.variance(truth) / n
+    stated = oracle.error_model.variance(truth) / n
     have_moments(raw, stated, tells=0.25)
     shared = oracle.round_covariance(np.diag(truth), n)
 
@@ -237,7 +237,7 @@ def test_a_hash_function_that_stays_leaves_a_little_in_common(buckets: int) -> N
 def exact(oracle: Any, truth: Array, n: int) -> Estimate:
     """An estimate that is right, for its variances."""
     return Estimate(
-        domain=oracle.domain, reports=n, raw=truth, spread=oracle.spread, loss=oracle.privacy_loss
+        domain=oracle.domain, reports=n, raw=truth, error_model=oracle.error_model, loss=oracle.privacy_loss
     )
 
 

@@ -17,7 +17,7 @@ from sfumato.local import (
     MemoizedBitFlip,
     MemoizedOneBitMean,
 )
-from sfumato.local.device.local_hashing import bucket_of
+from sfumato.local.device.frequency.local_hashing import bucket_of
 from tests.chance import accepts_only
 from tests.local.laws import audited
 

@@ -10,13 +10,20 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local import HybridMean, LaplaceMean, OneBitMean, PiecewiseMean, PlaceMean, SquareWave
+from sfumato.local import (
+    HybridMean,
+    LaplaceMean,
+    OneBitMean,
+    PiecewiseMean,
+    SquareWave,
+    StochasticRoundingMean,
+)
 from sfumato.local.numeric.simulation import at_places, drawn_reports, even_windows
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
 from tests.local.laws import alike, covers, have_moments, within
 
-KINDS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean, PlaceMean, SquareWave]
+KINDS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean, StochasticRoundingMean, SquareWave]
 NUMBERS, COUNTS = np.array([-0.9, -0.31, 0.2, 1.0]), np.array([300, 200, 300, 200])
 MEAN = float(NUMBERS @ COUNTS) / 1000
 
@@ -48,7 +55,7 @@ def test_windows_have_the_law_of_draws_one_by_one(starts: tuple[int, ...], windo
         accepts_only(frequencies(seen), chances, one_twice_as_often=first)
 
 
-@pytest.mark.parametrize("kind", [OneBitMean, PiecewiseMean, PlaceMean, SquareWave])
+@pytest.mark.parametrize("kind", [OneBitMean, PiecewiseMean, StochasticRoundingMean, SquareWave])
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
 def test_reports_have_the_moments_of_the_enumerated_law(kind: Any, epsilon: float) -> None:
     device = kind(epsilon=epsilon, bounds=(0, 1), **({} if kind is OneBitMean else {"steps": 7})).device

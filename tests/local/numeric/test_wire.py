@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 
 from sfumato.audit import audit
-from sfumato.local import HybridMean, LaplaceMean, OneBitMean, PiecewiseMean, PlaceMean, SquareWave
+from sfumato.local import (
+    HybridMean,
+    LaplaceMean,
+    OneBitMean,
+    PiecewiseMean,
+    SquareWave,
+    StochasticRoundingMean,
+)
 from tests.chance import accepts_only
 from tests.local.laws import audited
 
-KINDS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean, PlaceMean, SquareWave]
+KINDS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean, StochasticRoundingMean, SquareWave]
 CERTAIN = 1 - 1e-11
 """Eighteen audits give a false alarm with probability below 1e-9."""
 
@@ -23,7 +30,7 @@ def sent(protocol: Any) -> Callable[[float, int], Any]:
     return lambda value, size: protocol.randomize_batch(np.full(size, value), generator).records
 
 
-@pytest.mark.sharpest("4.0-PlaceMean")
+@pytest.mark.sharpest("4.0-StochasticRoundingMean")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:

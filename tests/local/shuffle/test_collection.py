@@ -23,7 +23,7 @@ from sfumato.local.shuffle import (
     ShuffledHistogram,
     ShuffledSum,
 )
-from sfumato.local.shuffle.batches import random_order
+from sfumato.local.shuffle.mixed_batch import random_order
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy import Shuffled
 from tests.cases import cases
@@ -69,9 +69,9 @@ def test_several_messages_need_the_clients_that_they_were_planned_for() -> None:
 
 def test_sums_have_room_for_a_batch() -> None:
     total = ShuffledSum(epsilon=2.0, delta=1e-3, clients=10, bounds=(0.0, 1.0))
-    assert total.most_clients == 20
+    assert total.max_clients == 20
     made(total, batch_size=20, colluders=10)
-    with pytest.raises(ParameterError, match="batch_size must be at most 20, got 21; pass most_clients="):
+    with pytest.raises(ParameterError, match="batch_size must be at most 20, got 21; pass max_clients="):
         made(total, batch_size=21, colluders=11)
 
 
@@ -115,41 +115,41 @@ def test_it_goes_by_way_of_json() -> None:
     ]
     for protocol in protocols:
         collection = made(protocol)
-        again = Collection.from_told(json.loads(json.dumps(collection.told())))
+        again = Collection.from_specification(json.loads(json.dumps(collection.specification())))
         assert again.device.id == collection.device.id
         assert again.protocol == protocol
 
 
 def test_a_protocol_that_json_has_not_is_given() -> None:
     oracle = local.RandomizedResponse(epsilon=3.0, domain=local.Domain([("a",), ("b",)]))
-    told = made(oracle).told()
+    told = made(oracle).specification()
     assert "protocol" not in told
     with pytest.raises(ParameterError, match="pass protocol="):
-        Collection.from_told(told)
-    assert Collection.from_told(told, protocol=oracle).protocol is oracle
+        Collection.from_specification(told)
+    assert Collection.from_specification(told, protocol=oracle).protocol is oracle
 
 
 @cases(
     "protocol",
     [
-        {"name": "Collection", "parameters": {}},
-        {"name": "RandomizedResponse", "parameters": {"epsilon": 3.0}},
-        {"name": "RandomizedResponse", "parameters": None},
-        {"name": "RandomizedResponse", "parameters": {"epsilon": 3.0, "domain": {"domain": 7}}},
-        {"name": "RandomizedResponse", "parameters": {"epsilon": 3.0, "domain": 7}},
+        {"name": "collection", "parameters": {}},
+        {"name": "randomized-response", "parameters": {"epsilon": 3.0}},
+        {"name": "randomized-response", "parameters": None},
+        {"name": "randomized-response", "parameters": {"epsilon": 3.0, "domain": {"domain": 7}}},
+        {"name": "randomized-response", "parameters": {"epsilon": 3.0, "domain": 7}},
         "RandomizedResponse",
         None,
     ],
 )
 def test_no_protocol_is_refused(protocol: object) -> None:
     with pytest.raises(ParameterError):
-        Collection.from_told({**made().told(), "protocol": protocol})
+        Collection.from_specification({**made().specification(), "protocol": protocol})
 
 
 def test_another_protocol_than_the_devices_is_refused() -> None:
     other = local.RandomizedResponse(epsilon=0.5, domain=ORACLE.domain)
     with pytest.raises(ParameterError, match="must be the one that the devices report by"):
-        Collection.from_told(made().told(), protocol=other)
+        Collection.from_specification(made().specification(), protocol=other)
 
 
 def test_foreign_and_broken_batches_are_refused_as_a_whole() -> None:
@@ -277,5 +277,5 @@ def test_words_that_are_alike_are_drawn_anew() -> None:
 
 @cases("told", [None, [], "collection", 5, float("nan")])
 def test_what_tells_no_collection_at_all_is_refused(told: Any) -> None:
-    with pytest.raises(ParameterError, match="protocol must be told"):
-        Collection.from_told(told)
+    with pytest.raises(ParameterError, match="protocol must be written"):
+        Collection.from_specification(told)

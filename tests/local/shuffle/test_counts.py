@@ -12,10 +12,10 @@ import pytest
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
 from sfumato.local import Domain, device
-from sfumato.local.device.randomizer import Randomizer
-from sfumato.local.device.split import Split
+from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.local.shuffle import ShuffledCounts
-from sfumato.local.shuffle.telling import protocol_from_told, told_protocol
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.privacy import loss_from_json
 from tests.chance import accepts_only, rate
@@ -120,7 +120,7 @@ def test_devices_and_protocols_are_made_again_from_json() -> None:
     made = Randomizer.from_specification(told)
     assert made == PROTOCOL.device
     assert made.randomize("c", 5) == PROTOCOL.randomize("c", 5)
-    assert protocol_from_told(json.loads(json.dumps(told_protocol(PROTOCOL)))) == PROTOCOL
+    assert protocol_from_specification(json.loads(json.dumps(protocol_specification(PROTOCOL)))) == PROTOCOL
     wrongs: list[dict[str, Any]] = [
         {"split": [5]},
         {"split": [2000, 3, 52], "domain": {"range": [0, 99, 1]}},
@@ -139,7 +139,7 @@ def test_what_cannot_be_is_refused() -> None:
         {"delta": 0.0},
         {"clients": 0},
         {"domain": range(4)},
-        {"most_clients": 3},
+        {"max_clients": 3},
     ]
     for wrong in wrongs:
         with pytest.raises(ParameterError, match=next(iter(wrong))):
@@ -154,7 +154,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 @pytest.mark.parametrize("epsilon", [4.0, 1.0, 0.5])
 def test_the_mixed_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
-    client = device.ShuffledCounts(epsilon=epsilon, domain=Domain(range(2)), split=Split(2, 6, 6))
+    client = device.ShuffledCountsRandomizer(epsilon=epsilon, domain=Domain(range(2)), split=Split(2, 6, 6))
     generator = np.random.default_rng(7)
 
     def seen(value: int, size: int) -> Any:

@@ -14,9 +14,9 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local import Domain, device
-from sfumato.local.device.coins import Coin
-from sfumato.local.device.decoys import Decoys
-from sfumato.local.device.randomizer import Randomizer
+from sfumato.local.device.base.bernoulli import Coin
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.shuffle.decoys import Decoys
 from sfumato.local.shuffle import ShuffledHistogram
 from sfumato.privacy import AmongDecoys, RandomizedResponse
 from tests.cases import cases
@@ -37,12 +37,14 @@ def protocol() -> ShuffledHistogram:
     return ShuffledHistogram(epsilon=1.0, delta=1e-6, clients=2000, domain=Domain(list("abcdefg")))
 
 
-def small(categories: int, slots: int, epsilon: float = 2.0) -> device.ShuffledHistogram:
+def small(categories: int, slots: int, epsilon: float = 2.0) -> device.ShuffledHistogramRandomizer:
     decoys = Decoys(slots, Coin(3 << 62))
-    return device.ShuffledHistogram(epsilon=epsilon, domain=Domain(range(categories)), decoys=decoys)
+    return device.ShuffledHistogramRandomizer(
+        epsilon=epsilon, domain=Domain(range(categories)), decoys=decoys
+    )
 
 
-def seen(client: device.ShuffledHistogram, values: list[int]) -> dict[bytes, Fraction]:
+def seen(client: device.ShuffledHistogramRandomizer, values: list[int]) -> dict[bytes, Fraction]:
     """The exact law of the mixed messages of clients with such values: sorted records."""
     law, width = {b"": Fraction(1)}, client.width
     for value in values:
@@ -114,10 +116,10 @@ def test_estimates_have_the_moments_that_are_stated() -> None:
     generator = np.random.default_rng(1)
     estimates = [protocol().simulate(COUNTS, generator) for _ in range(repeats)]
     drawn = np.array([estimate.frequencies for estimate in estimates])
-    stated = protocol().spread().variance(shares) / n
+    stated = protocol().error_model().variance(shares) / n
     have_moments(drawn - shares, stated, tells=0.2)
     matrix = (drawn - shares).T @ (drawn - shares) / repeats
-    expected = protocol().spread().covariance(shares, np.arange(7)) / n
+    expected = protocol().error_model().covariance(shares, np.arange(7)) / n
     found = within(matrix, np.sqrt(np.outer(stated, stated) * 2 / repeats))
     accepts_only(found, expected, a_fifth_less=0.8 * expected, a_quarter_more=1.25 * expected)
     held = [(e.interval(0.95).lower <= shares) & (shares <= e.interval(0.95).upper) for e in estimates]
@@ -137,7 +139,7 @@ def test_messages_one_by_one_have_the_law_of_the_simulator() -> None:
     estimate, shares = whole.estimate(), COUNTS / COUNTS.sum()
     assert estimate.reports == len(values)
     assert estimate.simulated
-    stated = np.sqrt(protocol().spread().variance(shares) / len(values))
+    stated = np.sqrt(protocol().error_model().variance(shares) / len(values))
     accepts_only(within(estimate.frequencies, stated), shares, in_another_order=np.roll(shares, 1))
     assert np.isnan(protocol().aggregator().estimate().frequencies).all()
 
@@ -166,7 +168,9 @@ def test_hostile_messages_are_counted_and_refused() -> None:
     assert not aggregator.add(sent)  # a whole client's messages are no record
     assert not aggregator.add(bytes([sent[0] ^ 0x80]))
     own = protocol().device
-    stranger = device.ShuffledHistogram(epsilon=own.epsilon, domain=Domain(range(6)), decoys=own.decoys)
+    stranger = device.ShuffledHistogramRandomizer(
+        epsilon=own.epsilon, domain=Domain(range(6)), decoys=own.decoys
+    )
     assert aggregator.add_batch(stranger.randomize_batch([1, 2], 1)) == 0
     assert aggregator.refused == {"width": 1, "specification": 1 + 2 * stranger.messages, "encoding": 0}
     nine = small(9, 1)

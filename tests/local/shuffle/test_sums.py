@@ -13,8 +13,8 @@ import pytest
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
 from sfumato.local import device
-from sfumato.local.device.randomizer import Randomizer
-from sfumato.local.device.split import Split
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.local.shuffle import SharedNoise, ShuffledMean, ShuffledSum
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.privacy import ApproximateDP, DiscreteLaplace, Neighboring, loss_from_json
@@ -177,7 +177,7 @@ def test_without_all_messages_nothing_is_told() -> None:
     assert SUM.aggregator().estimate().interval()[:2] == (-math.inf, math.inf)
     assert (
         ShuffledMean(
-            epsilon=1.0, delta=1e-6, clients=300, bounds=(-1.0, 3.0), most_clients=5000
+            epsilon=1.0, delta=1e-6, clients=300, bounds=(-1.0, 3.0), max_clients=5000
         ).device.split.bits
         > MEAN.device.split.bits
     )
@@ -233,13 +233,13 @@ def test_a_device_is_made_again_from_its_specification() -> None:
         ({"delta": 1.0}, "delta"),
         ({"clients": 0}, "clients"),
         ({"clients": 2.5}, "clients"),
-        ({"most_clients": 99}, "most_clients"),
+        ({"max_clients": 99}, "max_clients"),
         ({"bounds": (1.0, 1.0)}, "bounds"),
         ({"bounds": 3.0}, "bounds"),
         ({"steps": 0}, "steps"),
         ({"steps": 2**14 + 1}, "steps"),
         ({"steps": 2**14, "epsilon": 0.25}, "epsilon must be at least"),
-        ({"most_clients": 2**51}, "bits must be from 1 to 52"),
+        ({"max_clients": 2**51}, "bits must be from 1 to 52"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:
@@ -266,13 +266,13 @@ def test_sums_go_by_way_of_the_shuffler() -> None:
     found = opening.estimate()
     assert (found.reports, found.simulated) == (20, False)
     assert abs(found.mean - 5.0) <= found.noise.half_width(1 - 1e-9) * found.unit
-    again = type(collection).from_told(json.loads(json.dumps(collection.told())))
+    again = type(collection).from_specification(json.loads(json.dumps(collection.specification())))
     assert again.protocol == protocol
     with pytest.raises(ParameterError, match="clients must be at least 18"):
         made(protocol, colluders=3)
 
 
-def seen(client: device.ShuffledSum, others: int, seed: int) -> Callable[[float, int], Any]:
+def seen(client: device.ShuffledSumRandomizer, others: int, seed: int) -> Callable[[float, int], Any]:
     """What is seen of some clients whose messages are mixed: sorted, and what they add up to."""
     generator = np.random.default_rng(seed)
 
@@ -290,7 +290,7 @@ def seen(client: device.ShuffledSum, others: int, seed: int) -> Callable[[float,
 @pytest.mark.sharpest("4.0")
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_mixed_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
-    client = device.ShuffledSum(epsilon=epsilon, bounds=(0, 1), steps=2, split=Split(3, 6, 6))
+    client = device.ShuffledSumRandomizer(epsilon=epsilon, bounds=(0, 1), steps=2, split=Split(3, 6, 6))
     trials = {0.5: 700_000, 1.0: 250_000, 4.0: 100_000}[epsilon]
     found = audit(
         seen(client, 2, 7), epsilon=epsilon, pairs=[(0.0, 1.0)], trials=trials, batch=True, confidence=CERTAIN
@@ -301,7 +301,7 @@ def test_the_mixed_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
 
 def test_an_audit_sees_too_few_honest_clients() -> None:
     # Planned for eight honest clients, but only two are: a quarter of the noise.
-    client = device.ShuffledSum(epsilon=1.0, bounds=(0, 1), steps=2, split=Split(8, 6, 6))
+    client = device.ShuffledSumRandomizer(epsilon=1.0, bounds=(0, 1), steps=2, split=Split(8, 6, 6))
     found = audit(
         seen(client, 1, 7), epsilon=1.0, pairs=[(0.0, 1.0)], trials=30_000, batch=True, confidence=CERTAIN
     )
@@ -311,7 +311,7 @@ def test_an_audit_sees_too_few_honest_clients() -> None:
 def test_sums_beyond_64_bits_merge_and_come_back() -> None:
     """Long shares wrap around at 2^64 among many messages: a state with any total is an honest one."""
     protocol = ShuffledSum(
-        epsilon=1.0, delta=1e-6, clients=1000, most_clients=2**37, bounds=(0.0, 1.0), steps=2**13
+        epsilon=1.0, delta=1e-6, clients=1000, max_clients=2**37, bounds=(0.0, 1.0), steps=2**13
     )
     bits, made = protocol.device.split.bits, protocol.aggregator()
     assert bits >= 51
@@ -324,7 +324,7 @@ def test_sums_beyond_64_bits_merge_and_come_back() -> None:
 
 def test_clients_with_the_same_number_are_drawn_together() -> None:
     made = ShuffledMean(
-        epsilon=1.0, delta=1e-6, clients=900_000_000, most_clients=10**9, bounds=(0.0, 1.0), steps=10
+        epsilon=1.0, delta=1e-6, clients=900_000_000, max_clients=10**9, bounds=(0.0, 1.0), steps=10
     )
     values, counts = [0.0, 0.25, 1.0], [500_000_000, 300_000_000, 200_000_000]
     found = made.simulate(values, 1, counts=counts)

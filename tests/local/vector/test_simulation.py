@@ -10,7 +10,6 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local import (
     Domain,
-    FakeData,
     OptimalLocalHashing,
     PrivUnit,
     PrivUnitG,
@@ -19,6 +18,7 @@ from sfumato.local import (
     SphereSampling,
     SplitBudget,
 )
+from sfumato.local.baselines import FakeData
 from tests.chance import accepts_only
 from tests.local.laws import alike, covers, have_moments, within
 
@@ -56,7 +56,7 @@ def test_errors_are_those_that_are_stated_and_intervals_cover(kind: Any, oracle:
     for at, truth in enumerate(SHARES):
         raw = np.array([estimates[at].raw for estimates in many])
         own = many[0][at]
-        stated = own.spread.variance(truth) / own.reports
+        stated = own.error_model.variance(truth) / own.reports
         have_moments(raw - truth, stated, tells=0.45)
         ends = [estimates[at].interval(0.95) for estimates in many]
         held.append(np.sum([(end.lower <= truth) & (truth <= end.upper) for end in ends], axis=0))

@@ -11,166 +11,192 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.local.device.attributes import FakeData, SampledAttribute, SplitBudget
-    from sfumato.local.device.bins import Bins
-    from sfumato.local.device.bit_flip import BitFlip
-    from sfumato.local.device.collection import Collection
-    from sfumato.local.device.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
-    from sfumato.local.device.directions import PrivUnit, PrivUnitG, SphereSampling
-    from sfumato.local.device.domain import Domain
-    from sfumato.local.device.fourier_marginals import FourierMarginals
-    from sfumato.local.device.fragments import Bitstogram, SequenceFragmentPuzzle
-    from sfumato.local.device.grid import Grid
-    from sfumato.local.device.hadamard import HadamardResponse, OneBitHadamard
-    from sfumato.local.device.hybrid import HybridMean
-    from sfumato.local.device.laplace import LaplaceMean
-    from sfumato.local.device.levels import HaarGrid, HaarHistogram, HierarchicalHistogram
-    from sfumato.local.device.local_hashing import BinaryLocalHashing, OptimalLocalHashing
-    from sfumato.local.device.longitudinal.bit_flip import MemoizedBitFlip
-    from sfumato.local.device.longitudinal.hashing import LongitudinalLocalHashing
-    from sfumato.local.device.longitudinal.mean import MemoizedOneBitMean
-    from sfumato.local.device.longitudinal.rappor import MemoizedRappor
-    from sfumato.local.device.longitudinal.response import LongitudinalRandomizedResponse
-    from sfumato.local.device.longitudinal.store import MemoClient, MemoStore
-    from sfumato.local.device.longitudinal.unary import LongitudinalUnaryEncoding
-    from sfumato.local.device.noisy_histogram import NoisyHistogram
-    from sfumato.local.device.prefix_round import PrefixRound
-    from sfumato.local.device.prefixes import PrefixExtending, TreeHist
-    from sfumato.local.device.projective import ProjectiveGeometryResponse
-    from sfumato.local.device.randomized_response import RandomizedResponse
-    from sfumato.local.device.randomizer import Randomizer
-    from sfumato.local.device.rappor import Rappor, RapporClient
-    from sfumato.local.device.reports import ReportBatch
-    from sfumato.local.device.sampled_marginals import SampledMarginals
-    from sfumato.local.device.sealing import PublicKey
-    from sfumato.local.device.shuffled_counts import ShuffledCounts
-    from sfumato.local.device.shuffled_histogram import ShuffledHistogram
-    from sfumato.local.device.shuffled_sum import ShuffledSum
-    from sfumato.local.device.signed_hadamard import SignedHadamard
-    from sfumato.local.device.strings import Strings
-    from sfumato.local.device.subset_selection import SubsetSelection
-    from sfumato.local.device.unary import OptimizedUnaryEncoding, SymmetricUnaryEncoding
-    from sfumato.local.device.window import OneBitMean, PiecewiseMean, PlaceMean, SquareWave
+    from sfumato.crypto.hpke import PublicKey
+    from sfumato.local.device.base.randomizer import Randomizer
+    from sfumato.local.device.base.report_batch import ReportBatch
+    from sfumato.local.device.domains.bins import Bins
+    from sfumato.local.device.domains.categories import Domain
+    from sfumato.local.device.domains.grid import Grid
+    from sfumato.local.device.domains.strings import Strings
+    from sfumato.local.device.frequency.bit_flip import BitFlipRandomizer
+    from sfumato.local.device.frequency.count_mean_sketch import (
+        CountMeanSketchRandomizer,
+        HadamardCountMeanSketchRandomizer,
+    )
+    from sfumato.local.device.frequency.hadamard import HadamardResponseRandomizer, OneBitHadamardRandomizer
+    from sfumato.local.device.frequency.local_hashing import (
+        BinaryLocalHashingRandomizer,
+        OptimalLocalHashingRandomizer,
+    )
+    from sfumato.local.device.frequency.noisy_histogram import NoisyHistogramRandomizer
+    from sfumato.local.device.frequency.projective_geometry import ProjectiveGeometryResponseRandomizer
+    from sfumato.local.device.frequency.randomized_response import RandomizedResponseRandomizer
+    from sfumato.local.device.frequency.rappor import RapporClient, RapporRandomizer
+    from sfumato.local.device.frequency.signed_hadamard import SignedHadamardRandomizer
+    from sfumato.local.device.frequency.subset_selection import SubsetSelectionRandomizer
+    from sfumato.local.device.frequency.unary import (
+        OptimizedUnaryEncodingRandomizer,
+        SymmetricUnaryEncodingRandomizer,
+    )
+    from sfumato.local.device.longitudinal.l_grr import LongitudinalRandomizedResponseRandomizer
+    from sfumato.local.device.longitudinal.l_ue import LongitudinalUnaryEncodingRandomizer
+    from sfumato.local.device.longitudinal.loloha import LongitudinalLocalHashingRandomizer
+    from sfumato.local.device.longitudinal.memo_store import MemoClient, MemoStore
+    from sfumato.local.device.longitudinal.memoized_bit_flip import MemoizedBitFlipRandomizer
+    from sfumato.local.device.longitudinal.memoized_mean import MemoizedOneBitMeanRandomizer
+    from sfumato.local.device.longitudinal.memoized_rappor import MemoizedRapporRandomizer
+    from sfumato.local.device.marginals.attributes import (
+        FakeDataRandomizer,
+        SampledAttributeRandomizer,
+        SplitBudgetRandomizer,
+    )
+    from sfumato.local.device.marginals.fourier import FourierMarginalsRandomizer
+    from sfumato.local.device.marginals.sampled import SampledMarginalsRandomizer
+    from sfumato.local.device.numeric.hybrid import HybridMeanRandomizer
+    from sfumato.local.device.numeric.laplace import LaplaceMeanRandomizer
+    from sfumato.local.device.numeric.window import (
+        OneBitMeanRandomizer,
+        PiecewiseMeanRandomizer,
+        SquareWaveRandomizer,
+        StochasticRoundingMeanRandomizer,
+    )
+    from sfumato.local.device.ranges.levels import (
+        HaarGridRandomizer,
+        HaarHistogramRandomizer,
+        HierarchicalHistogramRandomizer,
+    )
+    from sfumato.local.device.shuffle.collection import PublicCollection
+    from sfumato.local.device.shuffle.counts import ShuffledCountsRandomizer
+    from sfumato.local.device.shuffle.histogram import ShuffledHistogramRandomizer
+    from sfumato.local.device.shuffle.sums import ShuffledSumRandomizer
+    from sfumato.local.device.strings.fragments import BitstogramRandomizer, SequenceFragmentPuzzleRandomizer
+    from sfumato.local.device.strings.prefix_round import PrefixRoundRandomizer
+    from sfumato.local.device.strings.prefixes import PrefixExtendingRandomizer, TreeHistRandomizer
+    from sfumato.local.device.vector.directions import (
+        PrivUnitGRandomizer,
+        PrivUnitRandomizer,
+        SphereSamplingRandomizer,
+    )
 
 __all__ = [
-    "BinaryLocalHashing",
+    "BinaryLocalHashingRandomizer",
     "Bins",
-    "BitFlip",
-    "Bitstogram",
-    "Collection",
-    "CountMeanSketch",
+    "BitFlipRandomizer",
+    "BitstogramRandomizer",
+    "CountMeanSketchRandomizer",
     "Domain",
-    "FakeData",
-    "FourierMarginals",
+    "FakeDataRandomizer",
+    "FourierMarginalsRandomizer",
     "Grid",
-    "HaarGrid",
-    "HaarHistogram",
-    "HadamardCountMeanSketch",
-    "HadamardResponse",
-    "HierarchicalHistogram",
-    "HybridMean",
-    "LaplaceMean",
-    "LongitudinalLocalHashing",
-    "LongitudinalRandomizedResponse",
-    "LongitudinalUnaryEncoding",
+    "HaarGridRandomizer",
+    "HaarHistogramRandomizer",
+    "HadamardCountMeanSketchRandomizer",
+    "HadamardResponseRandomizer",
+    "HierarchicalHistogramRandomizer",
+    "HybridMeanRandomizer",
+    "LaplaceMeanRandomizer",
+    "LongitudinalLocalHashingRandomizer",
+    "LongitudinalRandomizedResponseRandomizer",
+    "LongitudinalUnaryEncodingRandomizer",
     "MemoClient",
     "MemoStore",
-    "MemoizedBitFlip",
-    "MemoizedOneBitMean",
-    "MemoizedRappor",
-    "NoisyHistogram",
-    "OneBitHadamard",
-    "OneBitMean",
-    "OptimalLocalHashing",
-    "OptimizedUnaryEncoding",
-    "PiecewiseMean",
-    "PlaceMean",
-    "PrefixExtending",
-    "PrefixRound",
-    "PrivUnit",
-    "PrivUnitG",
-    "ProjectiveGeometryResponse",
+    "MemoizedBitFlipRandomizer",
+    "MemoizedOneBitMeanRandomizer",
+    "MemoizedRapporRandomizer",
+    "NoisyHistogramRandomizer",
+    "OneBitHadamardRandomizer",
+    "OneBitMeanRandomizer",
+    "OptimalLocalHashingRandomizer",
+    "OptimizedUnaryEncodingRandomizer",
+    "PiecewiseMeanRandomizer",
+    "PrefixExtendingRandomizer",
+    "PrefixRoundRandomizer",
+    "PrivUnitGRandomizer",
+    "PrivUnitRandomizer",
+    "ProjectiveGeometryResponseRandomizer",
+    "PublicCollection",
     "PublicKey",
-    "RandomizedResponse",
+    "RandomizedResponseRandomizer",
     "Randomizer",
-    "Rappor",
     "RapporClient",
+    "RapporRandomizer",
     "ReportBatch",
-    "SampledAttribute",
-    "SampledMarginals",
-    "SequenceFragmentPuzzle",
-    "ShuffledCounts",
-    "ShuffledHistogram",
-    "ShuffledSum",
-    "SignedHadamard",
-    "SphereSampling",
-    "SplitBudget",
-    "SquareWave",
+    "SampledAttributeRandomizer",
+    "SampledMarginalsRandomizer",
+    "SequenceFragmentPuzzleRandomizer",
+    "ShuffledCountsRandomizer",
+    "ShuffledHistogramRandomizer",
+    "ShuffledSumRandomizer",
+    "SignedHadamardRandomizer",
+    "SphereSamplingRandomizer",
+    "SplitBudgetRandomizer",
+    "SquareWaveRandomizer",
+    "StochasticRoundingMeanRandomizer",
     "Strings",
-    "SubsetSelection",
-    "SymmetricUnaryEncoding",
-    "TreeHist",
+    "SubsetSelectionRandomizer",
+    "SymmetricUnaryEncodingRandomizer",
+    "TreeHistRandomizer",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "PrefixRound": "sfumato.local.device.prefix_round",
-        "MemoizedRappor": "sfumato.local.device.longitudinal.rappor",
-        "FourierMarginals": "sfumato.local.device.fourier_marginals",
-        "SampledMarginals": "sfumato.local.device.sampled_marginals",
-        "MemoClient": "sfumato.local.device.longitudinal.store",
-        "MemoStore": "sfumato.local.device.longitudinal.store",
-        "MemoizedOneBitMean": "sfumato.local.device.longitudinal.mean",
-        "MemoizedBitFlip": "sfumato.local.device.longitudinal.bit_flip",
-        "LongitudinalLocalHashing": "sfumato.local.device.longitudinal.hashing",
-        "LongitudinalUnaryEncoding": "sfumato.local.device.longitudinal.unary",
-        "LongitudinalRandomizedResponse": "sfumato.local.device.longitudinal.response",
-        "Strings": "sfumato.local.device.strings",
-        "TreeHist": "sfumato.local.device.prefixes",
-        "PrefixExtending": "sfumato.local.device.prefixes",
-        "SequenceFragmentPuzzle": "sfumato.local.device.fragments",
-        "Bitstogram": "sfumato.local.device.fragments",
-        "Collection": "sfumato.local.device.collection",
-        "PublicKey": "sfumato.local.device.sealing",
-        "ShuffledSum": "sfumato.local.device.shuffled_sum",
-        "ShuffledCounts": "sfumato.local.device.shuffled_counts",
-        "SignedHadamard": "sfumato.local.device.signed_hadamard",
-        "HierarchicalHistogram": "sfumato.local.device.levels",
-        "HaarHistogram": "sfumato.local.device.levels",
-        "HaarGrid": "sfumato.local.device.levels",
-        "Grid": "sfumato.local.device.grid",
-        "Bins": "sfumato.local.device.bins",
-        "ShuffledHistogram": "sfumato.local.device.shuffled_histogram",
-        "SplitBudget": "sfumato.local.device.attributes",
-        "SampledAttribute": "sfumato.local.device.attributes",
-        "FakeData": "sfumato.local.device.attributes",
-        "RapporClient": "sfumato.local.device.rappor",
-        "Rappor": "sfumato.local.device.rappor",
-        "HadamardCountMeanSketch": "sfumato.local.device.count_mean_sketch",
-        "CountMeanSketch": "sfumato.local.device.count_mean_sketch",
-        "BitFlip": "sfumato.local.device.bit_flip",
-        "SphereSampling": "sfumato.local.device.directions",
-        "PrivUnitG": "sfumato.local.device.directions",
-        "PrivUnit": "sfumato.local.device.directions",
-        "SquareWave": "sfumato.local.device.window",
-        "PiecewiseMean": "sfumato.local.device.window",
-        "PlaceMean": "sfumato.local.device.window",
-        "OneBitMean": "sfumato.local.device.window",
-        "LaplaceMean": "sfumato.local.device.laplace",
-        "HybridMean": "sfumato.local.device.hybrid",
-        "SubsetSelection": "sfumato.local.device.subset_selection",
-        "ProjectiveGeometryResponse": "sfumato.local.device.projective",
-        "NoisyHistogram": "sfumato.local.device.noisy_histogram",
-        "OneBitHadamard": "sfumato.local.device.hadamard",
-        "HadamardResponse": "sfumato.local.device.hadamard",
-        "BinaryLocalHashing": "sfumato.local.device.local_hashing",
-        "OptimalLocalHashing": "sfumato.local.device.local_hashing",
-        "SymmetricUnaryEncoding": "sfumato.local.device.unary",
-        "OptimizedUnaryEncoding": "sfumato.local.device.unary",
-        "Domain": "sfumato.local.device.domain",
-        "RandomizedResponse": "sfumato.local.device.randomized_response",
-        "Randomizer": "sfumato.local.device.randomizer",
-        "ReportBatch": "sfumato.local.device.reports",
+        "PrefixRoundRandomizer": "sfumato.local.device.strings.prefix_round",
+        "MemoizedRapporRandomizer": "sfumato.local.device.longitudinal.memoized_rappor",
+        "FourierMarginalsRandomizer": "sfumato.local.device.marginals.fourier",
+        "SampledMarginalsRandomizer": "sfumato.local.device.marginals.sampled",
+        "MemoClient": "sfumato.local.device.longitudinal.memo_store",
+        "MemoStore": "sfumato.local.device.longitudinal.memo_store",
+        "MemoizedOneBitMeanRandomizer": "sfumato.local.device.longitudinal.memoized_mean",
+        "MemoizedBitFlipRandomizer": "sfumato.local.device.longitudinal.memoized_bit_flip",
+        "LongitudinalLocalHashingRandomizer": "sfumato.local.device.longitudinal.loloha",
+        "LongitudinalUnaryEncodingRandomizer": "sfumato.local.device.longitudinal.l_ue",
+        "LongitudinalRandomizedResponseRandomizer": "sfumato.local.device.longitudinal.l_grr",
+        "Strings": "sfumato.local.device.domains.strings",
+        "TreeHistRandomizer": "sfumato.local.device.strings.prefixes",
+        "PrefixExtendingRandomizer": "sfumato.local.device.strings.prefixes",
+        "SequenceFragmentPuzzleRandomizer": "sfumato.local.device.strings.fragments",
+        "BitstogramRandomizer": "sfumato.local.device.strings.fragments",
+        "PublicCollection": "sfumato.local.device.shuffle.collection",
+        "PublicKey": "sfumato.crypto.hpke",
+        "ShuffledSumRandomizer": "sfumato.local.device.shuffle.sums",
+        "ShuffledCountsRandomizer": "sfumato.local.device.shuffle.counts",
+        "SignedHadamardRandomizer": "sfumato.local.device.frequency.signed_hadamard",
+        "HierarchicalHistogramRandomizer": "sfumato.local.device.ranges.levels",
+        "HaarHistogramRandomizer": "sfumato.local.device.ranges.levels",
+        "HaarGridRandomizer": "sfumato.local.device.ranges.levels",
+        "Grid": "sfumato.local.device.domains.grid",
+        "Bins": "sfumato.local.device.domains.bins",
+        "ShuffledHistogramRandomizer": "sfumato.local.device.shuffle.histogram",
+        "SplitBudgetRandomizer": "sfumato.local.device.marginals.attributes",
+        "SampledAttributeRandomizer": "sfumato.local.device.marginals.attributes",
+        "FakeDataRandomizer": "sfumato.local.device.marginals.attributes",
+        "RapporClient": "sfumato.local.device.frequency.rappor",
+        "RapporRandomizer": "sfumato.local.device.frequency.rappor",
+        "HadamardCountMeanSketchRandomizer": "sfumato.local.device.frequency.count_mean_sketch",
+        "CountMeanSketchRandomizer": "sfumato.local.device.frequency.count_mean_sketch",
+        "BitFlipRandomizer": "sfumato.local.device.frequency.bit_flip",
+        "SphereSamplingRandomizer": "sfumato.local.device.vector.directions",
+        "PrivUnitGRandomizer": "sfumato.local.device.vector.directions",
+        "PrivUnitRandomizer": "sfumato.local.device.vector.directions",
+        "SquareWaveRandomizer": "sfumato.local.device.numeric.window",
+        "PiecewiseMeanRandomizer": "sfumato.local.device.numeric.window",
+        "StochasticRoundingMeanRandomizer": "sfumato.local.device.numeric.window",
+        "OneBitMeanRandomizer": "sfumato.local.device.numeric.window",
+        "LaplaceMeanRandomizer": "sfumato.local.device.numeric.laplace",
+        "HybridMeanRandomizer": "sfumato.local.device.numeric.hybrid",
+        "SubsetSelectionRandomizer": "sfumato.local.device.frequency.subset_selection",
+        "ProjectiveGeometryResponseRandomizer": "sfumato.local.device.frequency.projective_geometry",
+        "NoisyHistogramRandomizer": "sfumato.local.device.frequency.noisy_histogram",
+        "OneBitHadamardRandomizer": "sfumato.local.device.frequency.hadamard",
+        "HadamardResponseRandomizer": "sfumato.local.device.frequency.hadamard",
+        "BinaryLocalHashingRandomizer": "sfumato.local.device.frequency.local_hashing",
+        "OptimalLocalHashingRandomizer": "sfumato.local.device.frequency.local_hashing",
+        "SymmetricUnaryEncodingRandomizer": "sfumato.local.device.frequency.unary",
+        "OptimizedUnaryEncodingRandomizer": "sfumato.local.device.frequency.unary",
+        "Domain": "sfumato.local.device.domains.categories",
+        "RandomizedResponseRandomizer": "sfumato.local.device.frequency.randomized_response",
+        "Randomizer": "sfumato.local.device.base.randomizer",
+        "ReportBatch": "sfumato.local.device.base.report_batch",
     },
 )

@@ -9,10 +9,10 @@ from typing import ClassVar, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import bit_flip as client
-from sfumato.local.device.layout import Records
-from sfumato.local.oracle import Oracle
-from sfumato.local.spread import Array, Spread, quadratic_ends
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import bit_flip as client
+from sfumato.local.frequency.oracle import Oracle
+from sfumato.local.frequency.variance import Array, ErrorModel, quadratic_ends
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
@@ -24,8 +24,8 @@ _BLOCK: Final = 1 << 14
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Flips(Spread):
-    """The spread of means of centred bits: linear in the share, and none of it shared by two categories.
+class _Flips(ErrorModel):
+    """The error model of means of centred bits: linear in the share, and none of it shared by two categories.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class _Flips(Spread):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BitFlip(Oracle[client.BitFlip]):
+class BitFlip(Oracle[client.BitFlipRandomizer]):
     r"""For d categories, drawn evenly by each device, a bit that says whether it is true, or lies.
 
     Parameters
@@ -69,7 +69,7 @@ class BitFlip(Oracle[client.BitFlip]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.BitFlip`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.BitFlipRandomizer`.
 
     *The loss.* For d > 1 a report is one of `SymmetricUnaryEncoding` with the same coin of which all but d
     bits, drawn independently, are thrown away: the loss of that one holds by post-processing, shuffled too.
@@ -93,6 +93,8 @@ class BitFlip(Oracle[client.BitFlip]):
     31.34
     """
 
+    wire_name: ClassVar[str] = "bit-flip"
+
     added: ClassVar[tuple[int, int]] = (0, 1)
     """What one report adds to a total at least and at most."""
 
@@ -102,8 +104,8 @@ class BitFlip(Oracle[client.BitFlip]):
         Oracle.__post_init__(self)
         object.__setattr__(self, "asked", self.device.asked)
 
-    def _make(self) -> client.BitFlip:
-        return client.BitFlip(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
+    def _make(self) -> client.BitFlipRandomizer:
+        return client.BitFlipRandomizer(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -115,7 +117,7 @@ class BitFlip(Oracle[client.BitFlip]):
         return SupportResponse(self._bound(odds**2), 1 - p, (1 - p) ** 2)
 
     @property
-    def spread(self) -> _Flips:
+    def error_model(self) -> _Flips:
         """How far estimates stray; see the notes."""
         p = self.device.truth.chance
         gap, times = 2 * p - 1, Fraction(len(self.domain), self.asked)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeVar, final
+from typing import ClassVar, Final, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import count_mean_sketch as client
-from sfumato.local.device.layout import Records
-from sfumato.local.frequency.walsh import walsh
-from sfumato.local.oracle import SupportOracle
-from sfumato.local.support import Support
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import count_mean_sketch as client
+from sfumato.local.frequency.oracle import SupportOracle
+from sfumato.local.frequency.support import Support
+from sfumato.local.frequency.walsh_hadamard import walsh
 from sfumato.numerics import _kernels
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
@@ -125,7 +125,7 @@ class SketchOracle(SupportOracle[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountMeanSketch(SketchOracle[client.CountMeanSketch]):
+class CountMeanSketch(SketchOracle[client.CountMeanSketchRandomizer]):
     r"""Each report is m bits of a sketch's row.
 
     Parameters
@@ -135,9 +135,10 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketch]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.CountMeanSketch`.
-    The variance for a rare value is about :math:`\frac1n \left(\frac{e^{\epsilon/2}}{(e^{\epsilon/2} - 1)^2}
-    + \frac1m\right)`. `OptimalLocalHashing` has less, in five bytes in the place of m/8.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.CountMeanSketchRandomizer`. The variance for a rare value is about :math:`\frac1n
+    \left(\frac{e^{\epsilon/2}}{(e^{\epsilon/2} - 1)^2} + \frac1m\right)`. `OptimalLocalHashing` has less, in
+    five bytes in the place of m/8.
 
     References
     ----------
@@ -152,9 +153,11 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketch]):
     0.1824
     """
 
+    wire_name: ClassVar[str] = "count-mean-sketch"
+
     @staticmethod
-    def _kind() -> type[client.CountMeanSketch]:
-        return client.CountMeanSketch
+    def _kind() -> type[client.CountMeanSketchRandomizer]:
+        return client.CountMeanSketchRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -191,7 +194,7 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketch]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketch]):
+class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketchRandomizer]):
     r"""Each report is one sign of a transformed row: four bytes in the place of 131.
 
     Parameters
@@ -202,8 +205,8 @@ class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketch]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
-    `sfumato.local.device.HadamardCountMeanSketch`. The variance for a rare value is about :math:`\frac1n
-    \left(\frac{e^\epsilon + 1}{e^\epsilon - 1}\right)^2`, which never falls below 1/n.
+    `sfumato.local.device.HadamardCountMeanSketchRandomizer`. The variance for a rare value is about
+    :math:`\frac1n \left(\frac{e^\epsilon + 1}{e^\epsilon - 1}\right)^2`, which never falls below 1/n.
 
     References
     ----------
@@ -217,9 +220,11 @@ class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketch]):
     1.0781
     """
 
+    wire_name: ClassVar[str] = "hadamard-count-mean-sketch"
+
     @staticmethod
-    def _kind() -> type[client.HadamardCountMeanSketch]:
-        return client.HadamardCountMeanSketch
+    def _kind() -> type[client.HadamardCountMeanSketchRandomizer]:
+        return client.HadamardCountMeanSketchRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

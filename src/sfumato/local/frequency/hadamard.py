@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import hadamard as client
-from sfumato.local.estimate import Estimate
-from sfumato.local.frequency.blocks import BlockSpread
-from sfumato.local.frequency.design import NumberedOracle, balanced
-from sfumato.local.frequency.walsh import walsh
-from sfumato.local.spread import Spread
-from sfumato.local.support import Support
+from sfumato.local.device.frequency import hadamard as client
+from sfumato.local.frequency.block_design import NumberedOracle, balanced
+from sfumato.local.frequency.block_variance import BlockErrorModel
+from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.support import Support
+from sfumato.local.frequency.variance import ErrorModel
+from sfumato.local.frequency.walsh_hadamard import walsh
 
 __all__ = ["HadamardResponse", "OneBitHadamard"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneBitHadamard(NumberedOracle[client.OneBitHadamard]):
+class OneBitHadamard(NumberedOracle[client.OneBitHadamardRandomizer]):
     r"""Each report is a column of a Hadamard matrix and one sign: fastest, and best for small epsilon.
 
     Parameters
@@ -51,8 +51,10 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamard]):
     4.683
     """
 
-    def _make(self) -> client.OneBitHadamard:
-        return client.OneBitHadamard(epsilon=self.epsilon, domain=self.domain)
+    wire_name: ClassVar[str] = "one-bit-hadamard"
+
+    def _make(self) -> client.OneBitHadamardRandomizer:
+        return client.OneBitHadamardRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def overlap(self) -> Fraction:
@@ -65,7 +67,7 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamard]):
         return balanced(self.device, Fraction(1, 4), Fraction(1, 8))
 
     @property
-    def spread(self) -> Spread:
+    def error_model(self) -> ErrorModel:
         """How far estimates stray: as the support says."""
         return self.support
 
@@ -82,7 +84,7 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamard]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HadamardResponse(NumberedOracle[client.HadamardResponse]):
+class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
     r"""Each report is a column of one of several Hadamard matrices, most likely the value's own.
 
     Parameters
@@ -99,7 +101,7 @@ class HadamardResponse(NumberedOracle[client.HadamardResponse]):
     the first, have as many columns of each kind in common with it: so a report adds
     :math:`(e^\epsilon - 1) r` to T on average if the value is true, and else nothing. Its variance depends on
     how many respondents' values share the matrix: from one of these T gets a report with probability
-    :math:`(e^\epsilon + 1) r`, from anybody else with 2r. See `BlockSpread`. As a mean over matrices with
+    :math:`(e^\epsilon + 1) r`, from anybody else with 2r. See `BlockErrorModel`. As a mean over matrices with
     even shares it is about :math:`8 / (n (e^\epsilon - 1))` for large epsilon, twice the least;
     `ProjectiveGeometryResponse` comes closer.
 
@@ -116,8 +118,10 @@ class HadamardResponse(NumberedOracle[client.HadamardResponse]):
     1.253
     """
 
-    def _make(self) -> client.HadamardResponse:
-        return client.HadamardResponse(epsilon=self.epsilon, domain=self.domain)
+    wire_name: ClassVar[str] = "hadamard-response"
+
+    def _make(self) -> client.HadamardResponseRandomizer:
+        return client.HadamardResponseRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def overlap(self) -> Fraction:
@@ -125,11 +129,11 @@ class HadamardResponse(NumberedOracle[client.HadamardResponse]):
         return Fraction(0) if self.device.blocks > 1 else Fraction(1, 4)
 
     @property
-    def spread(self) -> BlockSpread:
+    def error_model(self) -> BlockErrorModel:
         """How far estimates stray, were all matrices' shares as those of the categories say."""
         truth, blocks = self.device.truth.chance, self.device.blocks
         lie = (1 - truth) / (2 * blocks - 1)
-        return BlockSpread(
+        return BlockErrorModel(
             gap=float(truth - lie),
             own=float(truth + lie),
             other=float(2 * lie),
@@ -142,19 +146,21 @@ class HadamardResponse(NumberedOracle[client.HadamardResponse]):
         if not reports:
             return np.full(len(self.domain), np.nan)
         surplus = walsh(totals.reshape(-1, self.device.size).copy())[:, 1:].ravel()[: len(self.domain)]
-        return np.asarray(surplus / (reports * self.spread.gap))
+        return np.asarray(surplus / (reports * self.error_model.gap))
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Estimate:
         """Return what totals tell, with the variances that the reports from each matrix tell."""
-        spread = self.spread
+        error_model = self.error_model
         if reports:
             inside = totals.reshape(-1, self.device.size).sum(axis=1) / reports
-            spread = spread.seen((inside - spread.other) / (spread.own - spread.other))
+            error_model = error_model.seen(
+                (inside - error_model.other) / (error_model.own - error_model.other)
+            )
         return Estimate(
             domain=self.domain,
             reports=reports,
             raw=self.shares(totals, reports),
-            spread=spread,
+            error_model=error_model,
             loss=self.privacy_loss,
             simulated=simulated,
         )

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeVar, final
+from typing import ClassVar, Final, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.cores import in_pieces
-from sfumato.local.device import local_hashing as client
-from sfumato.local.device.layout import Records
-from sfumato.local.oracle import SupportOracle
-from sfumato.local.support import Support
+from sfumato.local.base.threads import in_pieces
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import local_hashing as client
+from sfumato.local.frequency.oracle import SupportOracle
+from sfumato.local.frequency.support import Support
 from sfumato.numerics import _kernels
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["BinaryLocalHashing", "HashingOracle", "OptimalLocalHashing", "supports_of"]
+__all__ = ["HashingOracle", "OptimalLocalHashing", "supports_of"]
 
 Device = TypeVar("Device", bound=client.HashingRandomizer)
 
@@ -99,7 +99,7 @@ class HashingOracle(SupportOracle[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashing]):
+class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashingRandomizer]):
     r"""Local hashing to :math:`\mathrm{round}(e^\epsilon) + 1` buckets: short reports with the least error.
 
     Parameters
@@ -110,8 +110,8 @@ class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashing]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
-    `sfumato.local.device.OptimalLocalHashing`. The variance for a rare value is about :math:`\frac{4
-    e^\epsilon}{n (e^\epsilon - 1)^2}`. The server hashes each category once for each report.
+    `sfumato.local.device.OptimalLocalHashingRandomizer`. The variance for a rare value is about
+    :math:`\frac{4 e^\epsilon}{n (e^\epsilon - 1)^2}`. The server hashes each category once for each report.
 
     References
     ----------
@@ -129,36 +129,7 @@ class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashing]):
     [7, 8]
     """
 
-    def _make(self) -> client.OptimalLocalHashing:
-        return client.OptimalLocalHashing(epsilon=self.epsilon, domain=self.domain)
+    wire_name: ClassVar[str] = "optimal-local-hashing"
 
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BinaryLocalHashing(HashingOracle[client.BinaryLocalHashing]):
-    r"""Local hashing to two buckets.
-
-    Parameters
-    ----------
-    epsilon, domain
-        See `Oracle`.
-
-    Notes
-    -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.BinaryLocalHashing`.
-    The variance is :math:`\frac{(e^\epsilon + 1)^2}{n (e^\epsilon - 1)^2}`: close to that of
-    `OptimalLocalHashing` for a small epsilon only.
-
-    References
-    ----------
-    Bassily, Smith (2015), "Local, private, efficient protocols for succinct histograms".
-
-    Examples
-    --------
-    >>> from sfumato.local import Domain
-    >>> round(BinaryLocalHashing(epsilon=1.0, domain=Domain(range(1024))).variance(1), 2)
-    4.68
-    """
-
-    def _make(self) -> client.BinaryLocalHashing:
-        return client.BinaryLocalHashing(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.OptimalLocalHashingRandomizer:
+        return client.OptimalLocalHashingRandomizer(epsilon=self.epsilon, domain=self.domain)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import randomized_response as client
-from sfumato.local.device.layout import Records
-from sfumato.local.oracle import SupportOracle
-from sfumato.local.support import Support
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import randomized_response as client
+from sfumato.local.frequency.oracle import SupportOracle
+from sfumato.local.frequency.support import Support
 from sfumato.privacy.leaves import randomized_response as leaf
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -21,7 +21,7 @@ __all__ = ["RandomizedResponse"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse(SupportOracle[client.RandomizedResponse]):
+class RandomizedResponse(SupportOracle[client.RandomizedResponseRandomizer]):
     r"""Each report is the true category, or any other by chance; best for few categories.
 
     Parameters
@@ -31,9 +31,10 @@ class RandomizedResponse(SupportOracle[client.RandomizedResponse]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.RandomizedResponse`.
-    For k categories and a rare one the variance is about :math:`\frac{e^\epsilon + k - 2}{n (e^\epsilon -
-    1)^2}`: less than that of any protocol here while :math:`k < 3 e^\epsilon + 2`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.RandomizedResponseRandomizer`. For k categories and a rare one the variance is about
+    :math:`\frac{e^\epsilon + k - 2}{n (e^\epsilon - 1)^2}`: less than that of any protocol here while
+    :math:`k < 3 e^\epsilon + 2`.
 
     References
     ----------
@@ -50,8 +51,10 @@ class RandomizedResponse(SupportOracle[client.RandomizedResponse]):
     [0.7, 0.02, 0.28]
     """
 
-    def _make(self) -> client.RandomizedResponse:
-        return client.RandomizedResponse(epsilon=self.epsilon, domain=self.domain)
+    wire_name: ClassVar[str] = "randomized-response"
+
+    def _make(self) -> client.RandomizedResponseRandomizer:
+        return client.RandomizedResponseRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import subset_selection as client
-from sfumato.local.device.layout import Records
-from sfumato.local.frequency.design import balanced, kept_share
-from sfumato.local.oracle import SupportOracle
-from sfumato.local.support import Support
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import subset_selection as client
+from sfumato.local.frequency.block_design import balanced, kept_share
+from sfumato.local.frequency.oracle import SupportOracle
+from sfumato.local.frequency.support import Support
 from sfumato.numerics import _kernels
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
@@ -25,7 +25,7 @@ _CROWD: Final = 1 << 29
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetSelection(SupportOracle[client.SubsetSelection]):
+class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
     r"""Each report is a set of categories, most likely with the truth in it; the least variance of all.
 
     Parameters
@@ -54,8 +54,10 @@ class SubsetSelection(SupportOracle[client.SubsetSelection]):
     3.61
     """
 
-    def _make(self) -> client.SubsetSelection:
-        return client.SubsetSelection(epsilon=self.epsilon, domain=self.domain)
+    wire_name: ClassVar[str] = "subset-selection"
+
+    def _make(self) -> client.SubsetSelectionRandomizer:
+        return client.SubsetSelectionRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

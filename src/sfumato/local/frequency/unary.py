@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar, final
+from typing import ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import unary as client
-from sfumato.local.device.layout import Records
-from sfumato.local.oracle import SupportOracle
-from sfumato.local.support import Support
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import unary as client
+from sfumato.local.frequency.oracle import SupportOracle
+from sfumato.local.frequency.support import Support
 from sfumato.numerics import _kernels
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
@@ -62,7 +62,7 @@ class UnaryOracle(SupportOracle[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncoding]):
+class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncodingRandomizer]):
     r"""Unary encoding that treats set and unset bits alike: the basic form of RAPPOR.
 
     Parameters
@@ -73,7 +73,7 @@ class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncoding]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
-    `sfumato.local.device.SymmetricUnaryEncoding`. The variance is about
+    `sfumato.local.device.SymmetricUnaryEncodingRandomizer`. The variance is about
     :math:`\frac{e^{\epsilon/2}}{n (e^{\epsilon/2} - 1)^2}`, the same for rare and frequent values.
 
     References
@@ -88,13 +88,15 @@ class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncoding]):
     3.92
     """
 
-    def _make(self) -> client.SymmetricUnaryEncoding:
-        return client.SymmetricUnaryEncoding(epsilon=self.epsilon, domain=self.domain)
+    wire_name: ClassVar[str] = "symmetric-unary-encoding"
+
+    def _make(self) -> client.SymmetricUnaryEncodingRandomizer:
+        return client.SymmetricUnaryEncodingRandomizer(epsilon=self.epsilon, domain=self.domain)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncoding]):
+class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncodingRandomizer]):
     r"""Unary encoding with the least error for rare values.
 
     Parameters
@@ -105,8 +107,9 @@ class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncoding]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
-    `sfumato.local.device.OptimizedUnaryEncoding`. The variance for a rare value is about :math:`\frac{4
-    e^\epsilon}{n (e^\epsilon - 1)^2}`, which no protocol beats by more than a little for many categories.
+    `sfumato.local.device.OptimizedUnaryEncodingRandomizer`. The variance for a rare value is about
+    :math:`\frac{4 e^\epsilon}{n (e^\epsilon - 1)^2}`, which no protocol beats by more than a little for many
+    categories.
 
     References
     ----------
@@ -120,5 +123,7 @@ class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncoding]):
     3.68
     """
 
-    def _make(self) -> client.OptimizedUnaryEncoding:
-        return client.OptimizedUnaryEncoding(epsilon=self.epsilon, domain=self.domain)
+    wire_name: ClassVar[str] = "optimized-unary-encoding"
+
+    def _make(self) -> client.OptimizedUnaryEncodingRandomizer:
+        return client.OptimizedUnaryEncodingRandomizer(epsilon=self.epsilon, domain=self.domain)

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato.local.base.protocol import log_odds
+from sfumato.local.base.respondents import seeded
 from sfumato.local.device.longitudinal.layers import MemoizedCategories, TwoLayerRandomizer
 from sfumato.local.device.longitudinal.memory import Memoizing
-from sfumato.local.estimate import Estimate
+from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.oracle import Oracle, SupportOracle
+from sfumato.local.frequency.support import Support
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.local.longitudinal.protocol import LongitudinalProtocol
 from sfumato.local.longitudinal.rounds import Rounds, checked_rounds
-from sfumato.local.oracle import Oracle, SupportOracle
-from sfumato.local.protocol import log_odds
-from sfumato.local.respondents import seeded
-from sfumato.local.spread import Array, Spread
-from sfumato.local.support import Support
 
 __all__ = ["MemoizedOracle", "TwoLayerOracle"]
 
@@ -46,7 +46,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
     Notes
     -----
     *One round* is estimated as if it were the only one: the reports of different devices are independent, and
-    a report has the law that `privacy_loss` and `spread` tell. That holds for devices with no more than
+    a report has the law that `privacy_loss` and `error_model` tell. That holds for devices with no more than
     ``max_memos`` memos; beyond that they report what they memoized last, and the estimate is of that.
 
     *Rounds* go together as `rounds` and `round_covariance` tell.
@@ -67,7 +67,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
 
     @property
     @abstractmethod
-    def permanent_spread(self) -> Spread:
+    def permanent_spread(self) -> ErrorModel:
         """How far an estimate from memos themselves would stray: the part that rounds share."""
 
     @property
@@ -87,13 +87,13 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
         estimates : sequence of Estimate
             One for each round, of this oracle.
         """
-        held = checked_rounds(estimates, Estimate, self._told, "oracle")
+        held = checked_rounds(estimates, Estimate, self._of_this, "oracle")
         shares = np.array([np.clip(one.raw, 0.0, 1.0) for one in held])
         reports = np.array([one.reports for one in held], np.float64)[:, None]
         with np.errstate(divide="ignore"):
             variances, permanent = (
-                np.where(reports > 0, spread.variance(np.nan_to_num(shares)) / reports, np.inf)
-                for spread in (self.spread, self.permanent_spread)
+                np.where(reports > 0, error_model.variance(np.nan_to_num(shares)) / reports, np.inf)
+                for error_model in (self.error_model, self.permanent_spread)
             )
         return Rounds(
             values=np.array([one.raw for one in held]),
@@ -104,7 +104,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
             simulated=any(one.simulated for one in held),
         )
 
-    def _told(self, estimate: Estimate) -> bool:
+    def _of_this(self, estimate: Estimate) -> bool:
         return estimate.domain == self.domain and estimate.loss == self.privacy_loss
 
     def round_covariance(self, joint: ArrayLike, n: int) -> Array:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from sfumato import _check
+from sfumato.local.base.protocol import log_odds
+from sfumato.local.device.base.report_batch import ReportBatch
 from sfumato.local.device.longitudinal.memory import Memoizing
-from sfumato.local.device.reports import ReportBatch
-from sfumato.local.protocol import log_odds
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss

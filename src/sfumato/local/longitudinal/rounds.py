@@ -15,18 +15,18 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato import _check
-from sfumato.local.spread import Array
+from sfumato.local.frequency.variance import Array
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Rounds", "RoundsEstimate", "checked_rounds"]
 
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 def checked_rounds(
-    estimates: Sequence[Told], kind: type[Told], of_this: Callable[[Told], bool], what: str
-) -> list[Told]:
+    estimates: Sequence[Result], kind: type[Result], of_this: Callable[[Result], bool], what: str
+) -> list[Result]:
     """Return the estimates of rounds, one or more of a kind and all of one protocol, or refuse them."""
     held = list(estimates)
     if not held or not all(isinstance(one, kind) and of_this(one) for one in held):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import hybrid as client
-from sfumato.local.device.layout import Records
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.numeric import hybrid as client
 from sfumato.local.numeric.estimate import MeanEstimate
-from sfumato.local.numeric.moments import Moments
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.local.numeric.simulation import drawn_reports, first_two
 from sfumato.local.numeric.window import window_loss
+from sfumato.local.numeric.window_moments import Moments
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.mixture import Mixture
 
@@ -24,7 +24,7 @@ __all__ = ["HybridMean"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
+class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
     r"""`PiecewiseMean` or `OneBitMean` by chance: the least error in the worst case for every epsilon.
 
     Parameters
@@ -36,10 +36,11 @@ class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.HybridMean`. The
-    estimate is the mean of the unbiased parts of all reports. Above an epsilon of 0.609 its variance is about
-    the same for all numbers. Both kinds of reports are of the same respondents, drawn by chance: so those of
-    windows also tell how far the numbers of the others differ.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.HybridMeanRandomizer`. The estimate is the mean of the unbiased parts of all
+    reports. Above an epsilon of 0.609 its variance is about the same for all numbers. Both kinds of reports
+    are of the same respondents, drawn by chance: so those of windows also tell how far the numbers of the
+    others differ.
 
     References
     ----------
@@ -52,6 +53,8 @@ class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
     4.29
     """
 
+    wire_name: ClassVar[str] = "hybrid-mean"
+
     steps: int = 2048
     parts: tuple[Moments, Moments] = field(init=False, repr=False, compare=False)
 
@@ -59,8 +62,8 @@ class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
         NumericProtocol.__post_init__(self)
         object.__setattr__(self, "parts", (Moments.of(self.device.bit), Moments.of(self.device.pieces)))
 
-    def _make(self) -> client.HybridMean:
-        return client.HybridMean(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+    def _make(self) -> client.HybridMeanRandomizer:
+        return client.HybridMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -106,7 +109,7 @@ class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
             for part, own in ((self.device.bit, bit), (self.device.pieces, pieces))
         )
         if not reports:
-            return self._told(math.nan, math.inf, reach, 0, simulated)
+            return self._estimated(math.nan, math.inf, reach, 0, simulated)
         share = bits * bit.share(set_bits / bits) if bits else 0.0
         scatter, spread = 0.0, 0.0
         if count:
@@ -118,4 +121,4 @@ class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
             spread = count * max(own, pieces.least(share))
         # What a bit adds follows from the mean alone, as if all numbers were alike, less how they differ.
         spread += bits * max(bit.least(share) - scatter, bit.least(0.0))
-        return self._told(share, spread / reports**2, reach, reports, simulated)
+        return self._estimated(share, spread / reports**2, reach, reports, simulated)

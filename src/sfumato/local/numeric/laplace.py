@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import laplace as client
-from sfumato.local.device.layout import Records
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.numeric import laplace as client
 from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
@@ -22,7 +22,7 @@ __all__ = ["LaplaceMean"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceMean(NumericProtocol[client.LaplaceMean, MeanEstimate]):
+class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
     r"""The number plus discrete Laplace noise; the variance is the same for all numbers.
 
     Parameters
@@ -34,9 +34,10 @@ class LaplaceMean(NumericProtocol[client.LaplaceMean, MeanEstimate]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.LaplaceMean`. The
-    variance is about :math:`2/\epsilon^2` times the squared distance of the bounds, over n. Reports stop 64
-    scales beyond the grid: that moves a mean by less than :math:`e^{-63}` scales.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.LaplaceMeanRandomizer`. The variance is about :math:`2/\epsilon^2` times the squared
+    distance of the bounds, over n. Reports stop 64 scales beyond the grid: that moves a mean by less than
+    :math:`e^{-63}` scales.
 
     References
     ----------
@@ -48,10 +49,12 @@ class LaplaceMean(NumericProtocol[client.LaplaceMean, MeanEstimate]):
     8.0
     """
 
+    wire_name: ClassVar[str] = "laplace-mean"
+
     steps: int = 2048
 
-    def _make(self) -> client.LaplaceMean:
-        return client.LaplaceMean(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+    def _make(self) -> client.LaplaceMeanRandomizer:
+        return client.LaplaceMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -84,7 +87,7 @@ class LaplaceMean(NumericProtocol[client.LaplaceMean, MeanEstimate]):
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
         """Return what totals tell; the variance is that of the noise and the most that rounding adds."""
         if not reports:
-            return self._told(math.nan, math.inf, math.inf, 0, simulated)
+            return self._estimated(math.nan, math.inf, math.inf, 0, simulated)
         variance = self._noise() + 0.25 / self.device.steps**2
         share = int(totals[0]) / reports / self.device.steps
-        return self._told(share, variance / reports, math.inf, reports, simulated)
+        return self._estimated(share, variance / reports, math.inf, reports, simulated)

@@ -10,20 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.device.numeric import NumericRandomizer
+from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.base.respondents import seeded
+from sfumato.local.device.numeric.randomizer import NumericRandomizer
 from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.simulation import at_places
-from sfumato.local.protocol import LocalProtocol
-from sfumato.local.respondents import seeded
 
 __all__ = ["NumericProtocol"]
 
 Device = TypeVar("Device", bound=NumericRandomizer)
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumericProtocol(LocalProtocol[Device, Told], Generic[Device, Told]):
+class NumericProtocol(LocalProtocol[Device, Result], Generic[Device, Result]):
     """A protocol that estimates a mean, or more, of numbers between two bounds.
 
     Parameters
@@ -110,13 +110,13 @@ class NumericProtocol(LocalProtocol[Device, Told], Generic[Device, Told]):
 
     def simulate(
         self, numbers: ArrayLike, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
-    ) -> Told:
+    ) -> Result:
         """Return an estimate as it might come of so many respondents; see `simulate_counts`."""
         generator = seeded(rng)
         places = at_places(self.device, numbers, counts, generator)
         return self.estimate(self._simulate(places, generator), int(places.sum()), simulated=True)
 
-    def _told(
+    def _estimated(
         self, share: float, variance: float, reach: float, reports: int, simulated: bool
     ) -> MeanEstimate:
         """Return an estimate of the mean from one in shares of the way between the bounds."""

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.device.numeric import NumericRandomizer
-from sfumato.local.device.window import WindowRandomizer
-from sfumato.local.respondents import respondents
+from sfumato.local.base.respondents import respondents
+from sfumato.local.device.numeric.randomizer import NumericRandomizer
+from sfumato.local.device.numeric.window import WindowRandomizer
 
 __all__ = ["at_places", "drawn_reports", "even_windows", "first_two"]
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device import window as client
-from sfumato.local.device.layout import Records
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.numeric import window as client
+from sfumato.local.frequency.variance import Array
 from sfumato.local.numeric.estimate import MeanEstimate
-from sfumato.local.numeric.expectation import most_likely
-from sfumato.local.numeric.functionals import unbiased_weights
+from sfumato.local.numeric.expectation_maximization import most_likely
 from sfumato.local.numeric.simulation import drawn_reports, first_two
+from sfumato.local.numeric.unbiased_weights import unbiased_weights
 from sfumato.local.numeric.window import WindowProtocol
-from sfumato.local.spread import Array
 
 __all__ = ["DistributionEstimate", "SquareWave"]
 
@@ -45,7 +45,7 @@ class DistributionEstimate:
 
     mean: MeanEstimate
     counts: NDArray[np.int64]
-    device: client.SquareWave
+    device: client.SquareWaveRandomizer
 
     @property
     def points(self) -> Array:
@@ -81,8 +81,8 @@ class DistributionEstimate:
         Notes
         -----
         The target is the share of the respondents' numbers as their devices rounded them to points. Each
-        report y counts as :math:`a_y` (`sfumato.local.numeric.functionals`), whose mean is 1 for points in
-        the range and 0 for others, whatever the distribution. So the variance is :math:`\frac1n
+        report y counts as :math:`a_y` (`sfumato.local.numeric.unbiased_weights`), whose mean is 1 for points
+        in the range and 0 for others, whatever the distribution. So the variance is :math:`\frac1n
         (\overline{a^2} - s)` with the share s, and the reports tell both. It grows with the number of steps:
         take few. ``"exact"`` intervals hold for any number of reports, by Hoeffding's inequality.
         """
@@ -118,7 +118,7 @@ class DistributionEstimate:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SquareWave(WindowProtocol[client.SquareWave, DistributionEstimate]):
+class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimate]):
     r"""A number near the truth, in a window that tells most about the whole distribution.
 
     Parameters
@@ -130,7 +130,8 @@ class SquareWave(WindowProtocol[client.SquareWave, DistributionEstimate]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.SquareWave`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.SquareWaveRandomizer`.
 
     References
     ----------
@@ -148,10 +149,12 @@ class SquareWave(WindowProtocol[client.SquareWave, DistributionEstimate]):
     (True, True)
     """
 
+    wire_name: ClassVar[str] = "square-wave"
+
     steps: int = 256
 
-    def _make(self) -> client.SquareWave:
-        return client.SquareWave(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+    def _make(self) -> client.SquareWaveRandomizer:
+        return client.SquareWaveRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
 
     @property
     def totals(self) -> int:

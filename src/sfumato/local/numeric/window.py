@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar, final
+from typing import ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import window as client
-from sfumato.local.device.layout import Records
+from sfumato.local.base.protocol import log_odds
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.numeric import window as client
 from sfumato.local.numeric.estimate import MeanEstimate
-from sfumato.local.numeric.moments import Moments
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.local.numeric.simulation import drawn_reports, first_two
-from sfumato.local.protocol import log_odds
+from sfumato.local.numeric.window_moments import Moments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["Duchi", "OneBitMean", "PiecewiseMean", "PlaceMean", "WindowProtocol", "window_loss"]
+__all__ = ["Duchi", "OneBitMean", "PiecewiseMean", "StochasticRoundingMean", "WindowProtocol", "window_loss"]
 
 Device = TypeVar("Device", bound=client.WindowRandomizer)
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 def window_loss(device: client.WindowRandomizer) -> PrivacyLoss:
@@ -41,7 +41,7 @@ def window_loss(device: client.WindowRandomizer) -> PrivacyLoss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowProtocol(NumericProtocol[Device, Told]):
+class WindowProtocol(NumericProtocol[Device, Result]):
     """A report is likelier in the window of the truth; see `sfumato.local.device`."""
 
     moments: Moments = field(init=False, repr=False, compare=False)
@@ -63,12 +63,12 @@ class WindowProtocol(NumericProtocol[Device, Told]):
         moments = self.moments
         reach = (self.device.outputs - 1) / float(moments.gain * moments.steps)
         if not reports:
-            return self._told(math.nan, math.inf, reach, 0, simulated)
+            return self._estimated(math.nan, math.inf, reach, 0, simulated)
         mean, square = total / reports, squares / reports
         share = moments.share(mean)
         # Rare reports far away make most of the error where epsilon is large; there may be none among few.
         spread = moments.sampled(reports, total, squares) - moments.scatter(mean, square)
-        return self._told(share, max(spread, moments.least(share)) / reports, reach, reports, simulated)
+        return self._estimated(share, max(spread, moments.least(share)) / reports, reach, reports, simulated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class _MeanProtocol(WindowProtocol[Device, MeanEstimate]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneBitMean(_MeanProtocol[client.OneBitMean]):
+class OneBitMean(_MeanProtocol[client.OneBitMeanRandomizer]):
     r"""One bit a number; the least error of all in the worst case up to an epsilon of about 0.6.
 
     Parameters
@@ -101,9 +101,10 @@ class OneBitMean(_MeanProtocol[client.OneBitMean]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.OneBitMean`. The
-    variance for a number in the middle is :math:`\left(\frac{e^\epsilon+1}{e^\epsilon-1}\right)^2` times the
-    square of half the distance of the bounds, over n. `Duchi` is another name of it.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.OneBitMeanRandomizer`. The variance for a number in the middle is
+    :math:`\left(\frac{e^\epsilon+1}{e^\epsilon-1}\right)^2` times the square of half the distance of the
+    bounds, over n. `Duchi` is another name of it.
 
     References
     ----------
@@ -120,8 +121,10 @@ class OneBitMean(_MeanProtocol[client.OneBitMean]):
     True
     """
 
-    def _make(self) -> client.OneBitMean:
-        return client.OneBitMean(epsilon=self.epsilon, bounds=self.bounds)
+    wire_name: ClassVar[str] = "one-bit-mean"
+
+    def _make(self) -> client.OneBitMeanRandomizer:
+        return client.OneBitMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds)
 
 
 Duchi = OneBitMean
@@ -130,7 +133,7 @@ Duchi = OneBitMean
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PiecewiseMean(_MeanProtocol[client.PiecewiseMean]):
+class PiecewiseMean(_MeanProtocol[client.PiecewiseMeanRandomizer]):
     r"""A number near the truth, mostly; less error than one bit for a large epsilon.
 
     Parameters
@@ -142,9 +145,9 @@ class PiecewiseMean(_MeanProtocol[client.PiecewiseMean]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.PiecewiseMean`. For
-    numbers t in [-1, 1] the variance is about :math:`\frac{t^2}{e^{\epsilon/2}-1} +
-    \frac{e^{\epsilon/2}+3}{3(e^{\epsilon/2}-1)^2}`, over n.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.PiecewiseMeanRandomizer`. For numbers t in [-1, 1] the variance is about
+    :math:`\frac{t^2}{e^{\epsilon/2}-1} + \frac{e^{\epsilon/2}+3}{3(e^{\epsilon/2}-1)^2}`, over n.
 
     References
     ----------
@@ -157,15 +160,17 @@ class PiecewiseMean(_MeanProtocol[client.PiecewiseMean]):
     5.22
     """
 
+    wire_name: ClassVar[str] = "piecewise-mean"
+
     steps: int = 2048
 
-    def _make(self) -> client.PiecewiseMean:
-        return client.PiecewiseMean(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+    def _make(self) -> client.PiecewiseMeanRandomizer:
+        return client.PiecewiseMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceMean(_MeanProtocol[client.PlaceMean]):
+class StochasticRoundingMean(_MeanProtocol[client.StochasticRoundingMeanRandomizer]):
     r"""A number rounded to few places, told by randomized response: for a large epsilon, under a shuffler.
 
     Parameters
@@ -177,12 +182,13 @@ class PlaceMean(_MeanProtocol[client.PlaceMean]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.PlaceMean`. With
-    :math:`\gamma = \frac{m+1}{m+e^\epsilon}` a report is even over all places with probability
-    :math:`\gamma`, and else the place itself. In squared distances of the bounds the variance is at most
-    about :math:`\frac\gamma3 + \frac1{4m^2}`, over n. Shuffled, only the even reports hide anybody:
-    :math:`n\gamma/m` of each place must, whatever n is. Then the best m grows as :math:`n^{1/3}`, and the sum
-    strays by as much as :math:`n^{1/6}`. `sfumato.local.shuffle.single_message_mean` finds it.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.StochasticRoundingMeanRandomizer`. With :math:`\gamma = \frac{m+1}{m+e^\epsilon}` a
+    report is even over all places with probability :math:`\gamma`, and else the place itself. In squared
+    distances of the bounds the variance is at most about :math:`\frac\gamma3 + \frac1{4m^2}`, over n.
+    Shuffled, only the even reports hide anybody: :math:`n\gamma/m` of each place must, whatever n is. Then
+    the best m grows as :math:`n^{1/3}`, and the sum strays by as much as :math:`n^{1/6}`.
+    `sfumato.local.shuffle.single_message_mean` finds it.
 
     References
     ----------
@@ -191,11 +197,16 @@ class PlaceMean(_MeanProtocol[client.PlaceMean]):
 
     Examples
     --------
-    >>> round(100_000 * PlaceMean(epsilon=8.0, bounds=(0.0, 1.0), steps=15).variance(100_000) ** 0.5, 1)
+    >>> protocol = StochasticRoundingMean(epsilon=8.0, bounds=(0.0, 1.0), steps=15)
+    >>> round(100_000 * protocol.variance(100_000) ** 0.5, 1)
     16.7
     """
 
+    wire_name: ClassVar[str] = "stochastic-rounding-mean"
+
     steps: int = 16
 
-    def _make(self) -> client.PlaceMean:
-        return client.PlaceMean(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+    def _make(self) -> client.StochasticRoundingMeanRandomizer:
+        return client.StochasticRoundingMeanRandomizer(
+            epsilon=self.epsilon, bounds=self.bounds, steps=self.steps
+        )

@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.local.shuffle.batches import MixedBatch
+    from sfumato.crypto.secret_key import SecretKey
     from sfumato.local.shuffle.collection import Collection, Opening
-    from sfumato.local.shuffle.counts import NoiseSpread, ShuffledCounts
+    from sfumato.local.shuffle.counts import NoiseErrorModel, ShuffledCounts
     from sfumato.local.shuffle.estimate import NoisyNumber, ShuffledMeanEstimate, ShuffledSumEstimate
-    from sfumato.local.shuffle.histogram import DecoySpread, ShuffledHistogram
-    from sfumato.local.shuffle.keys import SecretKey
+    from sfumato.local.shuffle.histogram import DecoyErrorModel, ShuffledHistogram
+    from sfumato.local.shuffle.mixed_batch import MixedBatch
     from sfumato.local.shuffle.noise import SharedNoise
     from sfumato.local.shuffle.protocol import ShuffleProtocol
-    from sfumato.local.shuffle.single import loosest, single_message_mean
-    from sfumato.local.shuffle.split import SplitProtocol
+    from sfumato.local.shuffle.single_message import loosest, single_message_mean
+    from sfumato.local.shuffle.split_and_mix import SplitProtocol
     from sfumato.local.shuffle.sums import ShuffledMean, ShuffledSum
 
 __all__ = [
     "Collection",
-    "DecoySpread",
+    "DecoyErrorModel",
     "MixedBatch",
-    "NoiseSpread",
+    "NoiseErrorModel",
     "NoisyNumber",
     "Opening",
     "SecretKey",
@@ -52,13 +52,13 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "Collection": "sfumato.local.shuffle.collection",
-        "MixedBatch": "sfumato.local.shuffle.batches",
+        "MixedBatch": "sfumato.local.shuffle.mixed_batch",
         "Opening": "sfumato.local.shuffle.collection",
-        "SecretKey": "sfumato.local.shuffle.keys",
-        "DecoySpread": "sfumato.local.shuffle.histogram",
+        "SecretKey": "sfumato.crypto.secret_key",
+        "DecoyErrorModel": "sfumato.local.shuffle.histogram",
         "ShuffleProtocol": "sfumato.local.shuffle.protocol",
         "ShuffledHistogram": "sfumato.local.shuffle.histogram",
-        "NoiseSpread": "sfumato.local.shuffle.counts",
+        "NoiseErrorModel": "sfumato.local.shuffle.counts",
         "ShuffledCounts": "sfumato.local.shuffle.counts",
         "NoisyNumber": "sfumato.local.shuffle.estimate",
         "SharedNoise": "sfumato.local.shuffle.noise",
@@ -66,8 +66,8 @@ __getattr__, __dir__ = attach(
         "ShuffledMeanEstimate": "sfumato.local.shuffle.estimate",
         "ShuffledSum": "sfumato.local.shuffle.sums",
         "ShuffledSumEstimate": "sfumato.local.shuffle.estimate",
-        "SplitProtocol": "sfumato.local.shuffle.split",
-        "loosest": "sfumato.local.shuffle.single",
-        "single_message_mean": "sfumato.local.shuffle.single",
+        "SplitProtocol": "sfumato.local.shuffle.split_and_mix",
+        "loosest": "sfumato.local.shuffle.single_message",
+        "single_message_mean": "sfumato.local.shuffle.single_message",
     },
 )

@@ -9,15 +9,15 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
+from sfumato.crypto.hpke import PublicKey
+from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
 from sfumato.local import device
-from sfumato.local.device.reports import ReportBatch
-from sfumato.local.device.sealing import PublicKey
-from sfumato.local.intake import Intake
-from sfumato.local.protocol import ReportProtocol
-from sfumato.local.shuffle.batches import MixedBatch
-from sfumato.local.shuffle.keys import SecretKey
-from sfumato.local.shuffle.telling import protocol_from_told, told_protocol
+from sfumato.local.base.base_aggregator import Intake
+from sfumato.local.base.protocol import ReportProtocol
+from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
+from sfumato.local.device.base.report_batch import ReportBatch
+from sfumato.local.shuffle.mixed_batch import MixedBatch
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Collection", "Opening"]
@@ -35,11 +35,11 @@ class Collection:
     protocol : ReportProtocol
         An oracle, another protocol of `sfumato.local`, or one with several messages.
     batch_size, colluders, analyst, shuffler, name
-        See `sfumato.local.device.Collection`.
+        See `sfumato.local.device.PublicCollection`.
 
     Attributes
     ----------
-    device : sfumato.local.device.Collection
+    device : sfumato.local.device.PublicCollection
         What the devices and the shuffler know.
 
     Raises
@@ -57,8 +57,8 @@ class Collection:
     when it sends does not depend on its answer, so that of all batches only one changes with it. Nonces do
     not tell people apart: who sends ``batch_size - 1`` envelopes under nonces of its own is as many
     colluders. Let clients in by something that costs, before the shuffler. Losses of several collections add
-    up if each report was drawn anew, as `sfumato.local.device.Collection.envelope` draws it; of reports of
-    one memo they do not: those together keep their protocol's ``longitudinal_loss``, shuffled or not.
+    up if each report was drawn anew, as `sfumato.local.device.PublicCollection.envelope` draws it; of reports
+    of one memo they do not: those together keep their protocol's ``longitudinal_loss``, shuffled or not.
 
     Examples
     --------
@@ -76,11 +76,11 @@ class Collection:
     shuffler: PublicKey
     colluders: int = 0
     name: str = ""
-    device: device.Collection = field(init=False, repr=False, compare=False)
+    device: device.PublicCollection = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.instance("protocol", self.protocol, ReportProtocol, "pass an oracle of sfumato.local")
-        told = device.Collection(
+        told = device.PublicCollection(
             randomizer=self.protocol.device,
             batch_size=self.batch_size,
             colluders=self.colluders,
@@ -102,18 +102,20 @@ class Collection:
         """The loss of each client, seen by the analyst; in as many batches as there are, for it is in one."""
         return self.protocol.shuffled_loss(self.clients)
 
-    def told(self) -> dict[str, Any]:
+    def specification(self) -> dict[str, Any]:
         """Return all of it, as JSON: what the devices read, and the protocol where JSON has it."""
-        protocol = told_protocol(self.protocol)
-        return self.device.told() | ({} if protocol is None else {"protocol": protocol})
+        protocol = protocol_specification(self.protocol)
+        return self.device.specification() | ({} if protocol is None else {"protocol": protocol})
 
     @staticmethod
-    def from_told(told: Mapping[str, Any], *, protocol: ReportProtocol[Any, Any] | None = None) -> Collection:
-        """Return the collection that `told` told.
+    def from_specification(
+        specification: Mapping[str, Any], *, protocol: ReportProtocol[Any, Any] | None = None
+    ) -> Collection:
+        """Return the collection that `specification` described.
 
         Parameters
         ----------
-        told : mapping
+        specification : mapping
         protocol : ReportProtocol, optional
             The protocol itself, for one with a parameter that JSON does not have.
 
@@ -123,10 +125,13 @@ class Collection:
             If it is of another format, or the protocol is not the devices'.
         """
         if protocol is None:
-            given_told: object = told
-            protocol = protocol_from_told(told.get("protocol") if isinstance(given_told, Mapping) else None)
+            given: object = specification
+            parts = specification if isinstance(given, Mapping) else {}
+            protocol = protocol_from_specification(parts.get("protocol"))
         domain = getattr(protocol, "domain", None)
-        known = device.Collection.from_told(told, **({} if domain is None else {"domain": domain}))
+        known = device.PublicCollection.from_specification(
+            specification, **({} if domain is None else {"domain": domain})
+        )
         made = Collection(
             protocol=protocol,
             batch_size=known.batch_size,

@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from sfumato import _check
-from sfumato.local.device import shuffled_counts as client
-from sfumato.local.device.domain import Domain
-from sfumato.local.device.layout import Records
-from sfumato.local.device.shuffled_sum import checked_scale
-from sfumato.local.estimate import Estimate
-from sfumato.local.respondents import seeded, whole_counts
+from sfumato.local.base.respondents import seeded, whole_counts
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.shuffle import counts as client
+from sfumato.local.device.shuffle.sums import checked_scale
+from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.local.shuffle.noise import SharedNoise
 from sfumato.local.shuffle.protocol import bounded
-from sfumato.local.shuffle.split import SplitProtocol, lifted, mixed_loss
-from sfumato.local.spread import Array, Spread
+from sfumato.local.shuffle.split_and_mix import SplitProtocol, lifted, mixed_loss
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["NoiseSpread", "ShuffledCounts"]
+__all__ = ["NoiseErrorModel", "ShuffledCounts"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledCounts(SplitProtocol[client.ShuffledCounts]):
+class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
     r"""Each client sends, for each category, shares of a one or a nought and of a little noise.
 
     Parameters
     ----------
-    epsilon, delta, clients, most_clients
+    epsilon, delta, clients, max_clients
         See `SplitProtocol`.
     domain : Domain
         The categories: few, as each has messages of its own. For many there is `ShuffledHistogram`.
@@ -56,9 +56,11 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCounts]):
     (12, 2.8)
     """
 
+    wire_name: ClassVar[str] = "shuffled-counts"
+
     domain: Domain
 
-    def _make(self) -> client.ShuffledCounts:
+    def _make(self) -> client.ShuffledCountsRandomizer:
         given: object = self.domain
         if not isinstance(given, Domain):
             _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
@@ -66,7 +68,7 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCounts]):
         checked_scale(scale)
         split = self._split(1, scale, self.epsilon / 2, self.delta / 2)
         bounded(len(self.domain) * split.shares)
-        return client.ShuffledCounts(epsilon=self.epsilon, domain=self.domain, split=split)
+        return client.ShuffledCountsRandomizer(epsilon=self.epsilon, domain=self.domain, split=split)
 
     @property
     def messages(self) -> int:
@@ -98,19 +100,19 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCounts]):
             domain=self.domain,
             reports=clients,
             raw=counts / clients if clients else np.full(len(counts), np.nan),
-            spread=self.spread(max(clients, 1)),
+            error_model=self.error_model(max(clients, 1)),
             loss=self.privacy_loss,
             simulated=simulated,
         )
 
-    def spread(self, clients: int) -> NoiseSpread:
+    def error_model(self, clients: int) -> NoiseErrorModel:
         """Return how far the shares of so many clients stray, all of them honest."""
-        return NoiseSpread(noise=self._noise(self.device.scale, clients, rounded=False), clients=clients)
+        return NoiseErrorModel(noise=self._noise(self.device.scale, clients, rounded=False), clients=clients)
 
     def variance(self, n: int) -> float:
         """Return the variance of a share's estimate from ``n`` clients, whatever the share is."""
         clients = _check.integer("n", n, minimum=1)
-        return self.spread(clients).noise.variance / clients**2
+        return self.error_model(clients).noise.variance / clients**2
 
     def simulate(self, true_counts: ArrayLike, rng: int | np.random.Generator = 0) -> Estimate:
         """Return an estimate as it might come of so many clients in each category: the same law, at once."""
@@ -122,7 +124,7 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCounts]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseSpread(Spread):
+class NoiseErrorModel(ErrorModel):
     """How far shares stray that have noise of one law, independent of each other and of the shares.
 
     Parameters

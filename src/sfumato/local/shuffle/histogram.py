@@ -5,32 +5,32 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.device import shuffled_histogram as client
-from sfumato.local.device.coins import Coin, least_odds
-from sfumato.local.device.decoys import Decoys
-from sfumato.local.device.domain import Domain
-from sfumato.local.estimate import Estimate
-from sfumato.local.respondents import seeded, whole_counts
+from sfumato.local.base.respondents import seeded, whole_counts
+from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.shuffle import histogram as client
+from sfumato.local.device.shuffle.decoys import Decoys
+from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.variance import Array, ErrorModel, quadratic_ends
 from sfumato.local.shuffle.protocol import TOLD, ShuffleProtocol, bounded, fewest
-from sfumato.local.spread import Array, Spread, quadratic_ends
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_up, log_up
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.among_decoys import AmongDecoys
 
-__all__ = ["DecoySpread", "ShuffledHistogram"]
+__all__ = ["DecoyErrorModel", "ShuffledHistogram"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogram]):
+class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
     r"""Each client tells its category in one message, and sends decoys that name any category.
 
     Parameters
@@ -65,16 +65,18 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogram]):
     (2, 1.0)
     """
 
+    wire_name: ClassVar[str] = "shuffled-histogram"
+
     domain: Domain
 
-    def _make(self) -> client.ShuffledHistogram:
+    def _make(self) -> client.ShuffledHistogramRandomizer:
         given: object = self.domain
         if not isinstance(given, Domain):
             _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
         draws = _draws(self.epsilon, self.delta, self.clients, len(self.domain))
         decoys = Decoys.at_least(draws, self.clients)
         bounded(1 + decoys.slots)
-        return client.ShuffledHistogram(epsilon=TOLD, domain=self.domain, decoys=decoys)
+        return client.ShuffledHistogramRandomizer(epsilon=TOLD, domain=self.domain, decoys=decoys)
 
     @property
     def messages(self) -> int:
@@ -95,24 +97,24 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogram]):
         """Return the shares of the categories, from totals of so many messages."""
         clients = reports / self.messages
         draws = float(totals[:-1].sum()) - clients
-        spread = self.spread(draws / clients if clients else 0.0)
+        error_model = self.error_model(draws / clients if clients else 0.0)
         raw = np.full(len(self.domain), np.nan)
         if clients:
-            raw = ((totals[:-1] - draws / len(self.domain)) / clients - spread.lie) / spread.gap
+            raw = ((totals[:-1] - draws / len(self.domain)) / clients - error_model.lie) / error_model.gap
         return Estimate(
             domain=self.domain,
             reports=round(clients),
             raw=raw,
-            spread=spread,
+            error_model=error_model,
             loss=self.privacy_loss,
             simulated=simulated,
         )
 
-    def spread(self, draws: float | None = None) -> DecoySpread:
+    def error_model(self, draws: float | None = None) -> DecoyErrorModel:
         """Return how far estimates stray, for so many draws a client; as many as are expected, by default."""
         decoys, count = self.device.decoys, len(self.domain)
         truth = self.device.truth.chance
-        return DecoySpread(
+        return DecoyErrorModel(
             truth=float(truth),
             lie=float((1 - truth) / (count - 1)),
             draws=max(0.0, float(decoys.slots * decoys.coin.chance) if draws is None else draws),
@@ -123,14 +125,14 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogram]):
         """Return the variance of a share's estimate from ``n`` clients, if the share is ``frequency``."""
         count = _check.integer("n", n, minimum=1)
         share = np.array([_check.share("frequency", frequency)])
-        return float(self.spread().variance(share)[0]) / count
+        return float(self.error_model().variance(share)[0]) / count
 
     def simulate(self, true_counts: ArrayLike, rng: int | np.random.Generator = 0) -> Estimate:
         """Return an estimate as it might come of so many clients in each category: the same law, at once."""
         counts = whole_counts("true_counts", true_counts, len(self.domain), "pass one per category")
-        generator, n, spread = seeded(rng), int(counts.sum()), self.spread()
+        generator, n, error_model = seeded(rng), int(counts.sum()), self.error_model()
         # Randomized response is the truth with probability p - q, and else drawn evenly from all.
-        kept = generator.binomial(counts, spread.gap)
+        kept = generator.binomial(counts, error_model.gap)
         slots = n * self.device.decoys.slots
         draws = int(generator.binomial(slots, float(self.device.decoys.coin.chance)))
         even = np.full(len(counts), 1 / len(counts))
@@ -140,7 +142,7 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogram]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecoySpread(Spread):
+class DecoyErrorModel(ErrorModel):
     """How far shares stray that are told among decoys.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import Final, final
 
 import numpy as np
 
-from sfumato.local.spread import Array
+from sfumato.local.frequency.variance import Array
 
 __all__ = ["SharedNoise"]
 

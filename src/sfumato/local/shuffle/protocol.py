@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.coins import checked_epsilon
-from sfumato.local.device.layout import Records
-from sfumato.local.device.randomizer import Randomizer
-from sfumato.local.protocol import LocalProtocol
+from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.device.base.bernoulli import checked_epsilon
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.base.record_layout import Records
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["TOLD", "ShuffleProtocol", "bounded", "fewest"]

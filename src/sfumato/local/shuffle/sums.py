@@ -6,17 +6,17 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.device import shuffled_sum as client
-from sfumato.local.device.layout import Records
-from sfumato.local.respondents import respondents, seeded
+from sfumato.local.base.respondents import respondents, seeded
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.shuffle import sums as client
 from sfumato.local.shuffle.estimate import NoisyNumber, ShuffledMeanEstimate, ShuffledSumEstimate
-from sfumato.local.shuffle.split import SplitProtocol, lifted, mixed_loss
+from sfumato.local.shuffle.split_and_mix import SplitProtocol, lifted, mixed_loss
 from sfumato.numerics.sampling.integer_noise import LARGEST_POLYA
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -28,18 +28,20 @@ _ROUNDING: Final = 12.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sum(SplitProtocol[client.ShuffledSum]):
+class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
     """A sum of numbers between two bounds, of which something is told."""
 
     bounds: tuple[float, float]
     steps: int | None = None
 
-    def _make(self) -> client.ShuffledSum:
+    def _make(self) -> client.ShuffledSumRandomizer:
         steps = self._finest() if self.steps is None else _check.integer("steps", self.steps, minimum=1)
         scale = steps / Fraction(self.epsilon)
         client.checked_scale(scale)
         split = self._split(steps, scale, self.epsilon, self.delta)
-        made = client.ShuffledSum(epsilon=self.epsilon, bounds=self.bounds, steps=steps, split=split)
+        made = client.ShuffledSumRandomizer(
+            epsilon=self.epsilon, bounds=self.bounds, steps=steps, split=split
+        )
         object.__setattr__(self, "bounds", made.bounds)
         object.__setattr__(self, "steps", steps)
         return made
@@ -70,7 +72,7 @@ class _Sum(SplitProtocol[client.ShuffledSum]):
         return np.array([total], np.uint64).view(np.int64)
 
     @abstractmethod
-    def _told(self, total: float, clients: int, **more: Any) -> Any:
+    def _estimated(self, total: float, clients: int, **more: Any) -> Any:
         """Return an estimate from a sum of places."""
 
     @property
@@ -84,7 +86,7 @@ class _Sum(SplitProtocol[client.ShuffledSum]):
         noise = self._noise(device.scale, clients, rounded=True)
         more = {"noise": noise, "loss": self.privacy_loss, "simulated": simulated}
         (total,) = lifted(totals, device.split.bits, clients * device.steps / 2)
-        return self._told(float(total), clients, **more)
+        return self._estimated(float(total), clients, **more)
 
     def simulate(
         self, values: ArrayLike, rng: int | np.random.Generator = 0, *, counts: ArrayLike | None = None
@@ -98,7 +100,7 @@ class _Sum(SplitProtocol[client.ShuffledSum]):
         rng : int or numpy Generator
             A seed: this simulates, for planning.
         counts : array of int, optional
-            How many clients have each number, at most ``most_clients`` in all; one if left out.
+            How many clients have each number, at most ``max_clients`` in all; one if left out.
         """
         device, generator = self.device, seeded(rng)
         position = device._positions(np.asarray(values))  # noqa: SLF001 - the other half of one protocol
@@ -124,7 +126,7 @@ class ShuffledSum(_Sum):
 
     Parameters
     ----------
-    epsilon, delta, clients, most_clients
+    epsilon, delta, clients, max_clients
         See `SplitProtocol`; epsilon at least 2^-14.
     bounds : tuple of float
         The least and the greatest number that can be true; public, and never taken from the data.
@@ -156,11 +158,13 @@ class ShuffledSum(_Sum):
     (7, 4, 142)
     """
 
+    wire_name: ClassVar[str] = "shuffled-sum"
+
     def variance(self, n: int) -> float:
         """Return the variance of the sum of ``n`` clients, with rounding at its most."""
         return self._squares(n)
 
-    def _told(self, total: float, clients: int, **more: Any) -> NoisyNumber:
+    def _estimated(self, total: float, clients: int, **more: Any) -> NoisyNumber:
         lower, upper = self.bounds
         limits = (clients * lower, clients * upper) if clients else (-math.inf, math.inf)
         value = clients * lower + total * self._step if clients else math.nan
@@ -174,7 +178,7 @@ class ShuffledMean(_Sum):
 
     Parameters
     ----------
-    epsilon, delta, clients, most_clients, bounds, steps
+    epsilon, delta, clients, max_clients, bounds, steps
         See `ShuffledSum`.
 
     Notes
@@ -193,11 +197,13 @@ class ShuffledMean(_Sum):
     True
     """
 
+    wire_name: ClassVar[str] = "shuffled-mean"
+
     def variance(self, n: int) -> float:
         """Return the variance of the mean of ``n`` clients, with rounding at its most."""
         return self._squares(n) / n**2
 
-    def _told(self, total: float, clients: int, **more: Any) -> NoisyNumber:
+    def _estimated(self, total: float, clients: int, **more: Any) -> NoisyNumber:
         unit = self._step / max(clients, 1)
         value = self.bounds[0] + total * unit if clients else math.nan
         return ShuffledMeanEstimate(reports=clients, value=value, unit=unit, limits=self.bounds, **more)

@@ -10,13 +10,28 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.local.surveys.binary import BinaryDesign
-    from sfumato.local.surveys.birthdays import birthday_share
-    from sfumato.local.surveys.categories import ForcedCategory
-    from sfumato.local.surveys.crosswise import Crosswise
-    from sfumato.local.surveys.design import Design
-    from sfumato.local.surveys.forced_response import ForcedResponse
-    from sfumato.local.surveys.planning import (
+    from sfumato.local.surveys.designs.binary import BinaryDesign
+    from sfumato.local.surveys.designs.birthdays import birthday_share
+    from sfumato.local.surveys.designs.crosswise import Crosswise
+    from sfumato.local.surveys.designs.design import Design
+    from sfumato.local.surveys.designs.forced_category import ForcedCategory
+    from sfumato.local.surveys.designs.forced_response import ForcedResponse
+    from sfumato.local.surveys.designs.tasks import Kind, Task
+    from sfumato.local.surveys.designs.two_coins import TwoCoins
+    from sfumato.local.surveys.designs.two_samples import TwoSamplePrevalence, UnrelatedQuestionTwoSamples
+    from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
+    from sfumato.local.surveys.designs.warner import Warner
+    from sfumato.local.surveys.estimates.category_shares import Shares
+    from sfumato.local.surveys.estimates.prevalence import Prevalence
+    from sfumato.local.surveys.estimates.risk import CategoryRisk, RespondentRisk
+    from sfumato.local.surveys.inference.hypothesis_tests import (
+        Finding,
+        chi_square_power,
+        goodness_of_fit,
+        independence,
+        two_sample,
+    )
+    from sfumato.local.surveys.inference.sample_size import (
         Plan,
         SamplesPlan,
         power,
@@ -26,23 +41,8 @@ if TYPE_CHECKING:
         respondents_to_tell,
         samples_for_margin,
     )
-    from sfumato.local.surveys.prevalence import Prevalence
-    from sfumato.local.surveys.risk import CategoryRisk, RespondentRisk
-    from sfumato.local.surveys.shares import Shares
+    from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
     from sfumato.local.surveys.sheets.sheet import LANGUAGES, Sheet, instruction_sheet
-    from sfumato.local.surveys.tasks import Kind, Task
-    from sfumato.local.surveys.testing import (
-        Finding,
-        chi_square_power,
-        goodness_of_fit,
-        independence,
-        two_sample,
-    )
-    from sfumato.local.surveys.two_coins import TwoCoins
-    from sfumato.local.surveys.two_samples import TwoSamplePrevalence, UnrelatedQuestionTwoSamples
-    from sfumato.local.surveys.unrelated_question import UnrelatedQuestion
-    from sfumato.local.surveys.warner import Warner
-    from sfumato.local.surveys.weighting import Stratified, Weighted, stratified, weighted
 
 __all__ = [
     "LANGUAGES",
@@ -88,41 +88,41 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "LANGUAGES": "sfumato.local.surveys.sheets.sheet",
-        "BinaryDesign": "sfumato.local.surveys.binary",
-        "CategoryRisk": "sfumato.local.surveys.risk",
-        "Crosswise": "sfumato.local.surveys.crosswise",
-        "Design": "sfumato.local.surveys.design",
-        "Finding": "sfumato.local.surveys.testing",
-        "ForcedCategory": "sfumato.local.surveys.categories",
-        "ForcedResponse": "sfumato.local.surveys.forced_response",
-        "Kind": "sfumato.local.surveys.tasks",
-        "Plan": "sfumato.local.surveys.planning",
-        "Prevalence": "sfumato.local.surveys.prevalence",
-        "RespondentRisk": "sfumato.local.surveys.risk",
-        "SamplesPlan": "sfumato.local.surveys.planning",
-        "Shares": "sfumato.local.surveys.shares",
+        "BinaryDesign": "sfumato.local.surveys.designs.binary",
+        "CategoryRisk": "sfumato.local.surveys.estimates.risk",
+        "Crosswise": "sfumato.local.surveys.designs.crosswise",
+        "Design": "sfumato.local.surveys.designs.design",
+        "Finding": "sfumato.local.surveys.inference.hypothesis_tests",
+        "ForcedCategory": "sfumato.local.surveys.designs.forced_category",
+        "ForcedResponse": "sfumato.local.surveys.designs.forced_response",
+        "Kind": "sfumato.local.surveys.designs.tasks",
+        "Plan": "sfumato.local.surveys.inference.sample_size",
+        "Prevalence": "sfumato.local.surveys.estimates.prevalence",
+        "RespondentRisk": "sfumato.local.surveys.estimates.risk",
+        "SamplesPlan": "sfumato.local.surveys.inference.sample_size",
+        "Shares": "sfumato.local.surveys.estimates.category_shares",
         "Sheet": "sfumato.local.surveys.sheets.sheet",
-        "Stratified": "sfumato.local.surveys.weighting",
-        "Task": "sfumato.local.surveys.tasks",
-        "TwoCoins": "sfumato.local.surveys.two_coins",
-        "TwoSamplePrevalence": "sfumato.local.surveys.two_samples",
-        "UnrelatedQuestion": "sfumato.local.surveys.unrelated_question",
-        "UnrelatedQuestionTwoSamples": "sfumato.local.surveys.two_samples",
-        "Warner": "sfumato.local.surveys.warner",
-        "Weighted": "sfumato.local.surveys.weighting",
-        "birthday_share": "sfumato.local.surveys.birthdays",
-        "chi_square_power": "sfumato.local.surveys.testing",
-        "goodness_of_fit": "sfumato.local.surveys.testing",
-        "independence": "sfumato.local.surveys.testing",
+        "Stratified": "sfumato.local.surveys.inference.weighting",
+        "Task": "sfumato.local.surveys.designs.tasks",
+        "TwoCoins": "sfumato.local.surveys.designs.two_coins",
+        "TwoSamplePrevalence": "sfumato.local.surveys.designs.two_samples",
+        "UnrelatedQuestion": "sfumato.local.surveys.designs.unrelated_question",
+        "UnrelatedQuestionTwoSamples": "sfumato.local.surveys.designs.two_samples",
+        "Warner": "sfumato.local.surveys.designs.warner",
+        "Weighted": "sfumato.local.surveys.inference.weighting",
+        "birthday_share": "sfumato.local.surveys.designs.birthdays",
+        "chi_square_power": "sfumato.local.surveys.inference.hypothesis_tests",
+        "goodness_of_fit": "sfumato.local.surveys.inference.hypothesis_tests",
+        "independence": "sfumato.local.surveys.inference.hypothesis_tests",
         "instruction_sheet": "sfumato.local.surveys.sheets.sheet",
-        "power": "sfumato.local.surveys.planning",
-        "power_between": "sfumato.local.surveys.planning",
-        "respondents_between": "sfumato.local.surveys.planning",
-        "respondents_for_margin": "sfumato.local.surveys.planning",
-        "respondents_to_tell": "sfumato.local.surveys.planning",
-        "samples_for_margin": "sfumato.local.surveys.planning",
-        "stratified": "sfumato.local.surveys.weighting",
-        "two_sample": "sfumato.local.surveys.testing",
-        "weighted": "sfumato.local.surveys.weighting",
+        "power": "sfumato.local.surveys.inference.sample_size",
+        "power_between": "sfumato.local.surveys.inference.sample_size",
+        "respondents_between": "sfumato.local.surveys.inference.sample_size",
+        "respondents_for_margin": "sfumato.local.surveys.inference.sample_size",
+        "respondents_to_tell": "sfumato.local.surveys.inference.sample_size",
+        "samples_for_margin": "sfumato.local.surveys.inference.sample_size",
+        "stratified": "sfumato.local.surveys.inference.weighting",
+        "two_sample": "sfumato.local.surveys.inference.hypothesis_tests",
+        "weighted": "sfumato.local.surveys.inference.weighting",
     },
 )

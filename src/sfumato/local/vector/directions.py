@@ -5,21 +5,27 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Generic, TypeVar, final
+from typing import Any, ClassVar, Generic, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.device import directions as client
-from sfumato.local.device.layout import Records
-from sfumato.local.device.vectors import UNIT
-from sfumato.local.protocol import LocalProtocol, log_odds
-from sfumato.local.respondents import respondents, seeded
+from sfumato.local.base.protocol import LocalProtocol, log_odds
+from sfumato.local.base.respondents import respondents, seeded
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.vector import directions as client
+from sfumato.local.device.vector.random_vectors import UNIT
 from sfumato.local.vector.estimate import VectorEstimate
-from sfumato.local.vector.heights import halves, normal_heights, sphere_heights
-from sfumato.local.vector.moments import Moments
-from sfumato.local.vector.simulation import Told, normal_told, opposite_told, sphere_told, told_sums
+from sfumato.local.vector.projection_mean import halves, normal_heights, sphere_heights
+from sfumato.local.vector.simulation import (
+    Reported,
+    normal_reports,
+    opposite_reports,
+    reported_sums,
+    sphere_reports,
+)
+from sfumato.local.vector.sums import Moments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -147,7 +153,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
 
     @staticmethod
     @abstractmethod
-    def _law() -> Told:
+    def _law() -> Reported:
         """Return what draws the vectors that are told, without candidates."""
 
     def simulate_counts(
@@ -177,7 +183,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         """
         rows = self.device._checked(vectors)  # noqa: SLF001 - the other half of one protocol
         people = respondents(counts, len(rows))
-        return told_sums(self.device, self.moments, rows, people, told=self._law(), generator=seeded(rng))
+        return reported_sums(self.device, self.moments, rows, people, told=self._law(), generator=seeded(rng))
 
     def simulate(
         self, vectors: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
@@ -205,7 +211,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivUnit(DirectionProtocol[client.PrivUnit]):
+class PrivUnit(DirectionProtocol[client.PrivUnitRandomizer]):
     r"""A unit vector near the truth, of some that a seed makes: nearly the least error, in seven bytes.
 
     Parameters
@@ -218,7 +224,8 @@ class PrivUnit(DirectionProtocol[client.PrivUnit]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see `sfumato.local.device.PrivUnit`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see
+    `sfumato.local.device.PrivUnitRandomizer`.
 
     References
     ----------
@@ -235,16 +242,18 @@ class PrivUnit(DirectionProtocol[client.PrivUnit]):
     True
     """
 
+    wire_name: ClassVar[str] = "privunit"
+
     candidates: int | None = None
 
-    def _make(self) -> client.PrivUnit:
-        return client.PrivUnit(
+    def _make(self) -> client.PrivUnitRandomizer:
+        return client.PrivUnitRandomizer(
             epsilon=self.epsilon, dimension=self.dimension, radius=self.radius, candidates=self.candidates
         )
 
     @staticmethod
-    def _law() -> Told:
-        return sphere_told
+    def _law() -> Reported:
+        return sphere_reports
 
     def _heights(self) -> tuple[float, float]:
         return sphere_heights(self.device.count, self.device.near, self.dimension)
@@ -252,7 +261,7 @@ class PrivUnit(DirectionProtocol[client.PrivUnit]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
+class PrivUnitG(DirectionProtocol[client.PrivUnitGRandomizer]):
     r"""`PrivUnit` with normal vectors: the same error for many dimensions.
 
     Parameters
@@ -262,7 +271,8 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see `sfumato.local.device.PrivUnitG`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see
+    `sfumato.local.device.PrivUnitGRandomizer`.
 
     References
     ----------
@@ -274,16 +284,18 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
     0.045
     """
 
+    wire_name: ClassVar[str] = "privunit-g"
+
     candidates: int | None = None
 
-    def _make(self) -> client.PrivUnitG:
-        return client.PrivUnitG(
+    def _make(self) -> client.PrivUnitGRandomizer:
+        return client.PrivUnitGRandomizer(
             epsilon=self.epsilon, dimension=self.dimension, radius=self.radius, candidates=self.candidates
         )
 
     @staticmethod
-    def _law() -> Told:
-        return normal_told
+    def _law() -> Reported:
+        return normal_reports
 
     def _heights(self) -> tuple[float, float]:
         return normal_heights(self.device.count, self.device.near)
@@ -294,7 +306,7 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SphereSampling(DirectionProtocol[client.SphereSampling]):
+class SphereSampling(DirectionProtocol[client.SphereSamplingRandomizer]):
     r"""A random unit vector and a bit that tells whether it points along the truth: best for a small epsilon.
 
     Parameters
@@ -305,7 +317,7 @@ class SphereSampling(DirectionProtocol[client.SphereSampling]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see
-    `sfumato.local.device.SphereSampling`.
+    `sfumato.local.device.SphereSamplingRandomizer`.
 
     References
     ----------
@@ -318,12 +330,16 @@ class SphereSampling(DirectionProtocol[client.SphereSampling]):
     0.732
     """
 
-    def _make(self) -> client.SphereSampling:
-        return client.SphereSampling(epsilon=self.epsilon, dimension=self.dimension, radius=self.radius)
+    wire_name: ClassVar[str] = "sphere-sampling"
+
+    def _make(self) -> client.SphereSamplingRandomizer:
+        return client.SphereSamplingRandomizer(
+            epsilon=self.epsilon, dimension=self.dimension, radius=self.radius
+        )
 
     @staticmethod
-    def _law() -> Told:
-        return opposite_told
+    def _law() -> Reported:
+        return opposite_reports
 
     def _heights(self) -> tuple[float, float]:
         return halves(self.dimension)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from sfumato import _check
-from sfumato.local.spread import Array
+from sfumato.local.frequency.variance import Array
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 

@@ -9,24 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-from sfumato.local.device.directions import DirectionRandomizer
-from sfumato.local.device.vectors import UNIT
-from sfumato.local.spread import Array
-from sfumato.local.vector.moments import Moments
+from sfumato.local.device.vector.directions import DirectionRandomizer
+from sfumato.local.device.vector.random_vectors import UNIT
+from sfumato.local.frequency.variance import Array
+from sfumato.local.vector.sums import Moments
 
-__all__ = ["Told", "normal_told", "opposite_told", "sphere_told", "told_sums"]
+__all__ = ["Reported", "normal_reports", "opposite_reports", "reported_sums", "sphere_reports"]
 
-Told = Callable[[DirectionRandomizer, Array, np.random.Generator], Array]
+Reported = Callable[[DirectionRandomizer, Array, np.random.Generator], Array]
 """What draws a told vector for each row of unit vectors, in units of 1."""
 
 
-def told_sums(
+def reported_sums(
     device: DirectionRandomizer,
     moments: Moments,
     vectors: Array,
     people: NDArray[np.int64],
     *,
-    told: Told,
+    told: Reported,
     generator: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Draw what the vectors that are told add up to.
@@ -77,18 +77,18 @@ def _across(rows: Array, generator: np.random.Generator) -> Array:
     return np.asarray(drawn - (drawn * rows).sum(axis=1, keepdims=True) * rows)
 
 
-def normal_told(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
+def normal_reports(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
     """Draw vectors as `PrivUnitG` tells them."""
     heights = ndtri(_quantiles(device, len(rows), generator))
     return np.asarray(heights[:, None] * rows + _across(rows, generator))
 
 
-def sphere_told(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
+def sphere_reports(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
     """Draw vectors as `PrivUnit` tells them."""
     return _on_sphere(_quantiles(device, len(rows), generator), rows, generator)
 
 
-def opposite_told(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
+def opposite_reports(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
     """Draw vectors as `SphereSampling` tells them: of two opposite ones mostly the nearer."""
     nearer = (1 + generator.random(len(rows))) / 2
     inside = generator.random(len(rows)) < float(device.inside.chance)

@@ -7,14 +7,16 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from sfumato.local.device import LongitudinalLocalHashing
+from sfumato.local.device import LongitudinalLocalHashingRandomizer
 
 __all__ = ["law_of_one_value", "law_of_rounds", "permanent"]
 
 
 def permanent(device: Any) -> Any:
     """What draws the memos, and the values that it can tell apart."""
-    return device.inner.permanent if isinstance(device, LongitudinalLocalHashing) else device.permanent
+    return (
+        device.inner.permanent if isinstance(device, LongitudinalLocalHashingRandomizer) else device.permanent
+    )
 
 
 def law_of_rounds(device: Any, values: tuple[int, ...]) -> dict[bytes, Fraction]:

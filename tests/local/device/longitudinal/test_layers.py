@@ -14,12 +14,12 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local.device import (
     Domain,
-    LongitudinalLocalHashing,
-    LongitudinalRandomizedResponse,
-    LongitudinalUnaryEncoding,
-    MemoizedBitFlip,
-    MemoizedOneBitMean,
-    OptimalLocalHashing,
+    LongitudinalLocalHashingRandomizer,
+    LongitudinalRandomizedResponseRandomizer,
+    LongitudinalUnaryEncodingRandomizer,
+    MemoizedBitFlipRandomizer,
+    MemoizedOneBitMeanRandomizer,
+    OptimalLocalHashingRandomizer,
     Randomizer,
 )
 from tests.cases import cases
@@ -29,22 +29,26 @@ from tests.local.laws import below_exponential, reports, worst_odds
 
 CHAINS = ["SUE", "OUE", "OSUE", "SOUE"]
 LAYERED: list[Any] = [
-    LongitudinalRandomizedResponse(epsilon=1.0, permanent_epsilon=2.5, domain=Domain(range(3))),
+    LongitudinalRandomizedResponseRandomizer(epsilon=1.0, permanent_epsilon=2.5, domain=Domain(range(3))),
     *(
-        LongitudinalUnaryEncoding(epsilon=1.0, permanent_epsilon=2.5, chain=chain, domain=Domain(range(3)))
+        LongitudinalUnaryEncodingRandomizer(
+            epsilon=1.0, permanent_epsilon=2.5, chain=chain, domain=Domain(range(3))
+        )
         for chain in CHAINS
     ),
-    LongitudinalLocalHashing(epsilon=1.0, permanent_epsilon=2.5, domain=Domain(range(9)), buckets=3),
+    LongitudinalLocalHashingRandomizer(
+        epsilon=1.0, permanent_epsilon=2.5, domain=Domain(range(9)), buckets=3
+    ),
 ]
 ALL: list[Any] = [
     *LAYERED,
-    MemoizedBitFlip(epsilon=1.0, domain=Domain(range(4)), asked=2),
-    MemoizedOneBitMean(epsilon=1.0, bounds=(0.0, 3.0), steps=3),
+    MemoizedBitFlipRandomizer(epsilon=1.0, domain=Domain(range(4)), asked=2),
+    MemoizedOneBitMeanRandomizer(epsilon=1.0, bounds=(0.0, 3.0), steps=3),
 ]
 BITS: list[Any] = [
-    MemoizedBitFlip(epsilon=1.0, permanent_epsilon=2.5, domain=Domain(range(4)), asked=4),
-    MemoizedBitFlip(epsilon=1.0, permanent_epsilon=1.001, domain=Domain(range(4)), asked=1),
-    MemoizedOneBitMean(epsilon=1.0, permanent_epsilon=2.5, bounds=(0.0, 3.0), steps=3),
+    MemoizedBitFlipRandomizer(epsilon=1.0, permanent_epsilon=2.5, domain=Domain(range(4)), asked=4),
+    MemoizedBitFlipRandomizer(epsilon=1.0, permanent_epsilon=1.001, domain=Domain(range(4)), asked=1),
+    MemoizedOneBitMeanRandomizer(epsilon=1.0, permanent_epsilon=2.5, bounds=(0.0, 3.0), steps=3),
 ]
 
 
@@ -55,7 +59,7 @@ def name(device: Any) -> str:
 @cases("chain", CHAINS)
 @cases(("epsilon", "permanent_epsilon"), [(0.5, 1.0), (1.0, 4.0), (4.0, 8.0)])
 def test_unary_reports_keep_both_epsilons(chain: str, epsilon: float, permanent_epsilon: float) -> None:
-    made = LongitudinalUnaryEncoding(
+    made = LongitudinalUnaryEncodingRandomizer(
         epsilon=epsilon, permanent_epsilon=permanent_epsilon, chain=chain, domain=Domain(range(3))
     )
     assert below_exponential(worst_odds(made.probabilities, range(3)), epsilon)
@@ -65,10 +69,10 @@ def test_unary_reports_keep_both_epsilons(chain: str, epsilon: float, permanent_
 @pytest.mark.parametrize(("epsilon", "permanent_epsilon"), [(0.5, 1.0), (1.0, 1.01), (1.0, 4.0), (4.0, 8.0)])
 def test_responses_keep_both_epsilons(epsilon: float, permanent_epsilon: float) -> None:
     shape: dict[str, Any] = {"epsilon": epsilon, "permanent_epsilon": permanent_epsilon}
-    made = LongitudinalRandomizedResponse(**shape, domain=Domain(range(5)))
+    made = LongitudinalRandomizedResponseRandomizer(**shape, domain=Domain(range(5)))
     assert below_exponential(worst_odds(made.probabilities, range(5)), epsilon)
     assert below_exponential(worst_odds(made.permanent.probabilities, range(5)), permanent_epsilon)
-    hashed = LongitudinalLocalHashing(**shape, domain=Domain(range(30)))
+    hashed = LongitudinalLocalHashingRandomizer(**shape, domain=Domain(range(30)))
     for seed in (1, 2):
         odds = worst_odds(partial(hashed.probabilities, seed=seed), range(30))
         assert below_exponential(odds, epsilon)
@@ -77,9 +81,9 @@ def test_responses_keep_both_epsilons(epsilon: float, permanent_epsilon: float) 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_memos_that_are_sent_keep_epsilon(epsilon: float) -> None:
     for asked in (1, 2, 4):
-        flips = MemoizedBitFlip(epsilon=epsilon, domain=Domain(range(4)), asked=asked)
+        flips = MemoizedBitFlipRandomizer(epsilon=epsilon, domain=Domain(range(4)), asked=asked)
         assert below_exponential(worst_odds(flips.probabilities, range(4)), epsilon)
-    mean = MemoizedOneBitMean(epsilon=epsilon, bounds=(-1.0, 1.0), steps=4)
+    mean = MemoizedOneBitMeanRandomizer(epsilon=epsilon, bounds=(-1.0, 1.0), steps=4)
     assert below_exponential(worst_odds(mean.probabilities, range(5)), epsilon)
 
 
@@ -110,7 +114,7 @@ def test_bits_that_are_told_again_are_of_one_memo(device: Any) -> None:
     n, layers = 60_000, device.layers
     value = 0
     batches = device.randomize_rounds([np.full(n, value)] * 2, 8)
-    if isinstance(device, MemoizedOneBitMean):
+    if isinstance(device, MemoizedOneBitMeanRandomizer):
         first, second = (batch.records[:, :1] & 1 for batch in batches)
         true = np.zeros(first.shape, np.bool_)
     else:
@@ -127,7 +131,7 @@ def test_bits_that_are_told_again_are_of_one_memo(device: Any) -> None:
 
 @cases("device", LAYERED, ids=name)
 def test_a_report_is_the_second_layer_of_the_first(device: Any) -> None:
-    if isinstance(device, LongitudinalLocalHashing):
+    if isinstance(device, LongitudinalLocalHashingRandomizer):
         device = device.inner
     for value in range(3):
         found: dict[bytes, Fraction] = {}
@@ -164,7 +168,7 @@ def test_what_is_drawn_in_two_rounds_is_the_law(device: Any) -> None:
     n, true, other = 60_000, 1, 0
     first, second = device.randomize_rounds([np.full(n, 1)] * 2, 3)
     pairs = Counter(map(b"".join, zip(first, second, strict=True)))
-    if isinstance(device, LongitudinalLocalHashing):
+    if isinstance(device, LongitudinalLocalHashingRandomizer):
         seeds = device.opened(first.records)[0]
         assert (seeds == device.opened(second.records)[0]).all()
         buckets = device.keys(np.full(n, 1), seeds.astype("<u4").view(np.uint8).reshape(n, 4))
@@ -173,7 +177,7 @@ def test_what_is_drawn_in_two_rounds_is_the_law(device: Any) -> None:
         told = (((device.opened(batch.records)[1] - buckets) % 3).tolist() for batch in (first, second))
         pairs = Counter(rows[one] + rows[two] for one, two in zip(*told, strict=True))
         device, true, other = device.inner, 0, 1
-    if isinstance(device, MemoizedBitFlip | MemoizedOneBitMean):
+    if isinstance(device, MemoizedBitFlipRandomizer | MemoizedOneBitMeanRandomizer):
         law, wrong = ({2 * row: p for row, p in device.probabilities(x).items()} for x in (true, other))
     else:
         law, wrong = (law_of_rounds(device, (value, value)) for value in (true, other))
@@ -194,10 +198,10 @@ def test_memos_of_different_values_are_independent() -> None:
 def test_chances_of_hashed_reports_are_those_of_local_hashing() -> None:
     # The paper's second layer leaves part of epsilon unused for more than two buckets; this one does not.
     for epsilon, permanent_epsilon in ((0.5, 1.0), (1.0, 3.0), (2.0, 2.2)):
-        made = LongitudinalLocalHashing(
+        made = LongitudinalLocalHashingRandomizer(
             epsilon=epsilon, permanent_epsilon=permanent_epsilon, domain=Domain(range(99))
         )
-        plain = OptimalLocalHashing(epsilon=epsilon, domain=Domain(range(99)))
+        plain = OptimalLocalHashingRandomizer(epsilon=epsilon, domain=Domain(range(99)))
         assert made.buckets == plain.buckets
         assert float(made.chances[0]) == pytest.approx(float(plain.truth.chance), rel=1e-12)
         a, b, g = np.exp(permanent_epsilon), np.exp(epsilon), made.buckets
@@ -241,21 +245,41 @@ def test_poisoned_records_are_not_well_formed() -> None:
 @cases(
     ("kind", "shape", "message"),
     [
-        (LongitudinalRandomizedResponse, {"permanent_epsilon": 1.0}, "permanent_epsilon must be greater"),
-        (LongitudinalRandomizedResponse, {"permanent_epsilon": 0.5}, "permanent_epsilon must be greater"),
-        (LongitudinalRandomizedResponse, {"permanent_epsilon": 41.0}, "permanent_epsilon must be at most 40"),
-        (LongitudinalRandomizedResponse, {"permanent_epsilon": "x"}, "permanent_epsilon must be positive"),
-        (LongitudinalRandomizedResponse, {"max_memos": 0}, "max_memos must be"),
-        (LongitudinalRandomizedResponse, {"max_memos": 1 << 17}, "max_memos must be at most"),
-        (LongitudinalUnaryEncoding, {"chain": "OOE"}, "chain must be one of SUE, OUE, OSUE, SOUE"),
-        (LongitudinalUnaryEncoding, {"chain": "OUE", "permanent_epsilon": 1.2}, "the chain 'OSUE' has more"),
-        (LongitudinalUnaryEncoding, {"epsilon": 1e-19}, "epsilon must be greater"),
-        (LongitudinalLocalHashing, {"buckets": 1}, "buckets must be"),
-        (LongitudinalLocalHashing, {"buckets": 1 << 17}, "buckets must be at most"),
-        (MemoizedBitFlip, {"asked": 0}, "asked must be"),
-        (MemoizedBitFlip, {"max_memos": -1}, "max_memos must be"),
-        (MemoizedBitFlip, {"permanent_epsilon": 0.9}, "permanent_epsilon must be greater"),
-        (MemoizedBitFlip, {"permanent_epsilon": 41.0}, "permanent_epsilon must be at most 40"),
+        (
+            LongitudinalRandomizedResponseRandomizer,
+            {"permanent_epsilon": 1.0},
+            "permanent_epsilon must be greater",
+        ),
+        (
+            LongitudinalRandomizedResponseRandomizer,
+            {"permanent_epsilon": 0.5},
+            "permanent_epsilon must be greater",
+        ),
+        (
+            LongitudinalRandomizedResponseRandomizer,
+            {"permanent_epsilon": 41.0},
+            "permanent_epsilon must be at most 40",
+        ),
+        (
+            LongitudinalRandomizedResponseRandomizer,
+            {"permanent_epsilon": "x"},
+            "permanent_epsilon must be positive",
+        ),
+        (LongitudinalRandomizedResponseRandomizer, {"max_memos": 0}, "max_memos must be"),
+        (LongitudinalRandomizedResponseRandomizer, {"max_memos": 1 << 17}, "max_memos must be at most"),
+        (LongitudinalUnaryEncodingRandomizer, {"chain": "OOE"}, "chain must be one of SUE, OUE, OSUE, SOUE"),
+        (
+            LongitudinalUnaryEncodingRandomizer,
+            {"chain": "OUE", "permanent_epsilon": 1.2},
+            "the chain 'OSUE' has more",
+        ),
+        (LongitudinalUnaryEncodingRandomizer, {"epsilon": 1e-19}, "epsilon must be greater"),
+        (LongitudinalLocalHashingRandomizer, {"buckets": 1}, "buckets must be"),
+        (LongitudinalLocalHashingRandomizer, {"buckets": 1 << 17}, "buckets must be at most"),
+        (MemoizedBitFlipRandomizer, {"asked": 0}, "asked must be"),
+        (MemoizedBitFlipRandomizer, {"max_memos": -1}, "max_memos must be"),
+        (MemoizedBitFlipRandomizer, {"permanent_epsilon": 0.9}, "permanent_epsilon must be greater"),
+        (MemoizedBitFlipRandomizer, {"permanent_epsilon": 41.0}, "permanent_epsilon must be at most 40"),
     ],
 )
 def test_odd_parameters_are_refused(kind: Any, shape: dict[str, Any], message: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import MemoizedRappor, MemoStore, Randomizer, Rappor
+from sfumato.local.device import MemoizedRapporRandomizer, MemoStore, Randomizer, RapporRandomizer
 from tests.chance import accepts_only
 from tests.local.laws import reports, within
 
@@ -20,10 +20,10 @@ SMALL: dict[str, Any] = {"bits": 8, "cohorts": 2, "permanent": 0.4, "instantaneo
 
 
 def test_one_report_has_the_law_of_rappor() -> None:
-    made, n = MemoizedRappor(**SMALL), 100_000
+    made, n = MemoizedRapporRandomizer(**SMALL), 100_000
     law = made.probabilities("a")
-    assert sorted(law.values()) == sorted(Rappor(**SMALL).probabilities("a").values())
-    assert made.epsilon == Rappor(**SMALL).epsilon
+    assert sorted(law.values()) == sorted(RapporRandomizer(**SMALL).probabilities("a").values())
+    assert made.epsilon == RapporRandomizer(**SMALL).epsilon
     for batch in (made.randomize_batch(["a"] * n, 9), made.randomize_rounds([["b"] * n, ["a"] * n], 9)[1]):
         seen = Counter(batch)
         assert set(seen) <= set(law)
@@ -33,7 +33,7 @@ def test_one_report_has_the_law_of_rappor() -> None:
 
 @pytest.mark.parametrize("both", [(0.2, 0.8), None])
 def test_two_reports_are_of_one_memo(both: Any) -> None:
-    made, n = MemoizedRappor(**{**SMALL, "instantaneous": both}), 40_000
+    made, n = MemoizedRapporRandomizer(**{**SMALL, "instantaneous": both}), 40_000
     batches = made.randomize_rounds([["a"] * n] * 2, 4)
     rows, cohorts = zip(*(made.inner.opened(batch.records) for batch in batches), strict=True)
     assert (cohorts[0] == cohorts[1]).all()
@@ -55,7 +55,7 @@ def test_two_reports_are_of_one_memo(both: Any) -> None:
 
 def test_keys_are_filters() -> None:
     for hashes, bits in ((1, 8), (2, 16), (4, 16), (8, 128), (5, 4096)):
-        made = MemoizedRappor(bits=bits, hashes=hashes, cohorts=3)
+        made = MemoizedRapporRandomizer(bits=bits, hashes=hashes, cohorts=3)
         names = [str(i) for i in range(3000)]
         cohorts = np.arange(3000) % 3
         keys = made.keys(names, cohorts.astype("<u4").view(np.uint8).reshape(-1, 4))
@@ -67,7 +67,7 @@ def test_keys_are_filters() -> None:
         distinct = len(np.unique(packed, axis=0))
         assert len(np.unique(keys)) == len({(k, f.tobytes()) for k, f in zip(keys, packed, strict=True)})
         assert len(np.unique(keys)) == distinct
-        always = MemoizedRappor(
+        always = MemoizedRapporRandomizer(
             bits=bits, hashes=hashes, cohorts=3, permanent=2**-10, instantaneous=(0.2, 0.9)
         )
         memos = always.memoize(keys, np.empty((3000, 0), np.uint8), _Zeros())
@@ -87,7 +87,7 @@ class _Zeros:
 
 
 def test_a_store_keeps_filters_and_cohort(tmp_path: Path) -> None:
-    made = MemoizedRappor(instantaneous=None, permanent=0.5, max_memos=2)
+    made = MemoizedRapporRandomizer(instantaneous=None, permanent=0.5, max_memos=2)
     names = ("https://example.org", "https://example.net", "https://example.com")
     with MemoStore.create(tmp_path / "memos", b"k" * 32) as store:
         sent = [store.client(made).report(name) for name in names]
@@ -99,7 +99,9 @@ def test_a_store_keeps_filters_and_cohort(tmp_path: Path) -> None:
 
 def test_specifications_come_back_and_odd_ones_are_refused() -> None:
     for both in (None, (0.25, 0.5)):
-        made = MemoizedRappor(bits=32, cohorts=5, permanent=0.1, hashes=1, instantaneous=both, max_memos=9)
+        made = MemoizedRapporRandomizer(
+            bits=32, cohorts=5, permanent=0.1, hashes=1, instantaneous=both, max_memos=9
+        )
         told = json.loads(json.dumps(made.specification()))
         again = Randomizer.from_specification(told)
         assert again == made
@@ -109,13 +111,13 @@ def test_specifications_come_back_and_odd_ones_are_refused() -> None:
         with pytest.raises(ParameterError):
             Randomizer.from_specification({**told, "max_memos": None})
     with pytest.raises(ParameterError, match="hashes must make at most"):
-        MemoizedRappor(bits=4096, hashes=6)
+        MemoizedRapporRandomizer(bits=4096, hashes=6)
     with pytest.raises(ParameterError, match="max_memos must be"):
-        MemoizedRappor(max_memos=0)
+        MemoizedRapporRandomizer(max_memos=0)
     with pytest.raises(ParameterError, match="permanent must be"):
-        MemoizedRappor(permanent=0.0)
+        MemoizedRapporRandomizer(permanent=0.0)
     for odd in ("secret", [("secret",)]):
         with pytest.raises(ParameterError, match="values must be") as refused:
-            MemoizedRappor().randomize_batch(odd)
+            MemoizedRapporRandomizer().randomize_batch(odd)
         assert "secret" not in str(refused.value)
-    assert len(MemoizedRappor().randomize_batch([])) == 0
+    assert len(MemoizedRapporRandomizer().randomize_batch([])) == 0

@@ -10,10 +10,10 @@ import pytest
 
 from sfumato.local.device import (
     Domain,
-    LongitudinalLocalHashing,
-    LongitudinalRandomizedResponse,
-    MemoizedBitFlip,
-    MemoizedOneBitMean,
+    LongitudinalLocalHashingRandomizer,
+    LongitudinalRandomizedResponseRandomizer,
+    MemoizedBitFlipRandomizer,
+    MemoizedOneBitMeanRandomizer,
 )
 from sfumato.local.device.longitudinal.memory import Memory
 from sfumato.numerics.randomness.source import SimulatedSource
@@ -45,7 +45,7 @@ def shape_of(history: tuple[Any, ...]) -> tuple[int, ...]:
 @pytest.mark.parametrize("cap", [1, 2, 3])
 def test_which_memo_is_used_follows_from_the_changes_alone(cap: int) -> None:
     # All histories of five reports over four values, each beside the shape of its changes.
-    protocol = LongitudinalRandomizedResponse(epsilon=1.0, domain=Domain(range(4)), max_memos=cap)
+    protocol = LongitudinalRandomizedResponseRandomizer(epsilon=1.0, domain=Domain(range(4)), max_memos=cap)
     seen: dict[tuple[int, ...], list[int]] = {}
     for history in product(range(4), repeat=5):
         places = used(protocol, history)
@@ -57,7 +57,7 @@ def test_which_memo_is_used_follows_from_the_changes_alone(cap: int) -> None:
 
 
 def test_memos_are_never_drawn_again() -> None:
-    protocol = MemoizedBitFlip(epsilon=1.0, domain=Domain(range(6)), asked=6, max_memos=3)
+    protocol = MemoizedBitFlipRandomizer(epsilon=1.0, domain=Domain(range(6)), asked=6, max_memos=3)
     values = np.random.default_rng(1).integers(0, 6, (200, 500))
     sent = np.array([batch.records for batch in protocol.randomize_rounds(list(values), 2)])
     for device in range(0, 500, 7):
@@ -71,7 +71,9 @@ def test_memos_are_never_drawn_again() -> None:
 
 
 def test_keys_are_no_finer_than_they_have_to_be() -> None:
-    hashed = LongitudinalLocalHashing(epsilon=1.0, domain=Domain(range(1000)), buckets=2, max_memos=50)
+    hashed = LongitudinalLocalHashingRandomizer(
+        epsilon=1.0, domain=Domain(range(1000)), buckets=2, max_memos=50
+    )
     assert hashed.most_memos == 2
     assert hashed.fixed_width == 4
     source = SimulatedSource(3)
@@ -79,7 +81,7 @@ def test_keys_are_no_finer_than_they_have_to_be() -> None:
     keys = np.array([hashed.keys(np.full(4000, value), fixed) for value in range(50)])
     assert set(keys.ravel().tolist()) == {0, 1}
     accepts_only(rate(int((keys[0] == keys[1]).sum()), 4000), 0.5, a_tenth_more=0.6, a_quarter=0.25)
-    flips = MemoizedBitFlip(epsilon=1.0, domain=Domain(range(100)), asked=2, max_memos=50)
+    flips = MemoizedBitFlipRandomizer(epsilon=1.0, domain=Domain(range(100)), asked=2, max_memos=50)
     assert flips.most_memos == 3
     drawn = flips.fixed(500, source)
     keys = np.array([flips.keys(np.full(500, value), drawn) for value in range(100)])
@@ -88,7 +90,7 @@ def test_keys_are_no_finer_than_they_have_to_be() -> None:
 
 
 def test_numbers_are_rounded_at_a_point_that_stays() -> None:
-    made = MemoizedOneBitMean(epsilon=1.0, bounds=(0.0, 8.0), steps=4)
+    made = MemoizedOneBitMeanRandomizer(epsilon=1.0, bounds=(0.0, 8.0), steps=4)
     source = SimulatedSource(3)
     fixed = made.fixed(40_000, source)
     low, again, high = (made.keys(np.full(40_000, x), fixed) for x in (2.9, 2.9, 3.1))
@@ -103,7 +105,7 @@ def test_numbers_are_rounded_at_a_point_that_stays() -> None:
 
 
 def test_with_one_memo_all_histories_look_alike() -> None:
-    protocol = MemoizedBitFlip(epsilon=1.0, domain=Domain(range(4)), asked=4, max_memos=1)
+    protocol = MemoizedBitFlipRandomizer(epsilon=1.0, domain=Domain(range(4)), asked=4, max_memos=1)
     first, *others = protocol.randomize_rounds([[value] * 50 for value in (2, 0, 3, 2)], 4)
     for batch in others:
         assert (batch.records == first.records).all()

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.coins import checked_epsilon
-from sfumato.local.device.domain import Domain
-from sfumato.local.device.layout import Records
+from sfumato.local.device.base.bernoulli import checked_epsilon
+from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
-from sfumato.local.device.randomizer import CategoricalRandomizer, Randomizer
 from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["MemoizedCategories", "TwoLayerRandomizer", "refuse_layers"]

@@ -34,8 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.layout import Records
-from sfumato.local.device.reports import ReportBatch
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.base.report_batch import ReportBatch
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 
 __all__ = ["Memoizing", "Memory", "checked_memos"]

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from sfumato import _check
-from sfumato.local.device.layout import Records
-from sfumato.local.device.reports import ReportBatch
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.base.report_batch import ReportBatch
 from sfumato.local.frequency.rappor.oracle import Rappor
-from sfumato.local.spread import Array
+from sfumato.local.frequency.variance import Array
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Association", "associate"]

@@ -19,9 +19,9 @@ from scipy.sparse import csr_matrix, diags
 from scipy.special import log_ndtr, ndtri
 
 from sfumato import _check
-from sfumato.local.device.rappor import Rappor
+from sfumato.local.device.frequency.rappor import RapporRandomizer
 from sfumato.local.frequency.rappor.lasso import Design, lasso, nonnegative
-from sfumato.local.spread import Array
+from sfumato.local.frequency.variance import Array
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Decoded", "decoded"]
@@ -118,7 +118,7 @@ class Decoded:
 
 
 def decoded(
-    device: Rappor,
+    device: RapporRandomizer,
     shares: Array,
     variances: Array,
     reports: int,
@@ -158,7 +158,7 @@ def decoded(
     )
 
 
-def _columns(device: Rappor, names: Sequence[str | bytes]) -> csr_matrix:
+def _columns(device: RapporRandomizer, names: Sequence[str | bytes]) -> csr_matrix:
     """Return which bits of which cohorts each candidate has, shape (cohorts * bits, candidates)."""
     cohorts, count = device.cohorts, len(names)
     held = np.arange(cohorts).tolist()

@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device.rappor import Rappor
+from sfumato.local.device.frequency.rappor import RapporRandomizer
 from sfumato.local.frequency.rappor.decoding import Decoded, decoded
-from sfumato.local.spread import Array
+from sfumato.local.frequency.variance import Array
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["RapporEstimate"]
@@ -24,7 +24,7 @@ class RapporEstimate:
 
     Parameters
     ----------
-    device : sfumato.local.device.Rappor
+    device : sfumato.local.device.RapporRandomizer
         The client half.
     clients : int64 array, shape (cohorts,)
         Reports of each cohort.
@@ -43,7 +43,7 @@ class RapporEstimate:
     filters with a bit is estimated by :math:`\frac{c/N - p^*}{q^* - p^*}`, of N reports c of which have a 1.
     """
 
-    device: Rappor
+    device: RapporRandomizer
     clients: NDArray[np.int64]
     counts: NDArray[np.int64]
     reports: int

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.sparse import csr_matrix
 
-from sfumato.local.spread import Array
+from sfumato.local.frequency.variance import Array
 
 __all__ = ["Design", "lasso", "nonnegative"]
 

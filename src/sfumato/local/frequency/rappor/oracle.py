@@ -10,11 +10,11 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import rappor as client
-from sfumato.local.device.layout import Records
+from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.base.respondents import named_respondents, seeded
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import rappor as client
 from sfumato.local.frequency.rappor.estimate import RapporEstimate
-from sfumato.local.protocol import LocalProtocol
-from sfumato.local.respondents import named_respondents, seeded
 from sfumato.numerics import _kernels
 from sfumato.numerics.rounding import fraction_up, log_up
 from sfumato.privacy.leaves.support_response import SupportResponse
@@ -25,24 +25,24 @@ __all__ = ["Rappor"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rappor(LocalProtocol[client.Rappor, RapporEstimate]):
+class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
     r"""Strings that nobody listed beforehand, through Bloom filters with two layers of randomized response.
 
     Parameters
     ----------
     bits, hashes, cohorts, permanent, instantaneous
-        See `sfumato.local.device.Rappor`; the defaults have 128 bits, 2 hash functions, 64 cohorts, f = 0.5,
-        p = 0.5 and q = 0.75.
+        See `sfumato.local.device.RapporRandomizer`; the defaults have 128 bits, 2 hash functions, 64 cohorts,
+        f = 0.5, p = 0.5 and q = 0.75.
 
     Attributes
     ----------
-    device : sfumato.local.device.Rappor
+    device : sfumato.local.device.RapporRandomizer
         The client half.
 
     Notes
     -----
     Guarantee: of each report `one_report_loss`, of all reports of a device about one string together
-    `longitudinal_loss`, both under replace-one; see `sfumato.local.device.Rappor` for conditions.
+    `longitudinal_loss`, both under replace-one; see `sfumato.local.device.RapporRandomizer` for conditions.
 
     *The losses.* Let two strings have disjoint bits, which is the worst. A bit that the first has and a bit
     that the second has are two independent bits whose chances :math:`q^*, p^*` change places: the pair of
@@ -66,6 +66,8 @@ class Rappor(LocalProtocol[client.Rappor, RapporEstimate]):
     ['blue', 'red']
     """
 
+    wire_name: ClassVar[str] = "rappor"
+
     added: ClassVar[tuple[int, int]] = (0, 1)
     """What one report adds to a total at least and at most."""
 
@@ -74,10 +76,10 @@ class Rappor(LocalProtocol[client.Rappor, RapporEstimate]):
     cohorts: int = 64
     permanent: float = 0.5
     instantaneous: tuple[float, float] | None = (0.5, 0.75)
-    device: client.Rappor = field(init=False, repr=False, compare=False)
+    device: client.RapporRandomizer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        device = client.Rappor(
+        device = client.RapporRandomizer(
             bits=self.bits,
             hashes=self.hashes,
             cohorts=self.cohorts,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
-from sfumato.local.surveys.binary import BinaryDesign
-from sfumato.local.surveys.design import Design
-from sfumato.local.surveys.planning import respondents_for_margin
+from sfumato.local.surveys.designs.binary import BinaryDesign
+from sfumato.local.surveys.designs.design import Design
+from sfumato.local.surveys.designs.tasks import Kind
+from sfumato.local.surveys.designs.two_samples import UnrelatedQuestionTwoSamples
+from sfumato.local.surveys.inference.sample_size import respondents_for_margin
 from sfumato.local.surveys.sheets.blocks import Block, Heading, Listed, Page, Table, Text
 from sfumato.local.surveys.sheets.respondent import label
 from sfumato.local.surveys.sheets.words import Words
-from sfumato.local.surveys.tasks import Kind
-from sfumato.local.surveys.two_samples import UnrelatedQuestionTwoSamples
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import text_above
 

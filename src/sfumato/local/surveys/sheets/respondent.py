@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import Final
 
 from sfumato import _check
-from sfumato.local.surveys.binary import BinaryDesign
-from sfumato.local.surveys.design import Design
+from sfumato.local.surveys.designs.binary import BinaryDesign
+from sfumato.local.surveys.designs.design import Design
+from sfumato.local.surveys.designs.tasks import Kind, Task
 from sfumato.local.surveys.sheets.blocks import Block, Boxes, Heading, Page, Steps, Text
 from sfumato.local.surveys.sheets.devices import Device, instructions
 from sfumato.local.surveys.sheets.words import Words
-from sfumato.local.surveys.tasks import Kind, Task
 
 __all__ = ["label", "percent", "respondent_page"]
 

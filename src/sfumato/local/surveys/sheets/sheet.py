@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from sfumato import _check
-from sfumato.local.surveys.design import Design
+from sfumato.local.surveys.designs.design import Design
+from sfumato.local.surveys.designs.two_samples import UnrelatedQuestionTwoSamples
+from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
 from sfumato.local.surveys.sheets.analyst import analyst_page, analyst_page_of_two
 from sfumato.local.surveys.sheets.blocks import Page
 from sfumato.local.surveys.sheets.devices import Device
@@ -18,8 +20,6 @@ from sfumato.local.surveys.sheets.html import html_text
 from sfumato.local.surveys.sheets.plain import plain_text
 from sfumato.local.surveys.sheets.respondent import respondent_page
 from sfumato.local.surveys.sheets.spanish import SPANISH
-from sfumato.local.surveys.two_samples import UnrelatedQuestionTwoSamples
-from sfumato.local.surveys.unrelated_question import UnrelatedQuestion
 
 __all__ = ["LANGUAGES", "Sheet", "instruction_sheet"]
 

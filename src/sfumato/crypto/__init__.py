@@ -1,0 +1,33 @@
+"""Sealing: what encrypts and authenticates, for the rooms above that send or store secrets.
+
+`hpke` seals a message for a public key (RFC 9180), `secret_key` opens it and is stored in a file that only
+its owner can read, and `sealed_file` holds a small encrypted file that is replaced as a whole. No primitive
+is written here: all are those of the library ``cryptography``.
+
+>>> from sfumato.crypto import SecretKey
+>>> key = SecretKey.generate("analyst")
+>>> key.opened(key.public.seal(b"yes", b"context"), b"context")
+b'yes'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.crypto.hpke import PublicKey
+    from sfumato.crypto.sealed_file import SealedFile
+    from sfumato.crypto.secret_key import SecretKey
+
+__all__ = ["PublicKey", "SealedFile", "SecretKey"]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "PublicKey": "sfumato.crypto.hpke",
+        "SealedFile": "sfumato.crypto.sealed_file",
+        "SecretKey": "sfumato.crypto.secret_key",
+    },
+)

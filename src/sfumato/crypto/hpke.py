@@ -1,0 +1,110 @@
+"""Seals: hybrid public key encryption in base mode, of one message to one key.
+
+RFC 9180 with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and ChaCha20-Poly1305, as `cryptography` has it. Each
+seal has an ephemeral key of its own, so that two seals of the same bytes have nothing in common; the context
+is in its key schedule, so that nothing sealed for one purpose opens for another.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+
+from sfumato import _check
+
+__all__ = ["SEAL", "PublicKey", "unsealed"]
+
+SEAL: Final = 48
+"""Bytes that a seal adds: an encapsulated key and a tag."""
+
+ROLES: Final = ("analyst", "shuffler")
+_PUBLIC: Final = "sfumato-{role}-public-1:"
+_SUITE: Final = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PublicKey:
+    """The public half of a key: what others seal for its owner, and how the owner shows to be that.
+
+    Parameters
+    ----------
+    role : str
+        ``"analyst"`` or ``"shuffler"``.
+    point : bytes
+        An X25519 public key, 32 bytes.
+    token : bytes
+        SHA-256 of the word by which the owner is known to servers, 32 bytes.
+
+    Raises
+    ------
+    ParameterError
+        If it is no such key.
+    """
+
+    role: str
+    point: bytes
+    token: bytes
+    _key: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role)
+        for name in ("point", "token"):
+            part: object = getattr(self, name)
+            if not isinstance(part, bytes) or len(part) != 32:
+                _check.refuse(name, "be 32 bytes", type(part).__name__, "use SecretKey.public")
+        object.__setattr__(self, "_key", X25519PublicKey.from_public_bytes(self.point))
+        try:
+            self.seal(b"", b"")
+        except ValueError:  # a point of small order, with which everybody shares the same secret
+            _check.refuse("point", "be a key", "a point of small order", "use SecretKey.public")
+
+    def seal(self, message: bytes, context: bytes) -> bytes:
+        """Return a message that only the owner of the key reads; `SEAL` bytes more than it."""
+        sealed: bytes = _SUITE.encrypt(message, self._key, info=context)
+        return sealed
+
+    def known_by(self, word: bytes) -> bool:
+        """Tell whether a word is the one by which the owner is known."""
+        # Both sides are digests: how much of them agrees tells nothing of the word.
+        return hashlib.sha256(word).digest() == self.token
+
+    def to_text(self) -> str:
+        """Return the key as a line of text, without a line's end."""
+        return _PUBLIC.format(role=self.role) + base64.b64encode(self.point + self.token).decode()
+
+    @staticmethod
+    def from_text(text: str, role: str) -> PublicKey:
+        """Return the key that `to_text` told, which must be of a role."""
+        content = decoded_line(text, _PUBLIC.format(role=role))
+        if content is None or len(content) != 64:
+            remedy = f"pass the line that `sfumato shuffle keygen {role}` printed"
+            _check.refuse(role, f"be the public key of one {role}", "another text", remedy)
+        return PublicKey(role, content[:32], content[32:])
+
+
+def decoded_line(text: object, prefix: str) -> bytes | None:
+    """Return the bytes that follow the prefix of a line, or None."""
+    if not isinstance(text, str) or not text.startswith(prefix):
+        return None
+    try:
+        return base64.b64decode(text[len(prefix) :].strip(), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def unsealed(sealed: bytes, key: X25519PrivateKey, context: bytes) -> bytes | None:
+    """Return what was sealed for a key and a context, or None: altered, or for another."""
+    try:
+        message: bytes = _SUITE.decrypt(sealed, key, info=context)
+    except (InvalidTag, ValueError):
+        return None
+    return message

@@ -1,0 +1,126 @@
+"""The keys of the two parties of a shuffled collection: the analyst's and the shuffler's."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, final
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+
+from sfumato import _check
+from sfumato._durable import new_file
+from sfumato.crypto.hpke import ROLES, PublicKey, decoded_line, unsealed
+from sfumato.errors import ParameterError, SourceError
+
+__all__ = ["SecretKey"]
+
+_LINE: Final = "sfumato-{role}-secret-1:"
+_LONGEST: Final = 1000
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SecretKey:
+    """What opens the seals for one party, and what it is known by.
+
+    Parameters
+    ----------
+    role : str
+        ``"analyst"`` or ``"shuffler"``.
+    seed : bytes
+        32 random bytes, from which the key and the word both follow.
+
+    Attributes
+    ----------
+    public : PublicKey
+    word : bytes
+        By which the owner is known to a server; the public half has its digest only.
+
+    Examples
+    --------
+    >>> key = SecretKey.generate("analyst")
+    >>> key.opened(key.public.seal(b"yes", b"context"), b"context")
+    b'yes'
+    >>> key.public.known_by(key.word)
+    True
+    """
+
+    role: str
+    seed: bytes = field(repr=False)
+    public: PublicKey = field(init=False)
+    word: bytes = field(init=False, repr=False)
+    _key: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        seed: object = self.seed
+        if self.role not in ROLES:
+            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role)
+        if not isinstance(seed, bytes) or len(seed) != 32:
+            _check.refuse("seed", "be 32 bytes", type(seed).__name__, "use SecretKey.generate(role)")
+        key = X25519PrivateKey.from_private_bytes(self._derived(b"seal"))
+        word = base64.urlsafe_b64encode(self._derived(b"word"))
+        point = key.public_key().public_bytes_raw()
+        object.__setattr__(self, "_key", key)
+        object.__setattr__(self, "word", word)
+        object.__setattr__(self, "public", PublicKey(self.role, point, hashlib.sha256(word).digest()))
+
+    def _derived(self, use: bytes) -> bytes:
+        info = b"sfumato shuffle 1 " + self.role.encode() + b" " + use
+        return HKDFExpand(SHA256(), 32, info).derive(self.seed)
+
+    @staticmethod
+    def generate(role: str) -> SecretKey:
+        """Return a new key from the operating system's entropy."""
+        return SecretKey(role, os.urandom(32))
+
+    def opened(self, sealed: bytes, context: bytes) -> bytes | None:
+        """Return what was sealed for this key and a context, or None: altered, or for another."""
+        return unsealed(sealed, self._key, context)
+
+    def to_file(self, path: Path) -> None:
+        """Write the key to a new file that its owner alone may read.
+
+        Raises
+        ------
+        ParameterError
+            If there is such a file already, or it cannot be made.
+        """
+        text = _LINE.format(role=self.role) + base64.b64encode(self.seed).decode() + "\n"
+        try:
+            new_file(path, text.encode())
+        except OSError as error:
+            why = (error.strerror or "a failure").lower()
+            _check.refuse("the key's file", f"be a new one ({why})", str(path), "name another file")
+
+    @staticmethod
+    def from_file(path: Path, role: str) -> SecretKey:
+        """Return the key that `to_file` wrote, which must be of a role.
+
+        Raises
+        ------
+        SourceError
+            If the file cannot be read.
+        ParameterError
+            If others may read it, or it is no key of that role; the message shows nothing of it.
+        """
+        try:
+            with path.open("rb") as file:
+                mode, content = os.fstat(file.fileno()).st_mode, file.read(_LONGEST)
+        except OSError as error:
+            raise SourceError(f"the key's file must be readable, got {str(path)!r}; check it") from error
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            _check.refuse("the key's file", "be one that its owner alone can read", str(path), "chmod 600 it")
+        seed = decoded_line(content.decode("ascii", "replace"), _LINE.format(role=role))
+        if seed is None or len(seed) != 32:
+            raise ParameterError(
+                f"{str(path)!r} must hold the secret key of one {role}, got something else; "
+                f"make one with `sfumato shuffle keygen {role}`"
+            )
+        return SecretKey(role, seed)

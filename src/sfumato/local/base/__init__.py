@@ -1,0 +1,1 @@
+"""What all protocols share: their interface, aggregators, files, planners, simulators and threads."""

@@ -1,0 +1,112 @@
+"""What all local protocols are: a client half, a price, and whole numbers that reports add up to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.base.aggregator import Aggregator
+from sfumato.local.base.base_aggregator import Intake
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.base.report_batch import ReportBatch
+from sfumato.numerics.randomness.source import Rng
+from sfumato.numerics.rounding import fraction_up, log_up
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.nodes.shuffled import Shuffled
+
+__all__ = ["LocalProtocol", "ReportProtocol", "log_odds"]
+
+Device = TypeVar("Device", bound=Randomizer)
+Result = TypeVar("Result")
+
+
+class ReportProtocol(ABC, Generic[Device, Result]):
+    """A protocol as its server knows it.
+
+    Attributes
+    ----------
+    device : Randomizer
+        The client half, which a device makes again from ``device.specification()``.
+    """
+
+    __slots__ = ()
+
+    wire_name: ClassVar[str]
+    """What the protocol is called in files, for ever."""
+
+    device: Device
+
+    @property
+    @abstractmethod
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of what each person sends, under replace-one, from the chances that are drawn."""
+
+    def check_clients(self, clients: int) -> None:
+        """Refuse too few honest clients for a shuffled batch: of one message each, any number is enough."""
+        _check.integer("clients", clients, minimum=1, remedy="pass the guaranteed number of honest clients")
+
+    def check_batch(self, size: int) -> None:
+        """Refuse batches of more clients than go together: of most protocols, any number does."""
+
+    def shuffled_loss(self, clients: int) -> PrivacyLoss:
+        """Return the loss of each client, if only the shuffled messages of a batch are seen.
+
+        Parameters
+        ----------
+        clients : int
+            Guaranteed number of honest clients in the batch.
+        """
+        return Shuffled(self.privacy_loss, clients=clients)
+
+    def randomize(self, value: Any, rng: Rng = None) -> bytes:
+        """Return what one person sends; see `Randomizer.randomize`."""
+        return self.device.randomize(value, rng)
+
+    def randomize_batch(self, values: Any, rng: Rng = None) -> ReportBatch:
+        """Return what many persons send; see `Randomizer.randomize_batch`."""
+        return self.device.randomize_batch(values, rng)
+
+    @abstractmethod
+    def aggregator(self, state: bytes | None = None) -> Intake[Any]:
+        """Return what takes in reports: empty, or with the state whose bytes are given."""
+
+
+class LocalProtocol(ReportProtocol[Device, Result], Generic[Device, Result]):
+    """A protocol whose reports add up to whole numbers.
+
+    Attributes
+    ----------
+    device : Randomizer
+        See `ReportProtocol`.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def totals(self) -> int:
+        """How many whole numbers an aggregator keeps."""
+
+    @abstractmethod
+    def tally(self, records: Records) -> NDArray[np.int64]:
+        """Return what some records add to an aggregator's `totals` numbers."""
+
+    @abstractmethod
+    def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Result:
+        """Return what totals tell; mostly called by an aggregator."""
+
+    def aggregator(self, state: bytes | None = None) -> Aggregator[Result]:
+        """Return an empty aggregator, or the one whose ``to_bytes()`` is given."""
+        made: Aggregator[Result] = Aggregator(self)
+        return made if state is None else made.restored(state)
+
+
+def log_odds(odds: Fraction, epsilon: float) -> float:
+    """Return a bound on the log of odds that were proved not to exceed those of ``epsilon``."""
+    return min(epsilon, log_up(fraction_up(odds)))

@@ -1,0 +1,243 @@
+"""What runs on a person's own device: a value in, a few bytes out, and nothing else leaves it."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato._wire import Format, canonical
+from sfumato.errors import ParameterError
+from sfumato.local.device.base.bernoulli import checked_epsilon
+from sfumato.local.device.base.protocols import protocol_named
+from sfumato.local.device.base.record_layout import Layout, Records
+from sfumato.local.device.base.report_batch import ReportBatch
+from sfumato.local.device.domains.categories import Domain
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+
+__all__ = ["CategoricalRandomizer", "Randomizer", "category_protocol"]
+
+_FORMAT: Final = Format("sfumato.randomizer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Randomizer(ABC):
+    r"""The client half of a protocol.
+
+    Parameters
+    ----------
+    epsilon : float
+        The loss of one report is at most this under replace-one: whatever bytes are sent, they are at most
+        :math:`e^\epsilon` times as likely under one true value as under another. From above 0 to 40.
+
+    Attributes
+    ----------
+    layout : Layout
+        How a record lies in its bytes.
+
+    Notes
+    -----
+    A subclass says how many bits it needs, which exact parameters it runs with, and how values become
+    records. The specification holds all of that; its digest marks every report.
+    """
+
+    wire_name: ClassVar[str]
+    """What the protocol is called in specifications, for ever; see `sfumato.local.device.base.protocols`."""
+
+    epsilon: float
+    layout: Layout = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        self._prepare()
+        text = canonical(_digested(self.specification()))
+        object.__setattr__(self, "layout", Layout(self._bits, hashlib.sha256(text.encode()).digest()))
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Check the parameters and set what follows from them, with ``object.__setattr__``."""
+
+    @property
+    @abstractmethod
+    def _bits(self) -> int:
+        """Bits of the payload."""
+
+    @abstractmethod
+    def _parameters(self) -> dict[str, Any]:
+        """Return the exact parameters beside epsilon, as JSON."""
+
+    @abstractmethod
+    def _records(self, values: Any, source: RandomSource) -> Records:
+        """Return one stamped record for each value."""
+
+    def well_formed(self, records: Records) -> NDArray[np.bool_]:
+        """Tell which records, all with the right tag, hold a payload that this protocol may send."""
+        return np.ones(len(records), np.bool_)
+
+    @property
+    def width(self) -> int:
+        """Bytes of a record."""
+        return self.layout.width
+
+    @property
+    def messages(self) -> int:
+        """How many records each client sends."""
+        return 1
+
+    @property
+    def digest(self) -> bytes:
+        """32 bytes that tell this specification from others."""
+        return self.layout.digest
+
+    def randomize(self, value: Any, rng: Rng = None) -> bytes:
+        """Return the report of one person.
+
+        Parameters
+        ----------
+        value
+            The truth; it does not leave this call.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        bytes
+            `width` of them.
+
+        Raises
+        ------
+        ParameterError
+            If the value cannot be reported; the message does not show it.
+        """
+        return self._records([value], random_source(rng)).tobytes()
+
+    def randomize_batch(self, values: Any, rng: Rng = None) -> ReportBatch:
+        """Return the reports of many persons, in their order, each drawn independently.
+
+        Parameters
+        ----------
+        values : array or list
+            One per person.
+        rng : None, int, numpy Generator or RandomSource
+            As in `randomize`; a seed marks the batch as simulated.
+        """
+        source = random_source(rng)
+        return ReportBatch(self._records(values, source), self.digest, source.simulated)
+
+    def specification(self) -> dict[str, Any]:
+        """Return all that a device needs to report, as JSON: protocol, version and exact parameters."""
+        parameters = self._parameters()
+        return _FORMAT.wrap({"protocol": self.wire_name, "epsilon": self.epsilon, **parameters})
+
+    @staticmethod
+    def from_specification(specification: Mapping[str, Any], **given: Any) -> Randomizer:
+        """Return the randomizer of a specification.
+
+        Parameters
+        ----------
+        specification : mapping
+            What `specification` returned, perhaps by way of JSON.
+        **given
+            What JSON could not hold, such as a ``domain`` of tuples.
+
+        Raises
+        ------
+        ParameterError
+            If it is of another format, names an unknown protocol, or does not give the same parameters here.
+        """
+        _, fields_given = _FORMAT.unwrap("specification", specification)
+        kind = protocol_named(fields_given.get("protocol"))
+        if kind is None:
+            raise ParameterError("specification must name a known protocol, got another; use a newer sfumato")
+        made: Randomizer = kind.from_parts(fields_given, given)
+        if _digested(made.specification()) != _digested(specification):
+            raise ParameterError(
+                "specification must hold the parameters that follow from its own, got others; "
+                "use the version it is of"
+            )
+        return made
+
+    @classmethod
+    @abstractmethod
+    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
+        """Return the randomizer of the chosen parameters in a specification; the others follow from them.
+
+        Parameters
+        ----------
+        told, given : mapping
+            As in `from_specification`, which is the one to call.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoricalRandomizer(Randomizer):
+    """A client half that reports one category of a domain.
+
+    Parameters
+    ----------
+    epsilon : float
+        See `Randomizer`.
+    domain : Domain
+        What may be true.
+    """
+
+    domain: Domain
+
+    def _prepare(self) -> None:
+        given: object = self.domain
+        if not isinstance(given, Domain):
+            _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
+        self._choose()
+
+    @abstractmethod
+    def _choose(self) -> None:
+        """Set the exact chances for epsilon and the domain, with ``object.__setattr__``."""
+
+    @abstractmethod
+    def _chances(self) -> dict[str, Any]:
+        """Return what `_choose` set, as JSON."""
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"domain": self.domain.specification(), **self._chances()}
+
+    @abstractmethod
+    def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
+        """Return one stamped record for each place in the domain."""
+
+    def _records(self, values: Any, source: RandomSource) -> Records:
+        return self._encode(self.domain.codes(values), source)
+
+    @classmethod
+    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
+        """Return the randomizer of an epsilon and a domain; see `Randomizer.from_parts`."""
+        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
+        return cls(epsilon=told.get("epsilon", 0.0), domain=domain)
+
+
+def category_protocol(parameter: str, name: object) -> type[CategoricalRandomizer]:
+    """Return the client half of a name, if it reports a category, and is made of an epsilon and a domain."""
+    kind = protocol_named(name)
+    if kind is None or not issubclass(kind, CategoricalRandomizer) or _needs(kind) != {"epsilon", "domain"}:
+        rule = "name a client half that reports a category, and is made of an epsilon and a domain"
+        _check.refuse(parameter, rule, name)
+    return kind
+
+
+def _needs(kind: type[Randomizer]) -> set[str]:
+    """Return the names of what a client half cannot be made without."""
+    parts = (part for part in fields(kind) if part.init)
+    return {part.name for part in parts if part.default is MISSING}
+
+
+def _digested(specification: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a specification with digests alone, in the place of the domains that they are of."""
+    return {
+        name: part["digest"] if isinstance(part, dict) and "digest" in part else part
+        for name, part in specification.items()
+    }

@@ -1,0 +1,144 @@
+"""Many reports in one piece: a header that says what they are, and their records one after the other."""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, final, overload
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.errors import ParameterError
+from sfumato.local.device.base.record_layout import Records
+from sfumato.numerics.randomness.source import Rng, random_source
+
+__all__ = ["ReportBatch"]
+
+_MAGIC: Final = b"sfmtLOCL"
+_VERSION: Final = 1
+_HEADER: Final = struct.Struct("<8sHBxIQ32s")
+"""Magic, version, whether simulated, bytes of a record, records, digest of the specification."""
+_SPARE: Final = 11
+"""The place of a byte of the header that is 0 in this version."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportBatch:
+    """Reports of one protocol with one set of parameters.
+
+    Parameters
+    ----------
+    records : uint8 array, shape (reports, width)
+        One record a row.
+    digest : bytes
+        Of the randomizer's specification, 32 bytes.
+    simulated : bool
+        Whether the randomness followed from a seed; then nobody was protected.
+
+    Notes
+    -----
+    The order of the records is the caller's: `shuffled` destroys it. Within a record nothing is ordered by
+    who reports or by what is true.
+    """
+
+    records: Records
+    digest: bytes
+    simulated: bool = False
+
+    def __post_init__(self) -> None:
+        if self.records.dtype != np.uint8 or self.records.ndim != 2:
+            _check.refuse("records", "be a uint8 array with two axes", f"{self.records.dtype}")
+        self.records.flags.writeable = False
+
+    @property
+    def width(self) -> int:
+        """Bytes of a record."""
+        return int(self.records.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, place: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> ReportBatch: ...
+
+    def __getitem__(self, place: int | slice) -> bytes | ReportBatch:
+        if isinstance(place, slice):
+            return ReportBatch(self.records[place], self.digest, self.simulated)
+        return bytes(self.records[operator.index(place)])
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (row.tobytes() for row in self.records)
+
+    def shuffled(self, rng: Rng = None) -> ReportBatch:
+        """Return the same records in random order.
+
+        Parameters
+        ----------
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy.
+
+        Notes
+        -----
+        They are sorted by fresh words of 64 bits, which are all drawn anew if two are alike: so every order
+        is equally likely.
+        """
+        source = random_source(rng)
+        order, alike = np.arange(0), True
+        while alike:
+            words = source.words(len(self))
+            order = np.argsort(words, kind="stable")
+            alike = bool((words[order[1:]] == words[order[:-1]]).any())
+        return ReportBatch(self.records[order], self.digest, self.simulated or source.simulated)
+
+    @staticmethod
+    def concatenated(batches: Sequence[ReportBatch]) -> ReportBatch:
+        """Return the records of several batches as one; they must be of one specification."""
+        if not batches or len({(batch.digest, batch.width) for batch in batches}) > 1:
+            rule = "be one or more, made by one specification"
+            _check.refuse("batches", rule, f"{len(batches)} batches", "keep different questions apart")
+        records = np.concatenate([batch.records for batch in batches])
+        return ReportBatch(records, batches[0].digest, any(batch.simulated for batch in batches))
+
+    def to_bytes(self) -> bytes:
+        """Return the header and all records; `from_bytes` reads them again."""
+        header = _HEADER.pack(_MAGIC, _VERSION, self.simulated, self.width, len(self), self.digest)
+        return header + self.records.tobytes()
+
+    @staticmethod
+    def from_bytes(data: bytes, *, digest: bytes | None = None) -> ReportBatch:
+        """Return the batch that `to_bytes` wrote.
+
+        Parameters
+        ----------
+        data : bytes
+            Whatever came; nothing in it is trusted.
+        digest : bytes, optional
+            Of the specification that is expected.
+
+        Raises
+        ------
+        ParameterError
+            If it is no batch, of another version or another specification, or not whole.
+        """
+        if len(data) < _HEADER.size or not data.startswith(_MAGIC):
+            raise ParameterError(
+                "data must be the bytes of a ReportBatch, got others; pass what to_bytes() gave"
+            )
+        _, version, simulated, width, count, told = _HEADER.unpack_from(data)
+        if version != _VERSION or simulated > 1 or data[_SPARE]:
+            raise ParameterError(f"data must be of version {_VERSION}, got another; use a newer sfumato")
+        if digest is not None and told != digest:
+            raise ParameterError(
+                "data must be of this specification, got another protocol, parameters or domain"
+            )
+        if not width or len(data) != _HEADER.size + width * count:
+            raise ParameterError("data must be whole, got more or fewer bytes than its header says")
+        records = np.frombuffer(data, np.uint8, offset=_HEADER.size).reshape(count, width)
+        return ReportBatch(records, told, bool(simulated))

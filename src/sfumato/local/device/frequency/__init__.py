@@ -1,0 +1,1 @@
+"""Client halves of the frequency oracles, one family a file."""

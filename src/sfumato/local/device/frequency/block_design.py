@@ -1,0 +1,144 @@
+"""Reports that are likelier where they support the truth, from sets of reports that all look alike."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.randomizer import CategoricalRandomizer
+from sfumato.local.device.base.record_layout import Records
+from sfumato.numerics.randomness.source import RandomSource
+
+__all__ = ["DesignRandomizer", "NumberedRandomizer", "mean_variance"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignRandomizer(CategoricalRandomizer):
+    r"""A client half that reports an even draw from the reports that support the truth, or from the others.
+
+    Parameters
+    ----------
+    epsilon, domain
+        See `CategoricalRandomizer`.
+
+    Attributes
+    ----------
+    truth : Coin
+        Falls on heads for a report that supports the truth: its probability p is the greatest multiple of
+        :math:`2^{-64}` for which `odds` are at most :math:`e^\epsilon`.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one. Each value is supported by the same part a of
+    all N reports. One that supports the truth has the probability :math:`p/(aN)`, each other
+    :math:`(1-p)/((1-a)N)`: so two probabilities of a report differ by a factor of at most
+    :math:`p(1-a) / ((1-p)a)`, exactly.
+    """
+
+    truth: Coin = field(init=False, repr=False, compare=False)
+
+    def _choose(self) -> None:
+        least = least_odds(self.epsilon)
+        self._arrange(least)
+        part = self.part
+        truth = Coin.below(least * part / (least * part + 1 - part))
+        if truth.chance <= part:
+            remedy = "such reports tell nothing; hash the domain to fewer values"
+            _check.refuse("epsilon", f"be greater for {len(self.domain)} categories", self.epsilon, remedy)
+        object.__setattr__(self, "truth", truth)
+
+    @abstractmethod
+    def _arrange(self, odds: Fraction) -> None:
+        """Set which reports there are, and which support which values, with ``object.__setattr__``."""
+
+    @property
+    @abstractmethod
+    def part(self) -> Fraction:
+        """Part of all reports that supports a value: the same for each, at most a half."""
+
+    @property
+    def odds(self) -> Fraction:
+        """How much likelier a report is under a truth that it supports, exactly."""
+        truth = self.truth.chance
+        return truth * (1 - self.part) / ((1 - truth) * self.part)
+
+    @abstractmethod
+    def _arrangement(self) -> dict[str, Any]:
+        """Return what `_arrange` set, as JSON."""
+
+    def _chances(self) -> dict[str, Any]:
+        return {"truth": self.truth.threshold, **self._arrangement()}
+
+    @abstractmethod
+    def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
+        """Return for each place in the domain a report that supports it, or else one that does not."""
+
+    def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
+        return self.draw(codes, self.truth.flip(len(codes), source), source)
+
+    @abstractmethod
+    def reports(self) -> Records:
+        """Return all reports there are; for small domains."""
+
+    @abstractmethod
+    def supporting(self, code: int) -> NDArray[np.bool_]:
+        """Tell which of all `reports` support the value at a place in the domain."""
+
+    def probabilities(self, value: Any) -> dict[bytes, Fraction]:
+        """Return the probability of each report, were a value true: private, and for small domains."""
+        (code,) = self.domain.codes([value]).tolist()
+        supports = self.supporting(code)
+        with_truth = int(supports.sum())
+        chances = (
+            (1 - self.truth.chance) / (len(supports) - with_truth),
+            self.truth.chance / with_truth,
+        )
+        rows = (row.tobytes() for row in self.reports())
+        return {row: chances[held] for row, held in zip(rows, supports.tolist(), strict=True)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberedRandomizer(DesignRandomizer):
+    """A `DesignRandomizer` whose reports are numbered, and sent as their numbers."""
+
+    @property
+    @abstractmethod
+    def number(self) -> int:
+        """How many reports there are."""
+
+    @property
+    def _bits(self) -> int:
+        return (self.number - 1).bit_length()
+
+    def well_formed(self, records: Records) -> NDArray[np.bool_]:
+        """Tell which records hold the number of a report."""
+        return self.layout.unpack(records) < np.uint64(self.number)
+
+    def reports(self) -> Records:
+        """Return all reports there are, in the order of their numbers."""
+        return self.layout.pack(np.arange(self.number, dtype=np.uint64))
+
+
+def mean_variance(odds: Fraction, part: Fraction, overlap: Fraction, count: int) -> Fraction:
+    """Return the variance of an estimate from one report, as a mean over all values.
+
+    Parameters
+    ----------
+    odds : Fraction
+        How much likelier a report is under a truth that it supports.
+    part, overlap : Fraction
+        Parts of all reports that support a value, and two.
+    count : int
+        Of values. The mean does not depend on their shares.
+    """
+    weight = odds * part + 1 - part
+    true, other = odds * part / weight, (odds * overlap + part - overlap) / weight
+    gap = true - other
+    return other * (1 - other) / gap**2 + (1 - true - other) / (gap * count)

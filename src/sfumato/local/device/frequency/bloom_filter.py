@@ -1,0 +1,70 @@
+"""Bloom filters with hash functions that are the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.base.record_layout import Records
+
+__all__ = ["MOST_HASHES", "bloom_filters", "bloom_places", "encoded"]
+
+MOST_HASHES = 8
+
+
+def encoded(value: object) -> bytes:
+    """Return the bytes that a string or bytes are hashed as; the two never alike."""
+    if isinstance(value, str):
+        return b"s" + value.encode("utf-8", "surrogatepass")
+    if not isinstance(value, bytes):
+        _check.refuse("values", "be strings or bytes", "something else", "pass str(value)")
+    return b"b" + value
+
+
+def bloom_places(
+    values: Iterable[bytes], cohorts: Iterable[int], hashes: int, bits: int
+) -> NDArray[np.int64]:
+    """Return the places that hash functions put values at.
+
+    Parameters
+    ----------
+    values : iterable of bytes
+        What `encoded` returned.
+    cohorts : iterable of int
+        The cohort of each: every cohort has hash functions of its own.
+    hashes, bits : int
+        How many functions, at most `MOST_HASHES`, and how many places.
+
+    Returns
+    -------
+    ndarray of int64, shape (values, hashes)
+
+    Notes
+    -----
+    The places are the words of 64 bits of BLAKE2b of cohort and value, modulo ``bits``.
+
+    Examples
+    --------
+    >>> bloom_places([b"sfumato", b"sfumato"], [0, 1], 2, 128).tolist()
+    [[59, 51], [10, 30]]
+    """
+    make, size = hashlib.blake2b, 8 * hashes
+    digests = b"".join(
+        make(cohort.to_bytes(4, "little") + value, digest_size=size, person=b"sfumato bloom").digest()
+        for value, cohort in zip(values, cohorts, strict=True)
+    )
+    words = np.frombuffer(digests, "<u8").reshape(-1, hashes)
+    return (words % np.uint64(bits)).astype(np.int64)
+
+
+def bloom_filters(places: NDArray[np.int64], bits: int) -> Records:
+    """Return rows of ``bits`` bits, eight to a byte, with those at the given places set."""
+    rows = np.zeros((len(places), bits // 8), np.uint8)
+    lines = np.arange(len(places))
+    for column in places.T:
+        rows[lines, column >> 3] |= np.left_shift(1, column & 7).astype(np.uint8)
+    return rows

@@ -1,0 +1,302 @@
+r"""The client halves of Apple's sketches: the value hashed to one of m places, by one of k functions.
+
+*The hash functions* are the same on every machine. Function j is a mixer of 32 bits under a seed, and the
+seed is BLAKE2b of j in 4 bytes, keyed with the public ``key``. Privacy rests on none of this: the
+function is drawn whatever is true, and two values that it hashes alike are told apart by nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import product
+from typing import Any, ClassVar, Final, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.numbered_bits import joined, parted
+from sfumato.local.device.base.randomizer import CategoricalRandomizer
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.frequency.local_hashing import hashed, keys_of
+from sfumato.local.device.frequency.unary import SymmetricUnaryEncodingRandomizer
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
+
+__all__ = ["CountMeanSketchRandomizer", "HadamardCountMeanSketchRandomizer", "SketchRandomizer", "odd"]
+
+_MOST_HASHES: Final = 1 << 20
+_MOST_SIZE: Final = 1 << 16
+_SMALL: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SketchRandomizer(CategoricalRandomizer):
+    """A hash function, drawn evenly, and a randomized report of where it puts the truth.
+
+    Parameters
+    ----------
+    epsilon, domain
+        See `CategoricalRandomizer`; at most 2**32 categories.
+    size : int
+        Places m that values are hashed to: a power of two from 8 to 65,536.
+    hashes : int
+        Hash functions k, from 2 to 2**20.
+    key : int
+        Public; names a family of hash functions, from 0 to 2**64 - 1.
+    """
+
+    size: int = 1024
+    hashes: int = 65_536
+    key: int = 0
+
+    def _choose(self) -> None:
+        if len(self.domain) > 1 << 32:
+            _check.refuse("domain", "have at most 2**32 categories", f"{len(self.domain)}", "ask in parts")
+        size = _check.integer("size", self.size)
+        if not 8 <= size <= _MOST_SIZE or size & (size - 1):
+            _check.refuse("size", "be a power of two from 8 to 65536", size)
+        hashes = _check.integer("hashes", self.hashes, minimum=2)
+        if hashes > _MOST_HASHES:
+            _check.refuse("hashes", "be at most 2**20", hashes)
+        key = _check.integer("key", self.key)
+        if key >> 64:
+            _check.refuse("key", "be below 2**64", key)
+        for name, value in (("size", size), ("hashes", hashes), ("key", key)):
+            object.__setattr__(self, name, value)
+        self._arrange()
+
+    @abstractmethod
+    def _arrange(self) -> None:
+        """Set the coins."""
+
+    @property
+    @abstractmethod
+    def truth(self) -> Coin:
+        """Falls on heads for a bit that is sent as it is."""
+
+    def _chances(self) -> dict[str, Any]:
+        truth = [self.truth.threshold, self.truth.bits]
+        told = {"size": self.size, "hashes": self.hashes, "key": self.key, "truth": truth}
+        return {**told, "hash": "blake2b, mix3"}
+
+    @classmethod
+    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
+        """Return the randomizer of epsilon, domain and sketch; see `Randomizer.from_parts`."""
+        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
+        named = {name: told.get(name, -1) for name in ("size", "hashes", "key")}
+        return cls(epsilon=told.get("epsilon", 0.0), domain=domain, **named)
+
+    @property
+    def _number_bits(self) -> int:
+        return (self.hashes - 1).bit_length()
+
+    def places(self, functions: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where hash functions put places of the domain; the two arrays are broadcast."""
+        seeds = _seeds(self.key, self.hashes)[functions]
+        shift = np.uint32(33 - self.size.bit_length())
+        return (hashed(seeds, keys_of(codes)) >> shift).astype(np.int64)
+
+    def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
+        functions = uniform_integers(self.hashes, len(codes), source)
+        return self._send(functions, self.places(functions, codes), source)
+
+    @abstractmethod
+    def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
+        """Return one stamped record for each pair of a function and a place."""
+
+    @abstractmethod
+    def functions(self, records: Records) -> NDArray[np.int64]:
+        """Return which hash functions made records."""
+
+    def well_formed(self, records: Records) -> NDArray[np.bool_]:
+        """Tell which records name a hash function."""
+        return self.functions(records) < self.hashes
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountMeanSketchRandomizer(SketchRandomizer):
+    r"""One bit for each of m places, set where the value is hashed to, and every one flipped by chance.
+
+    Parameters
+    ----------
+    epsilon, domain, size, hashes, key
+        See `SketchRandomizer`.
+
+    Attributes
+    ----------
+    bits : SymmetricUnaryEncodingRandomizer
+        What is done to the m bits: each is flipped with probability :math:`1/(1 + e^{\epsilon/2})`, rounded
+        up to a short coin.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one: the function is independent of the truth, and
+    given it the bits are those of `SymmetricUnaryEncodingRandomizer` over m categories.
+
+    References
+    ----------
+    Apple Differential Privacy Team (2017), "Learning with privacy at scale": epsilon 4, m = 1024 and
+    k = 65,536 for the most used emojis.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> CountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(2600))).width
+    131
+    """
+
+    wire_name: ClassVar[str] = "count-mean-sketch"
+
+    bits: SymmetricUnaryEncodingRandomizer = field(init=False, repr=False, compare=False)
+
+    def _arrange(self) -> None:
+        bits = SymmetricUnaryEncodingRandomizer(epsilon=self.epsilon, domain=Domain(range(self.size)))
+        object.__setattr__(self, "bits", bits)
+
+    @property
+    def truth(self) -> Coin:
+        """Falls on heads for a bit that is sent as it is."""
+        return self.bits.true
+
+    @property
+    def _bits(self) -> int:
+        return self.size + self._number_bits
+
+    def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
+        rows = self.bits.randomize_batch(places, source).records[:, : self.size // 8]
+        return joined(rows, functions, self.layout)
+
+    def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:
+        """Return the bits, eight to a byte, and the functions of records."""
+        return parted(records, self.size // 8, self.layout)
+
+    def functions(self, records: Records) -> NDArray[np.int64]:
+        """Return which hash functions made records."""
+        return self.opened(records)[1]
+
+    def probabilities(self, value: Any) -> dict[bytes, Fraction]:
+        """Return the probability of each report, were a value true: private, and for small sketches."""
+        if self.size > _SMALL:
+            _check.refuse("size", f"be at most {_SMALL}", self.size, "look at a smaller one")
+        codes, law = self.domain.codes([value]), {}
+        for function in range(self.hashes):
+            (place,) = self.places(np.array([function]), codes).tolist()
+            for record, chance in self.bits.probabilities(place).items():
+                row = np.frombuffer(record, np.uint8)[None, : self.size // 8]
+                sent = joined(row, np.array([function]), self.layout).tobytes()
+                law[sent] = chance / self.hashes
+        return law
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HadamardCountMeanSketchRandomizer(SketchRandomizer):
+    r"""One entry of the Hadamard transform of the m bits, drawn evenly, its sign flipped by chance.
+
+    Parameters
+    ----------
+    epsilon, domain, size, hashes, key
+        See `SketchRandomizer`.
+
+    Attributes
+    ----------
+    truth : Coin
+        Falls on tails, and flips the sign, with probability :math:`1/(1 + e^\epsilon)`, rounded up.
+
+    Notes
+    -----
+    Entry l for the place x is -1 to the number of bits that l and x share. Guarantee: :math:`\epsilon`-DP of
+    each report, replace-one: function and entry are independent of the truth, and given them the sign is
+    randomized response.
+
+    References
+    ----------
+    Apple Differential Privacy Team (2017), "Learning with privacy at scale".
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> HadamardCountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(2600))).width
+    4
+    """
+
+    wire_name: ClassVar[str] = "hadamard-count-mean-sketch"
+
+    sign: Coin = field(init=False, repr=False, compare=False)
+
+    def _arrange(self) -> None:
+        odds = least_odds(self.epsilon)
+        sign = Coin.below(odds / (1 + odds))
+        if sign.chance <= Fraction(1, 2):
+            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+        object.__setattr__(self, "sign", sign)
+
+    @property
+    def truth(self) -> Coin:
+        """Falls on heads for a sign that is sent as it is."""
+        return self.sign
+
+    @property
+    def _entry_bits(self) -> int:
+        return self.size.bit_length()
+
+    @property
+    def _bits(self) -> int:
+        return self._entry_bits + self._number_bits
+
+    def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
+        entries = uniform_integers(self.size, len(places), source)
+        negative = odd(entries & places) ^ ~self.sign.flip(len(places), source)
+        payload = functions << self._entry_bits | entries << 1 | negative
+        return self.layout.pack(payload.astype(np.uint64))
+
+    def opened(self, records: Records) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the functions of records, their entries, and 1 for each negative sign."""
+        payload = self.layout.unpack(records).astype(np.int64)
+        return payload >> self._entry_bits, payload >> 1 & (self.size - 1), payload & 1
+
+    def functions(self, records: Records) -> NDArray[np.int64]:
+        """Return which hash functions made records."""
+        return self.opened(records)[0]
+
+    def probabilities(self, value: Any) -> dict[bytes, Fraction]:
+        """Return the probability of each report, were a value true: private, and for small sketches."""
+        codes, law = self.domain.codes([value]), {}
+        even = Fraction(1, self.hashes * self.size)
+        for function, entry, negative in product(range(self.hashes), range(self.size), range(2)):
+            (place,) = self.places(np.array([function]), codes).tolist()
+            true = (entry & place).bit_count() % 2 == negative
+            payload = function << self._entry_bits | entry << 1 | negative
+            record = self.layout.pack(np.array([payload], np.uint64)).tobytes()
+            law[record] = even * (self.truth.chance if true else 1 - self.truth.chance)
+        return law
+
+
+def odd(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which whole numbers below 2**16 have an odd number of bits."""
+    folded = numbers ^ numbers >> 8
+    for shift in (4, 2, 1):
+        folded = folded ^ folded >> shift
+    return (folded & 1).astype(np.bool_)
+
+
+@lru_cache(maxsize=8)
+def _seeds(key: int, hashes: int) -> NDArray[np.uint32]:
+    """Return the seeds of all hash functions; see the notes of the module."""
+    keyed = key.to_bytes(8, "little")
+    digests = (
+        hashlib.blake2b(j.to_bytes(4, "little"), digest_size=4, key=keyed, person=b"sfumato sketch").digest()
+        for j in range(hashes)
+    )
+    seeds = np.frombuffer(b"".join(digests), "<u4").astype(np.uint32)
+    seeds.flags.writeable = False
+    return seeds

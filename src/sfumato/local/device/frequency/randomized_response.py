@@ -1,0 +1,98 @@
+"""The client half of randomized response over any number of categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.randomizer import CategoricalRandomizer
+from sfumato.local.device.base.record_layout import Records
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
+
+__all__ = ["RandomizedResponseRandomizer", "exchanged"]
+
+_LARGEST: Final = 1 << 56
+
+
+def exchanged(codes: NDArray[np.int64], count: int, truth: Coin, source: RandomSource) -> NDArray[np.int64]:
+    """Return each of some places below ``count``, if a coin says so, and else one of the others, evenly."""
+    true = truth.flip(len(codes), source)
+    others = uniform_integers(count - 1, len(codes), source)
+    return np.where(true, codes, others + (others >= codes))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponseRandomizer(CategoricalRandomizer):
+    r"""The true category with some probability p, else one of the other k - 1, drawn evenly.
+
+    Parameters
+    ----------
+    epsilon, domain
+        See `CategoricalRandomizer`.
+
+    Attributes
+    ----------
+    truth : Coin
+        Falls on heads for a true report: p is the greatest multiple of :math:`2^{-64}` for which
+        :math:`p (k-1) / (1-p) \le e^\epsilon`.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one: every report has the probability p or
+    :math:`(1-p)/(k-1)`, exactly.
+
+    References
+    ----------
+    Warner (1965); Kairouz, Bonawitz, Ramage (2016), "Discrete distribution estimation under local privacy".
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> device = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "maybe", "yes"]))
+    >>> len(device.randomize("yes")), device.width
+    (1, 1)
+    """
+
+    wire_name: ClassVar[str] = "randomized-response"
+
+    truth: Coin = field(init=False, repr=False, compare=False)
+
+    def _choose(self) -> None:
+        odds, count = least_odds(self.epsilon), len(self.domain)
+        truth = Coin.below(odds / (odds + count - 1))
+        if truth.chance * count <= 1:
+            remedy = "such reports tell nothing; hash the domain to fewer values"
+            _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
+        if count > _LARGEST:
+            _check.refuse("domain", "have at most 2**56 categories", count, "hash the values to fewer")
+        object.__setattr__(self, "truth", truth)
+
+    @property
+    def _bits(self) -> int:
+        return (len(self.domain) - 1).bit_length()
+
+    def _chances(self) -> dict[str, Any]:
+        return {"truth": self.truth.threshold}
+
+    def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
+        reported = exchanged(codes, len(self.domain), self.truth, source)
+        return self.layout.pack(reported.astype(np.uint64))
+
+    def well_formed(self, records: Records) -> NDArray[np.bool_]:
+        """Tell which records name a category."""
+        return self.layout.unpack(records) < np.uint64(len(self.domain))
+
+    def probabilities(self, value: Any) -> dict[bytes, Fraction]:
+        """Return the probability of each report, were a value true: private, and for small domains."""
+        (true,) = self.domain.codes([value]).tolist()
+        lie = (1 - self.truth.chance) / (len(self.domain) - 1)
+        records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))
+        return {row.tobytes(): self.truth.chance if at == true else lie for at, row in enumerate(records)}

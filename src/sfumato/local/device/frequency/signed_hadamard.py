@@ -1,0 +1,87 @@
+"""The client half of signed Hadamard response: one bit about a place and the sign there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency.block_design import NumberedRandomizer
+from sfumato.local.device.frequency.hadamard import parity
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
+
+__all__ = ["SignedHadamardRandomizer"]
+
+_LARGEST: Final = 1 << 26
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedHadamardRandomizer(NumberedRandomizer):
+    r"""A column of a Hadamard matrix, drawn evenly, and the place's entry there times the sign, or not.
+
+    Parameters
+    ----------
+    epsilon, domain
+        See `CategoricalRandomizer`; at most 2**26 categories. The places 2v and 2v + 1 of the domain are the
+        plus and the minus at v; of an odd number the last is a plus without a minus.
+
+    Attributes
+    ----------
+    size : int
+        Of the matrix: the least power of two with a row for each v.
+
+    Notes
+    -----
+    Entry (v, j) is -1 to the number of bits that v and j share. The report :math:`2j + b` supports the plus
+    at v where that entry is :math:`(-1)^b`, and the minus at v where it is not: each is supported by half of
+    the reports. It tells the difference of the shares of plus and minus at v, and not the shares.
+
+    Guarantee: see `DesignRandomizer`; the column is independent of the truth.
+
+    References
+    ----------
+    Cormode, Kulkarni, Srivastava (2019), "Answering range queries under local differential privacy",
+    HaarHRR.
+    """
+
+    wire_name: ClassVar[str] = "signed-hadamard"
+
+    size: int = field(init=False, repr=False, compare=False)
+
+    def _arrange(self, odds: Fraction) -> None:
+        count = len(self.domain)
+        if count > _LARGEST:
+            _check.refuse("domain", "have at most 2**26 categories", count)
+        object.__setattr__(self, "size", 1 << (-(-count // 2) - 1).bit_length())
+
+    def _arrangement(self) -> dict[str, Any]:
+        return {"size": self.size}
+
+    @property
+    def part(self) -> Fraction:
+        """A half."""
+        return Fraction(1, 2)
+
+    @property
+    def number(self) -> int:
+        """Two signs a column."""
+        return 2 * self.size
+
+    def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
+        """Return a column and the signed entry there, or else the other sign."""
+        columns = uniform_integers(self.size, len(codes), source)
+        minus = (codes & 1).astype(np.bool_)
+        signs = parity(columns & (codes >> 1)) ^ minus ^ ~true
+        return self.layout.pack((2 * columns + signs).astype(np.uint64))
+
+    def supporting(self, code: int) -> NDArray[np.bool_]:
+        """Tell which columns and signs a place has."""
+        columns, signs = np.divmod(np.arange(self.number), 2)
+        return np.asarray((parity(columns & (code >> 1)) ^ bool(code & 1)) == signs)

@@ -1,0 +1,135 @@
+"""The client half of L-GRR: randomized response once for good, and again for each report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency.randomized_response import RandomizedResponseRandomizer, exchanged
+from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer, refuse_layers
+from sfumato.numerics.randomness.source import RandomSource
+
+__all__ = ["LongitudinalRandomizedResponseRandomizer"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
+    r"""Randomized response of randomized response: L-GRR.
+
+    Parameters
+    ----------
+    epsilon, domain, permanent_epsilon, max_memos
+        See `TwoLayerRandomizer`.
+
+    Attributes
+    ----------
+    permanent : RandomizedResponseRandomizer
+        The permanent layer: a memo is a report of it.
+    again : Coin
+        Falls on heads for a true report of the memo. With it a report is true with the greatest probability P
+        for which :math:`P (k-1)/(1-P) \le e^\epsilon`, up to :math:`2^{-64}`: one report has the law of
+        `RandomizedResponseRandomizer` with epsilon, and memoizing costs it no error.
+
+    Notes
+    -----
+    Guarantee: as of `TwoLayerRandomizer`. A report of one device has the probability P or (1-P)/(k-1),
+    exactly; its memo likewise, with ``permanent_epsilon``.
+
+    References
+    ----------
+    Arcolezi, Couchot, Al Bouna, Xiao (2022), "Improving the utility of locally differentially private
+    protocols for longitudinal and multidimensional frequency estimates".
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> device = LongitudinalRandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "maybe", "yes"]))
+    >>> device.permanent_epsilon, len(device.randomize("yes"))
+    (2.0, 1)
+    """
+
+    wire_name: ClassVar[str] = "longitudinal-randomized-response"
+
+    permanent: RandomizedResponseRandomizer = field(init=False, repr=False, compare=False)
+    again: Coin = field(init=False, repr=False, compare=False)
+
+    def _layers(self, permanent_epsilon: float) -> None:
+        count, odds = len(self.domain), least_odds(self.epsilon)
+        permanent = RandomizedResponseRandomizer(epsilon=permanent_epsilon, domain=self.domain)
+        first = permanent.truth.chance
+        lie = (1 - first) / (count - 1)
+        wanted = (odds / (odds + count - 1) - lie) / (first - lie)
+        if wanted >= 1:
+            refuse_layers(self.epsilon)
+        again = Coin.below(wanted)
+        if again.chance * count <= 1:
+            remedy = "such reports tell nothing; hash the domain to fewer values"
+            _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
+        object.__setattr__(self, "permanent", permanent)
+        object.__setattr__(self, "again", again)
+
+    @property
+    def chances(self) -> tuple[Fraction, Fraction]:
+        """How likely the true category is reported, and any one other."""
+        others = len(self.domain) - 1
+        kept, lie = self.again.chance, (1 - self.again.chance) / others
+        truth = lie + self.permanent.truth.chance * (kept - lie)
+        return truth, (1 - truth) / others
+
+    @property
+    def _bits(self) -> int:
+        return (len(self.domain) - 1).bit_length()
+
+    def _chances(self) -> dict[str, Any]:
+        return {
+            "permanent_epsilon": self.permanent_epsilon,
+            "max_memos": self.max_memos,
+            "permanent": self.permanent.truth.threshold,
+            "again": self.again.threshold,
+        }
+
+    @property
+    def memo_width(self) -> int:
+        """Bytes of a memo: a report of the permanent layer."""
+        return self.permanent.width
+
+    def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
+        """Draw the permanent reports of places in the domain."""
+        reported = exchanged(keys, len(self.domain), self.permanent.truth, source)
+        return self.permanent.layout.pack(reported.astype(np.uint64))
+
+    def reported(self, memos: Records, source: RandomSource) -> NDArray[np.int64]:
+        """Draw what is reported of memos, as places in the domain."""
+        memoized = self.permanent.layout.unpack(memos).astype(np.int64)
+        return exchanged(memoized, len(self.domain), self.again, source)
+
+    def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
+        """Draw one report of each memo."""
+        return self.layout.pack(self.reported(memos, source).astype(np.uint64))
+
+    def well_formed(self, records: Records) -> NDArray[np.bool_]:
+        """Tell which records name a category."""
+        return self.layout.unpack(records) < np.uint64(len(self.domain))
+
+    def probabilities(self, value: Any) -> dict[bytes, Fraction]:
+        """Return the probability of each report of a new device, were a value true: private."""
+        (true,) = self.domain.codes([value]).tolist()
+        truth, lie = self.chances
+        records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))
+        return {row.tobytes(): truth if at == true else lie for at, row in enumerate(records)}
+
+    def fresh_law(self, memo: bytes) -> Mapping[bytes, Fraction]:
+        """Return the probability of each report, given the memo: private, and for small domains."""
+        memoized = int(self.permanent.layout.unpack(np.frombuffer(memo, np.uint8)[None])[0])
+        lie = (1 - self.again.chance) / (len(self.domain) - 1)
+        records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))
+        return {row.tobytes(): self.again.chance if at == memoized else lie for at, row in enumerate(records)}

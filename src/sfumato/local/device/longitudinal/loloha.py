@@ -1,0 +1,172 @@
+"""The client half of LOLOHA: a hash function drawn for good, and L-GRR of the bucket of the value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.base.bernoulli import least_odds
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.frequency.local_hashing import bucket_of
+from sfumato.local.device.longitudinal.l_grr import LongitudinalRandomizedResponseRandomizer
+from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer
+from sfumato.numerics.randomness.source import RandomSource
+
+__all__ = ["LongitudinalLocalHashingRandomizer"]
+
+_SEED_BITS: Final = 32
+_MOST_BUCKETS: Final = 1 << 16
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
+    r"""Local hashing with one hash function a device, and two layers of randomized response: LOLOHA.
+
+    Parameters
+    ----------
+    epsilon, domain, permanent_epsilon, max_memos
+        See `TwoLayerRandomizer`; at most :math:`2^{32}` categories.
+    buckets : int, optional
+        The g, from 2 to 65,536. 2 is BiLOLOHA: a device has at most two memos. Left out, it is
+        :math:`\mathrm{round}(e^\epsilon) + 1`, which has the least error (OLOLOHA).
+
+    Attributes
+    ----------
+    inner : LongitudinalRandomizedResponseRandomizer
+        Both layers, over the buckets.
+
+    Notes
+    -----
+    Guarantee: as of `TwoLayerRandomizer`. The seed of the hash function is drawn without regard to any value,
+    and sent with each report: it links the reports of a device. What is memoized is a bucket, of which there
+    are g, so that all reports together lose at most g times ``permanent_epsilon``, whatever ``max_memos`` is:
+    values that fall in one bucket share its memo, and a change between them is not seen. Histories must be
+    alike in the changes of their *buckets*, given the seed.
+
+    The paper's second layer has the odds :math:`\frac{e^{\epsilon_\infty + \epsilon} -
+    1}{e^{\epsilon_\infty} - e^\epsilon}` for every g, which is exact for two buckets and leaves part of
+    epsilon unused for more. Here it is solved exactly for each g: one report has the law of
+    `OptimalLocalHashingRandomizer`, and the best g is the one of that.
+
+    References
+    ----------
+    Arcolezi, Pinzón, Palamidessi, Gambs (2023), "Frequency estimation of evolving data under local
+    differential privacy".
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> device = LongitudinalLocalHashingRandomizer(epsilon=1.0, domain=Domain(range(65536)))
+    >>> device.buckets, device.width, device.most_memos
+    (4, 5, 4)
+    """
+
+    wire_name: ClassVar[str] = "longitudinal-local-hashing"
+
+    buckets: int | None = None
+    inner: LongitudinalRandomizedResponseRandomizer = field(init=False, repr=False, compare=False)
+
+    def _layers(self, permanent_epsilon: float) -> None:
+        if len(self.domain) > 1 << _SEED_BITS:
+            _check.refuse("domain", "have at most 2**32 categories", f"{len(self.domain)}", "ask in parts")
+        best = round(min(least_odds(self.epsilon), Fraction(_MOST_BUCKETS - 1))) + 1
+        buckets = best if self.buckets is None else _check.integer("buckets", self.buckets, minimum=2)
+        if buckets > _MOST_BUCKETS:
+            _check.refuse("buckets", f"be at most {_MOST_BUCKETS}", buckets, "more have no less error")
+        inner = LongitudinalRandomizedResponseRandomizer(
+            epsilon=self.epsilon, permanent_epsilon=permanent_epsilon, domain=Domain(range(buckets))
+        )
+        object.__setattr__(self, "buckets", buckets)
+        object.__setattr__(self, "inner", inner)
+
+    @property
+    def most_keys(self) -> int:
+        """How many different keys a device can have: one for each bucket."""
+        return len(self.inner.domain)
+
+    @property
+    def chances(self) -> tuple[Fraction, Fraction]:
+        """How likely the bucket of the true category is reported, and that of any one other."""
+        return self.inner.chances[0], Fraction(1, self.most_keys)
+
+    @property
+    def _bits(self) -> int:
+        return _SEED_BITS + (self.most_keys - 1).bit_length()
+
+    def _chances(self) -> dict[str, Any]:
+        return {
+            "permanent_epsilon": self.permanent_epsilon,
+            "max_memos": self.max_memos,
+            "buckets": self.buckets,
+            "permanent": self.inner.permanent.truth.threshold,
+            "again": self.inner.again.threshold,
+            "hash": "mix3",
+        }
+
+    @classmethod
+    def _chosen(cls) -> tuple[str, ...]:
+        return ("permanent_epsilon", "max_memos", "buckets")
+
+    @property
+    def fixed_width(self) -> int:
+        """Bytes of what a device draws once for good: the seed of its hash function."""
+        return _SEED_BITS // 8
+
+    def fixed(self, size: int, source: RandomSource) -> Records:
+        """Draw seeds."""
+        return np.frombuffer(source.bytes(4 * size), np.uint8).reshape(size, 4)
+
+    def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
+        return bucket_of(_seeds(fixed), codes, self.most_keys)
+
+    @property
+    def memo_width(self) -> int:
+        """Bytes of a memo: a bucket."""
+        return self.inner.memo_width
+
+    def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
+        """Draw the permanent reports of buckets."""
+        return self.inner.memoize(keys, fixed, source)
+
+    def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
+        """Draw one report of each memo."""
+        named = self.inner.reported(memos, source).astype(np.uint64)
+        return self.layout.pack(named << np.uint64(_SEED_BITS) | _seeds(fixed))
+
+    def well_formed(self, records: Records) -> NDArray[np.bool_]:
+        """Tell which records name a bucket."""
+        return self.layout.unpack(records) >> np.uint64(_SEED_BITS) < np.uint64(self.most_keys)
+
+    def opened(self, records: Records) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return the seeds and the buckets of records."""
+        payloads = self.layout.unpack(records)
+        return payloads.astype(np.uint32), (payloads >> np.uint64(_SEED_BITS)).astype(np.uint32)
+
+    def probabilities(self, value: Any, seed: int = 0) -> dict[bytes, Fraction]:
+        """Return the probability of each report of a new device with a seed, were a value true: private."""
+        seeds = np.array([seed], np.uint32)
+        bucket = int(bucket_of(seeds, self.domain.codes([value]), self.most_keys)[0])
+        return self._named(self.inner.probabilities(bucket), seed)
+
+    def fresh_law(self, memo: bytes, seed: int = 0) -> Mapping[bytes, Fraction]:
+        """Return the probability of each report, given seed and memo: private."""
+        return self._named(self.inner.fresh_law(memo), seed)
+
+    def _named(self, law: Mapping[bytes, Fraction], seed: int) -> dict[bytes, Fraction]:
+        """Return a law over buckets as one over reports with a seed."""
+        rows = np.frombuffer(b"".join(law), np.uint8).reshape(len(law), -1)
+        names = self.inner.layout.unpack(rows) << np.uint64(_SEED_BITS) | np.uint64(seed)
+        packed = self.layout.pack(names)
+        return {row.tobytes(): chance for row, chance in zip(packed, law.values(), strict=True)}
+
+
+def _seeds(fixed: Records) -> NDArray[np.uint32]:
+    return np.ascontiguousarray(fixed).view("<u4")[:, 0].astype(np.uint32)

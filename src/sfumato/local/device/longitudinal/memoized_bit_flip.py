@@ -1,0 +1,149 @@
+"""The client half of dBitFlipPM: categories drawn for good, and bits about them that are memoized."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.local.device.base.bernoulli import Coin
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency.bit_flip import BitFlipRandomizer
+from sfumato.local.device.longitudinal.layers import MemoizedCategories
+from sfumato.local.device.longitudinal.memoized_bits import MemoizedBits
+from sfumato.numerics.randomness.source import RandomSource
+
+__all__ = ["MemoizedBitFlipRandomizer"]
+
+_PLACE: Final = np.dtype("<u4")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoizedBitFlipRandomizer(MemoizedCategories):
+    r"""`BitFlipRandomizer` with categories and their bits drawn once for each device: dBitFlipPM.
+
+    Parameters
+    ----------
+    epsilon, domain, max_memos
+        See `MemoizedCategories`; at most 2**24 categories, often ranges of a number.
+    asked : int
+        The d, from 1 to 4096; all categories if there are fewer.
+    permanent_epsilon : float, optional
+        That of a memo, and so of all reports made of it: above epsilon, at most 40. Left out, it is epsilon,
+        and memos are reported as they are.
+
+    Attributes
+    ----------
+    inner : BitFlipRandomizer
+        The law of one report, and its record.
+    layers : MemoizedBits
+        How bits are memoized and told.
+
+    Notes
+    -----
+    A device draws d categories once, and memoizes bits for each of these, and bits for all categories that
+    it did not draw: at most d + 1 memos. A report is the memo itself, or, with a ``permanent_epsilon``, its
+    bits by randomized response (the paper's output perturbation): one report of a device has the law of
+    `BitFlipRandomizer` with epsilon, up to a few times 2^-64 on the private side.
+
+    Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one, as of `BitFlipRandomizer`. All
+    reports of one memo together lose at most ``permanent_epsilon``; each further memo costs that again, up to
+    ``most_memos`` times, between histories alike in the changes of *which drawn category, if any, is true*.
+    Theorem and proof are in `sfumato.local.device.longitudinal.memory`. Where memos are reported, a change
+    between two that differ is seen for certain.
+
+    References
+    ----------
+    Ding, Kulkarni, Yekhanin (2017), "Collecting telemetry data privately", dBitFlipPM.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> device = MemoizedBitFlipRandomizer(epsilon=1.0, domain=Domain(range(1024)), asked=4, max_memos=100)
+    >>> device.width, device.most_memos
+    (6, 5)
+    """
+
+    wire_name: ClassVar[str] = "memoized-bit-flip"
+
+    asked: int = 16
+    permanent_epsilon: float | None = None
+    inner: BitFlipRandomizer = field(init=False, repr=False, compare=False)
+    layers: MemoizedBits = field(init=False, repr=False, compare=False)
+
+    def _arrange(self) -> None:
+        inner = BitFlipRandomizer(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
+        layers = MemoizedBits.of(self.epsilon, inner.truth, self.permanent_epsilon, self._coin)
+        object.__setattr__(self, "inner", inner)
+        object.__setattr__(self, "asked", inner.asked)
+        object.__setattr__(self, "layers", layers)
+        object.__setattr__(self, "permanent_epsilon", layers.epsilon)
+
+    def _coin(self, epsilon: float) -> Coin:
+        return BitFlipRandomizer(epsilon=epsilon, domain=self.domain, asked=self.asked).truth
+
+    @property
+    def most_keys(self) -> int:
+        """How many different keys a device can have: one for each drawn category, and one for all others."""
+        return min(self.asked + 1, len(self.domain))
+
+    @property
+    def _bits(self) -> int:
+        return self.inner.layout.bits
+
+    def _chances(self) -> dict[str, Any]:
+        return {"asked": self.asked, "max_memos": self.max_memos, **self.layers.specification()}
+
+    @classmethod
+    def _chosen(cls) -> tuple[str, ...]:
+        return ("asked", "max_memos", "permanent_epsilon")
+
+    @property
+    def fixed_width(self) -> int:
+        """Bytes of what a device draws once for good: the places of its categories."""
+        return _PLACE.itemsize * self.asked
+
+    def fixed(self, size: int, source: RandomSource) -> Records:
+        """Draw categories for each device, in ascending order."""
+        drawn = self.inner.draw(size, source)
+        return drawn.astype(_PLACE).view(np.uint8).reshape(size, self.fixed_width)
+
+    def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
+        found = _places(fixed) == codes[:, None]
+        return np.where(found.any(axis=1), found.argmax(axis=1), self.asked)
+
+    @property
+    def memo_width(self) -> int:
+        """Bytes of a memo: a bit for each drawn category."""
+        return -(-self.asked // 8)
+
+    def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
+        """Draw the bits of places among the drawn categories, or beyond them for all others."""
+        bits = self.layers.memoize(np.arange(self.asked) == keys[:, None], source)
+        return np.packbits(bits, axis=1, bitorder="little")
+
+    def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
+        """Draw one report of each memo."""
+        bits = np.unpackbits(memos, axis=1, count=self.asked, bitorder="little").astype(np.bool_)
+        records = self.inner.packed(_places(fixed), self.layers.tell(bits, source))
+        self.layout.stamp(records)
+        return records
+
+    def well_formed(self, records: Records) -> NDArray[np.bool_]:
+        """Tell which records name different categories in ascending order."""
+        return self.inner.well_formed(records)
+
+    def probabilities(self, value: Any) -> dict[bytes, Fraction]:
+        """Return the probability of each report of a new device, were a value true: private."""
+        law = self.inner.probabilities(value, self.layers.chance)
+        records = np.frombuffer(b"".join(law), np.uint8).reshape(len(law), -1).copy()
+        self.layout.stamp(records)
+        return {row.tobytes(): chance for row, chance in zip(records, law.values(), strict=True)}
+
+
+def _places(fixed: Records) -> NDArray[np.int64]:
+    return np.ascontiguousarray(fixed).view(_PLACE).astype(np.int64)

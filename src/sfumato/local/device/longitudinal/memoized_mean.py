@@ -1,0 +1,150 @@
+"""The client half of 1BitMean with memos: numbers rounded at a point drawn for good, a bit for each place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.local.device.base.bernoulli import Coin
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.longitudinal.memoized_bits import MemoizedBits
+from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
+from sfumato.local.device.numeric.randomizer import NumericRandomizer
+from sfumato.local.device.numeric.window import OneBitMeanRandomizer
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
+
+__all__ = ["MemoizedOneBitMeanRandomizer"]
+
+_UNIFORM_BITS: Final = 53
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
+    r"""1BitMean of a rounded number, memoized, with alpha-point rounding.
+
+    Parameters
+    ----------
+    epsilon, bounds
+        See `NumericRandomizer`.
+    steps : int
+        Of the grid that numbers are rounded to, from 1 to 2^14. With 1, the least that can change, numbers
+        become one of the two bounds.
+    max_memos : int
+        Most memos that a device draws; there are ``steps + 1`` places to memoize.
+    permanent_epsilon : float, optional
+        That of a memo, and so of all reports made of it: above epsilon, at most 40. Left out, it is epsilon,
+        and memos are reported as they are.
+
+    Attributes
+    ----------
+    inner : OneBitMeanRandomizer
+        The law of one report, and its record.
+    layers : MemoizedBits
+        How bits are memoized and told.
+
+    Notes
+    -----
+    A device draws a point :math:`\alpha` from [0, 1) once. A number that is the share r of the way from one
+    place of the grid to the next goes to the upper one if :math:`\alpha < r`: on average over devices it
+    stays, and small changes of a number mostly change nothing. For each place a bit is drawn once by
+    `OneBitMeanRandomizer`. A report is that bit, or, with a ``permanent_epsilon``, that bit by randomized
+    response (the paper's output perturbation): one report of a device has the law of `OneBitMeanRandomizer`
+    with epsilon, up to a few times 2^-64 on the private side.
+
+    Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one. All reports of one memo together
+    lose at most ``permanent_epsilon``; each further memo costs that again, up to ``most_memos`` times,
+    between histories alike in the changes of their *places*, given the point. Theorem and proof are in
+    `sfumato.local.device.longitudinal.memory`. Where memos are reported, a change between two that differ is
+    seen for certain.
+
+    References
+    ----------
+    Ding, Kulkarni, Yekhanin (2017), "Collecting telemetry data privately", section 3.
+
+    Examples
+    --------
+    >>> device = MemoizedOneBitMeanRandomizer(epsilon=1.0, bounds=(0.0, 24.0))
+    >>> device.width, device.most_memos
+    (1, 2)
+    """
+
+    wire_name: ClassVar[str] = "memoized-one-bit-mean"
+
+    chosen: ClassVar[tuple[str, ...]] = (*NumericRandomizer.chosen, "max_memos", "permanent_epsilon")
+
+    steps: int = 1
+    max_memos: int = 4
+    permanent_epsilon: float | None = None
+    inner: OneBitMeanRandomizer = field(init=False, repr=False, compare=False)
+    layers: MemoizedBits = field(init=False, repr=False, compare=False)
+
+    def _choose(self) -> None:
+        object.__setattr__(self, "max_memos", checked_memos(self.max_memos))
+        inner = OneBitMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds)
+        layers = MemoizedBits.of(self.epsilon, inner.inside, self.permanent_epsilon, self._coin)
+        object.__setattr__(self, "inner", inner)
+        object.__setattr__(self, "layers", layers)
+        object.__setattr__(self, "permanent_epsilon", layers.epsilon)
+
+    def _coin(self, epsilon: float) -> Coin:
+        return OneBitMeanRandomizer(epsilon=epsilon, bounds=self.bounds).inside
+
+    @property
+    def most_keys(self) -> int:
+        """How many different keys a device can have: one for each place of the grid."""
+        return self.steps + 1
+
+    @property
+    def _bits(self) -> int:
+        return 1
+
+    def _chances(self) -> dict[str, Any]:
+        return {"max_memos": self.max_memos, **self.layers.specification()}
+
+    @property
+    def fixed_width(self) -> int:
+        """Bytes of what a device draws once for good: the point at which it rounds."""
+        return 8
+
+    def fixed(self, size: int, source: RandomSource) -> Records:
+        """Draw points."""
+        return source.words(size).astype("<u8").view(np.uint8).reshape(size, 8)
+
+    def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
+        """Return the places of the grid that numbers are rounded to."""
+        positions = self._positions(values)
+        low = np.minimum(positions.astype(np.int64), self.steps - 1)
+        above = np.ldexp(positions - low, _UNIFORM_BITS).astype(np.uint64)
+        points = np.ascontiguousarray(fixed).view("<u8")[:, 0] >> np.uint64(64 - _UNIFORM_BITS)
+        return np.asarray(low + (points < above), np.int64)
+
+    @property
+    def memo_width(self) -> int:
+        """Bytes of a memo: one, for a bit."""
+        return 1
+
+    def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
+        """Draw the bits of places: rounded to a bound by chance, and told by randomized response."""
+        upper = uniform_integers(self.steps, len(keys), source) < keys
+        return self.layers.memoize(upper, source).astype(np.uint8)[:, None]
+
+    def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
+        """Draw one report of each memo."""
+        return self.layout.pack(self.layers.tell(memos[:, 0].astype(np.bool_), source).astype(np.uint64))
+
+    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
+        none = np.empty((len(places), 0), np.uint8)
+        return self.fresh(self.memoize(places, none, source), none, source)
+
+    def probabilities(self, place: int) -> dict[bytes, Fraction]:
+        """Return the probability of each report of a new device, were a place of the grid true: private."""
+        share, inside = Fraction(place, self.steps), self.layers.chance
+        one = share * inside + (1 - share) * (1 - inside)
+        records = self.layout.pack(np.arange(2, dtype=np.uint64))
+        return {records[0].tobytes(): 1 - one, records[1].tobytes(): one}

@@ -1,0 +1,112 @@
+"""The client half of protocols for numbers between two bounds, which become places on a grid by chance."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.errors import ParameterError
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.base.record_layout import Records
+from sfumato.numerics.randomness.source import RandomSource
+
+__all__ = ["NumericRandomizer"]
+
+_FINEST: Final = 1 << 14
+_UNIFORM_BITS: Final = 53
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumericRandomizer(Randomizer):
+    r"""A client half that reports a number from a lower to an upper bound.
+
+    Parameters
+    ----------
+    epsilon : float
+        See `Randomizer`.
+    bounds : tuple of float
+        The least and the greatest number that can be true; public.
+    steps : int
+        Of the grid between them, up to 2^14: places are counted from 0 to ``steps``.
+
+    Notes
+    -----
+    *Rounding.* A number between two places of the grid goes to either by chance, so that its mean stays (to
+    2^-53 of a step). This comes before the randomization: a report's law is a mixture of the laws of two
+    places, and what holds for all pairs of places holds for all pairs of numbers.
+    """
+
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "bounds", "steps")
+    """The parameters that a specification is read by; the others follow."""
+
+    bounds: tuple[float, float]
+    steps: int = 2048
+
+    def _prepare(self) -> None:
+        object.__setattr__(self, "bounds", _two_bounds(self.bounds))
+        steps = _check.integer("steps", self.steps, minimum=1)
+        if steps > _FINEST:
+            _check.refuse("steps", f"be at most {_FINEST}", steps, "the randomization hides finer grids")
+        object.__setattr__(self, "steps", steps)
+        self._choose()
+
+    @abstractmethod
+    def _choose(self) -> None:
+        """Set the exact chances, with ``object.__setattr__``."""
+
+    @abstractmethod
+    def _chances(self) -> dict[str, Any]:
+        """Return what `_choose` set, as JSON."""
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"bounds": list(self.bounds), "steps": self.steps, **self._chances()}
+
+    @abstractmethod
+    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
+        """Return one stamped record for each place of the grid."""
+
+    def _records(self, values: Any, source: RandomSource) -> Records:
+        positions = self._positions(values)
+        low = np.minimum(positions.astype(np.int64), self.steps - 1)
+        above = np.ldexp(positions - low, _UNIFORM_BITS).astype(np.uint64)
+        return self._encode(low + (source.words(len(low)) >> np.uint64(64 - _UNIFORM_BITS) < above), source)
+
+    def _positions(self, values: Any) -> NDArray[np.float64]:
+        """Return where numbers lie, in steps of the grid; the one error does not show them."""
+        lower, upper = self.bounds
+        try:
+            given = np.asarray(values)
+        except ValueError:
+            given = np.array(None)
+        if (
+            given.dtype.kind not in "iuf"
+            or given.ndim != 1
+            or not ((given >= lower) & (given <= upper)).all()
+        ):
+            raise ParameterError(
+                f"values must be numbers from {lower} to {upper}, one per respondent, got others; "
+                "clip them on the device"
+            )
+        return np.asarray((given.astype(np.float64) - lower) / (upper - lower) * self.steps)
+
+    @classmethod
+    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
+        """Return the randomizer of an epsilon, bounds and steps; see `Randomizer.from_parts`."""
+        parts: dict[str, Any] = {name: told.get(name) for name in cls.chosen}
+        return cls(**parts)
+
+
+def _two_bounds(given: Any) -> tuple[float, float]:
+    """Return the bounds as two floats, the first below the second."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        _check.refuse("bounds", "be a lower and an upper bound", type(given).__name__, "pass (lower, upper)")
+    lower, upper = (_check.finite("bounds", bound) for bound in given)
+    if not 0 < upper - lower < float("inf"):
+        _check.refuse("bounds", "be a lower bound and a greater upper one", (lower, upper))
+    return lower, upper

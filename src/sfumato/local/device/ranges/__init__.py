@@ -1,0 +1,1 @@
+"""Client halves of the protocols for ranges and quantiles: one level of a tree is reported."""

@@ -1,0 +1,291 @@
+"""The client halves of range queries: one level of a tree, drawn by chance, and a report about it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate, pairwise, product
+from typing import Any, ClassVar, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.errors import ParameterError
+from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer, category_protocol
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.base.sampled_part import OnePart
+from sfumato.local.device.domains.bins import Bins
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.domains.grid import Grid
+from sfumato.local.device.domains.tree import Shape
+from sfumato.numerics.randomness.source import RandomSource
+
+__all__ = [
+    "HaarGridRandomizer",
+    "HaarHistogramRandomizer",
+    "HierarchicalHistogramRandomizer",
+    "LevelsRandomizer",
+]
+
+_WORD: Final = 1 << 64
+_LEAST: Final = Fraction(1, 1 << 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelsRandomizer(OnePart):
+    r"""A client half that tells where on one level of a tree the true value lies, with all of epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        See `Randomizer`.
+    domain : Domain or Bins
+        What may be true, in its order; from 2 to 2^24.
+    protocols : tuple of str
+        For each level, the wire name of the client half that reports a category.
+    weights : tuple of float, optional
+        How likely the levels are drawn, in proportion; all alike if left out.
+
+    Attributes
+    ----------
+    parts : tuple of CategoricalRandomizer
+        One for each level, from the coarsest on.
+    thresholds : tuple of int
+        A word of 64 bits draws the level of the first threshold that it is below; the last is 2^64.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one: see `OnePart`. A level's category follows from
+    the value, so that its report is :math:`\epsilon`-DP for the value too.
+    """
+
+    index_bytes: ClassVar[int] = 1
+    ordered: ClassVar[tuple[type, ...]] = (Domain, Bins)
+
+    domain: Domain | Bins | Grid
+    protocols: tuple[str, ...]
+    weights: tuple[float, ...] | None = None
+    parts: tuple[CategoricalRandomizer, ...] = field(init=False, repr=False, compare=False)
+    thresholds: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def _prepare(self) -> None:
+        given: object = self.domain
+        if not isinstance(given, self.ordered):
+            rule = f"be a {' or '.join(kind.__name__ for kind in self.ordered)}"
+            remedy = "pass Domain(values), or Bins(edges) for numbers"
+            _check.refuse("domain", rule, type(given).__name__, remedy)
+        sizes = self._sizes()
+        named: object = self.protocols
+        if not isinstance(named, tuple | list) or len(named) != len(sizes):
+            got = len(named) if isinstance(named, tuple | list) else type(named).__name__
+            _check.refuse("protocols", f"be a list of {len(sizes)} names", got, "pass one for each level")
+        object.__setattr__(self, "protocols", tuple(named))
+        object.__setattr__(self, "thresholds", _thresholds(self.weights, len(sizes)))
+        plain = None if self.weights is None else tuple(float(weight) for weight in self.weights)
+        object.__setattr__(self, "weights", plain)
+        pairs = zip(named, sizes, strict=True)
+        object.__setattr__(self, "parts", tuple(_part(name, self.epsilon, size) for name, size in pairs))
+
+    @abstractmethod
+    def _sizes(self) -> list[int]:
+        """Return how many categories each level has."""
+
+    @abstractmethod
+    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+        """Return the categories of places in the domain at a level, counted from 0."""
+
+    @property
+    def chances(self) -> tuple[Fraction, ...]:
+        """How likely each level is drawn, exactly."""
+        return tuple(Fraction(high - low, _WORD) for low, high in pairwise((0, *self.thresholds)))
+
+    def _own(self) -> dict[str, Any]:
+        """Return the parameters of one kind alone, as JSON."""
+        return {}
+
+    @classmethod
+    def _own_chosen(cls, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of one kind alone, from a specification."""
+        return {}
+
+    def _parameters(self) -> dict[str, Any]:
+        return self._own() | {
+            "domain": self.domain.specification(),
+            "oracles": list(self.protocols),
+            "weights": None if self.weights is None else list(self.weights),
+            "parts": [part.digest.hex() for part in self.parts],
+        }
+
+    def _records(self, values: Any, source: RandomSource) -> Records:
+        codes = self.domain.codes(values)
+        inner = np.array(self.thresholds[:-1], np.uint64)
+        which = np.searchsorted(inner, source.words(len(codes)), side="right").astype(np.int64)
+
+        def piece(at: int, rows: NDArray[np.int64]) -> Records:
+            return self.parts[at].randomize_batch(self.at_level(codes[rows], at), source).records
+
+        return self._assembled(which, piece)
+
+    @classmethod
+    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
+        """Return the randomizer of a domain and its levels; see `Randomizer.from_parts`."""
+        named = told.get("domain")
+        if not isinstance(named, dict):
+            raise ParameterError("specification must tell its domain, got none; use the version it is of")
+        kind: Any = Bins if "edges" in named else Grid if "grid" in named else Domain
+        return cls(
+            epsilon=told.get("epsilon", 0.0),
+            domain=kind.from_specification(named, given.get("domain")),
+            protocols=told.get("oracles", ()),
+            weights=told.get("weights"),
+            **cls._own_chosen(told),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HierarchicalHistogramRandomizer(LevelsRandomizer):
+    r"""The node of a tree, at a level drawn by chance, that the true value lies in.
+
+    Parameters
+    ----------
+    epsilon, domain, protocols, weights
+        See `LevelsRandomizer`; the levels are those below the root, of the tree of `Shape`.
+    branching : int
+        Children of a node, at least 2.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `LevelsRandomizer`.
+    """
+
+    wire_name: ClassVar[str] = "hierarchical-histogram"
+
+    branching: int
+
+    @property
+    def shape(self) -> Shape:
+        """The tree."""
+        return Shape(len(self.domain), self.branching)
+
+    def _sizes(self) -> list[int]:
+        shape = self.shape
+        return [shape.nodes(level) for level in range(1, shape.levels + 1)]
+
+    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+        """Return the nodes of places in the domain."""
+        return np.asarray(codes // self.shape.span(level + 1))
+
+    def _own(self) -> dict[str, Any]:
+        return {"branching": self.branching}
+
+    @classmethod
+    def _own_chosen(cls, told: Mapping[str, Any]) -> dict[str, Any]:
+        return {"branching": told.get("branching")}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaarHistogramRandomizer(LevelsRandomizer):
+    r"""The node of a binary tree, at a level drawn by chance, and the half of it that the true value is in.
+
+    Parameters
+    ----------
+    epsilon, domain, protocols, weights
+        See `LevelsRandomizer`; the levels are those above the leaves, the root first.
+
+    Notes
+    -----
+    A level's category 2v is the first half of node v and 2v + 1 the second: the Haar coefficient's sign.
+
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `LevelsRandomizer`.
+    """
+
+    wire_name: ClassVar[str] = "haar-histogram"
+
+    @property
+    def shape(self) -> Shape:
+        """The binary tree."""
+        return Shape(len(self.domain), 2)
+
+    def _sizes(self) -> list[int]:
+        shape = self.shape
+        return [2 * shape.nodes(level) for level in range(shape.levels)]
+
+    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+        """Return nodes and halves of places in the domain."""
+        return np.asarray(codes // self.shape.span(level + 1))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaarGridRandomizer(LevelsRandomizer):
+    r"""Nodes of two binary trees, at levels drawn by chance, and whether both true halves are alike.
+
+    Parameters
+    ----------
+    epsilon, domain, protocols, weights
+        See `LevelsRandomizer`; the domain is a `Grid`. A level is one of each tree: "all" or one above the
+        leaves, the root's first, but not "all" of both. Those with "all" of the first tree come first.
+
+    Notes
+    -----
+    Of the pair v of two nodes, a level's category 2v is that of halves with the same sign and 2v + 1 the
+    other: "all" has a plus, first halves have a plus and second ones a minus.
+
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `LevelsRandomizer`.
+    """
+
+    wire_name: ClassVar[str] = "haar-grid"
+
+    ordered: ClassVar[tuple[type, ...]] = (Grid,)
+
+    @property
+    def shapes(self) -> tuple[Shape, Shape]:
+        """The binary trees."""
+        grid: Any = self.domain
+        return Shape(len(grid.first), 2), Shape(len(grid.second), 2)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The levels of both trees, 0 for "all" and 1 for the root's."""
+        one, other = self.shapes
+        return [at for at in product(range(one.levels + 1), range(other.levels + 1)) if at != (0, 0)]
+
+    def nodes(self, level: int) -> tuple[int, int]:
+        """Return how many nodes of both trees a level is about."""
+        one, other = self.pairs[level]
+        first, second = self.shapes
+        return first.nodes(max(0, one - 1)), second.nodes(max(0, other - 1))
+
+    def _sizes(self) -> list[int]:
+        levels = range(len(self.pairs))
+        return [2 * one * other for one, other in (self.nodes(level) for level in levels)]
+
+    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+        """Return pairs of nodes and the product of signs, of places in the grid."""
+        grid: Any = self.domain
+        parts = zip(np.divmod(codes, len(grid.second)), self.shapes, self.pairs[level], strict=True)
+        halves = [places // shape.span(at) if at else 0 * places for places, shape, at in parts]
+        nodes = (halves[0] >> 1) * self.nodes(level)[1] + (halves[1] >> 1)
+        return np.asarray(2 * nodes + ((halves[0] ^ halves[1]) & 1))
+
+
+def _thresholds(weights: Any, count: int) -> tuple[int, ...]:
+    """Return the cumulative chances of levels, in steps of 2^-64."""
+    given = [1.0] * count if weights is None else weights
+    if not isinstance(given, tuple | list) or len(given) != count:
+        got = len(given) if isinstance(given, tuple | list) else type(given).__name__
+        _check.refuse("weights", f"be {count} positive numbers", got, "pass one for each level")
+    parts = [Fraction(_check.positive("weights", weight)) for weight in given]
+    if min(parts) < _LEAST * sum(parts):
+        _check.refuse("weights", "be at least 2**-20 of their sum", min(given), "leave no level out")
+    return tuple(int(reach * _WORD / sum(parts)) for reach in accumulate(parts))
+
+
+def _part(name: object, epsilon: float, size: int) -> CategoricalRandomizer:
+    """Return the client half of one level."""
+    return category_protocol("protocols", name)(epsilon=epsilon, domain=Domain(range(size)))

@@ -1,0 +1,239 @@
+"""What a device knows of a collection by way of a shuffler, and the one envelope that it sends to it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+from sfumato import _check
+from sfumato._wire import Format, canonical
+from sfumato.crypto.hpke import SEAL, PublicKey
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.numerics.randomness.source import Rng, random_source
+
+__all__ = ["NONCE", "PublicCollection"]
+
+NONCE: Final = 16
+"""Bytes by which a client's envelopes to one collection are told from those of others."""
+
+_FORMAT: Final = Format("sfumato.collection")
+_INNER: Final = b"sfumato shuffle 1 report\x00"
+_OUTER: Final = b"sfumato shuffle 1 envelope\x00"
+_NONCE: Final = b"sfumato shuffle 1 nonce\x00"
+_LEAST_SECRET: Final = 16
+_PARTS: Final = ("name", "randomizer", "batch_size", "colluders", "analyst", "shuffler")
+_KNOWN: Final = frozenset((*_PARTS, "protocol"))  # which is the analyst's, and not the device's
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicCollection:
+    r"""A question that is asked once of each client, by way of a shuffler; all of it is public.
+
+    Parameters
+    ----------
+    randomizer : Randomizer
+        What each client reports by.
+    batch_size : int
+        How many clients' reports the shuffler mixes and releases together, exactly; at least 2.
+    colluders : int
+        How many of them may work for the analyst without breaking what is promised; below ``batch_size``.
+    analyst, shuffler : PublicKey
+        Of two parties that do not work together.
+    name : str
+        Tells collections apart that are alike in all else, such as those of two weeks.
+
+    Attributes
+    ----------
+    id : bytes
+        32 bytes: a digest of all parameters.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule, or both keys are one.
+
+    Notes
+    -----
+    An envelope is sealed twice (`sfumato.crypto.hpke`). Each record of a report is sealed for the
+    analyst on its own, so that nothing tells which came together; then all of them, with the client's nonce,
+    for the shuffler. So the shuffler, who sees where an envelope comes from, reads no record; the analyst,
+    who reads records, does not see the envelopes. All envelopes to a collection have one length. Both seals
+    are bound to the collection's id and the randomizer's digest: what was sealed for another is refused.
+
+    Guarantee: whatever the shuffler sees, with the analyst's key unknown to it, tells nothing of an answer
+    (if HPKE is secure against chosen ciphertexts); whatever the analyst sees keeps the loss of
+    `sfumato.local.shuffle.Collection`, if the shuffler does as it should. If they work together, what
+    the randomizer promises of one client's messages is left, which is nothing for split sums. That a client
+    takes part is not hidden.
+    """
+
+    randomizer: Randomizer
+    batch_size: int
+    analyst: PublicKey
+    shuffler: PublicKey
+    colluders: int = 0
+    name: str = ""
+    id: bytes = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check.instance("randomizer", self.randomizer, Randomizer, "pass protocol.device")
+        size = _check.integer("batch_size", self.batch_size, minimum=2)
+        colluders = _check.integer("colluders", self.colluders)
+        if colluders >= size:
+            remedy = "somebody in a batch must be honest, to be protected"
+            _check.refuse("colluders", f"be below the batch_size {size}", colluders, remedy)
+        for role in ("analyst", "shuffler"):
+            key = getattr(self, role)
+            _check.instance(role, key, PublicKey, "pass SecretKey.public")
+            if key.role != role:
+                _check.refuse(role, f"be the key of one {role}", f"one of {key.role}", "make one for each")
+        if self.analyst.point == self.shuffler.point:
+            _check.refuse("shuffler", "have another key than the analyst", "the same", "make one for each")
+        name: object = self.name
+        if not isinstance(name, str) or len(name) > 200:
+            _check.refuse("name", "be a text of at most 200 characters", type(name).__name__)
+        object.__setattr__(self, "batch_size", size)
+        object.__setattr__(self, "colluders", colluders)
+        text = canonical(self._with(self.randomizer.digest.hex()))
+        object.__setattr__(self, "id", hashlib.sha256(text.encode()).digest())
+
+    def _with(self, randomizer: object) -> dict[str, Any]:
+        return _FORMAT.wrap(
+            {
+                "name": self.name,
+                "randomizer": randomizer,
+                "batch_size": self.batch_size,
+                "colluders": self.colluders,
+                "analyst": self.analyst.to_text(),
+                "shuffler": self.shuffler.to_text(),
+            }
+        )
+
+    @property
+    def report_context(self) -> bytes:
+        """What the seals of records are bound to."""
+        return _INNER + self.randomizer.digest + self.id
+
+    @property
+    def envelope_context(self) -> bytes:
+        """What the seals of envelopes are bound to."""
+        return _OUTER + self.randomizer.digest + self.id
+
+    @property
+    def messages(self) -> int:
+        """How many records each client sends."""
+        return self.randomizer.messages
+
+    @property
+    def sealed_width(self) -> int:
+        """Bytes of a record under its seal for the analyst."""
+        return 1 + self.randomizer.width + SEAL
+
+    @property
+    def envelope_width(self) -> int:
+        """Bytes of every envelope."""
+        return NONCE + self.messages * self.sealed_width + SEAL
+
+    def nonce(self, secret: bytes) -> bytes:
+        """Return the nonce of the client that holds a secret: another one for each collection.
+
+        Parameters
+        ----------
+        secret : bytes
+            Drawn once on the device and kept there, the same for all collections; 16 bytes or more.
+        """
+        _check_bytes("secret", secret, None, "draw os.urandom(32) once and keep it")
+        return hmac.new(secret, _NONCE + self.id, hashlib.sha256).digest()[:NONCE]
+
+    def seal(self, report: bytes, nonce: bytes, *, simulated: bool = False) -> bytes:
+        """Return the envelope of a report that was randomized before.
+
+        Parameters
+        ----------
+        report : bytes
+            What ``randomizer.randomize(value)`` returned.
+        nonce : bytes
+            The client's own, 16 bytes: see `nonce`.
+        simulated : bool
+            Whether its randomness followed from a seed; the estimate will say so.
+
+        Returns
+        -------
+        bytes
+            `envelope_width` of them. To send it again, send these same bytes.
+        """
+        width = self.randomizer.width
+        _check_bytes("report", report, self.messages * width, "pass what randomizer.randomize returned")
+        _check_bytes("nonce", nonce, NONCE, "use collection.nonce(secret)")
+        mark, context = bytes([bool(simulated)]), self.report_context
+        records = (report[start : start + width] for start in range(0, len(report), width))
+        sealed = b"".join(self.analyst.seal(mark + record, context) for record in records)
+        return self.shuffler.seal(nonce + sealed, self.envelope_context)
+
+    def envelope(self, value: Any, secret: bytes, rng: Rng = None) -> bytes:
+        """Return what one device sends: its answer, randomized and sealed.
+
+        Parameters
+        ----------
+        value
+            The truth; it does not leave this call.
+        secret : bytes
+            See `nonce`.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Notes
+        -----
+        Call it once and keep the envelope until the shuffler has taken it: each call randomizes anew, which
+        costs epsilon again where somebody sees both.
+        """
+        source = random_source(rng)
+        report = self.randomizer.randomize(value, source)
+        return self.seal(report, self.nonce(secret), simulated=source.simulated)
+
+    def specification(self) -> dict[str, Any]:
+        """Return all of it, as JSON; `from_specification` makes it again."""
+        return self._with(self.randomizer.specification())
+
+    @staticmethod
+    def from_specification(specification: Mapping[str, Any], **given: Any) -> PublicCollection:
+        """Return the collection that `specification` described.
+
+        Parameters
+        ----------
+        specification : mapping
+        **given
+            What JSON could not hold; see `Randomizer.from_specification`.
+
+        Raises
+        ------
+        ParameterError
+            If it is of another format, or one of its parts breaks its rule.
+        """
+        _, parts = _FORMAT.unwrap("collection", specification)
+        unknown = parts.keys() - _KNOWN
+        if unknown:
+            rule = "have only fields that are known here"
+            _check.refuse("collection", rule, sorted(unknown), "install a newer sfumato")
+        randomizer = parts.get("randomizer")
+        _check.instance("randomizer", randomizer, dict, "use the whole file")
+        return PublicCollection(
+            randomizer=Randomizer.from_specification(randomizer or {}, **given),
+            batch_size=parts.get("batch_size", 0),
+            colluders=parts.get("colluders", 0),
+            analyst=PublicKey.from_text(parts.get("analyst", ""), "analyst"),
+            shuffler=PublicKey.from_text(parts.get("shuffler", ""), "shuffler"),
+            name=parts.get("name", ""),
+        )
+
+
+def _check_bytes(name: str, given: object, width: int | None, remedy: str) -> None:
+    """Refuse what is not so many bytes, without showing it."""
+    rule = f"be {width} bytes" if width is not None else f"be at least {_LEAST_SECRET} bytes"
+    found = len(given) if isinstance(given, bytes) else -1
+    if found != width if width is not None else found < _LEAST_SECRET:
+        _check.refuse(name, rule, type(given).__name__ if found < 0 else f"{found} bytes", remedy)

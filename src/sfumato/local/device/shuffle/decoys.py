@@ -1,0 +1,112 @@
+"""Decoys: what a client of a multi-message protocol sends beside the truth, so that nobody's stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato._wire import INTEGER, Codec, Field, Record
+from sfumato.local.device.base.bernoulli import Coin
+from sfumato.local.device.base.record_layout import Layout, Records
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
+
+__all__ = ["Decoys", "mixed", "whole_law"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Decoys:
+    """So many messages of each client that tell nothing: even draws from all symbols, or blanks.
+
+    Parameters
+    ----------
+    slots : int
+        How many, at least 1.
+    coin : Coin
+        Falls on heads for a draw, on tails for a blank.
+
+    Notes
+    -----
+    A client always sends as many messages; which are truth, draws or blanks is not seen, but for the blanks.
+    Neither draws nor blanks depend on any datum.
+    """
+
+    slots: int
+    coin: Coin
+
+    def __post_init__(self) -> None:
+        _check.integer("slots", self.slots, minimum=1)
+
+    @classmethod
+    def at_least(cls, draws: int, clients: int) -> Decoys:
+        """Return the fewest slots that make at least so many draws on average, from so many clients."""
+        each = Fraction(max(1, draws), clients)
+        slots = int(each) + 1
+        return cls(slots, Coin.above(each / slots))
+
+    @staticmethod
+    def from_specification(specification: object) -> Decoys:
+        """Return what `specification` described, or what are decoys already."""
+        if isinstance(specification, Decoys):
+            return specification
+        return _CODEC.decode("decoys", specification)
+
+    def specification(self) -> object:
+        """Return the number of slots and the coin's threshold, as JSON."""
+        return _CODEC.encode(self)
+
+    def draw(self, clients: int, symbols: int, source: RandomSource) -> NDArray[np.int64]:
+        """Draw the decoys of some clients: symbols from 0 on, and ``symbols`` for a blank.
+
+        Returns
+        -------
+        ndarray of int64, shape (clients, slots)
+        """
+        size = clients * self.slots
+        even = uniform_integers(symbols, size, source)
+        sent = self.coin.flip(size, source)
+        return np.where(sent, even, symbols).reshape(clients, self.slots)
+
+    def law(self, symbols: int) -> dict[int, Fraction]:
+        """Return the law of one decoy."""
+        chance = self.coin.chance
+        return {**dict.fromkeys(range(symbols), chance / symbols), symbols: 1 - chance}
+
+
+def mixed(payloads: NDArray[np.int64], layout: Layout) -> Records:
+    """Return the messages of some clients as records, each client's sorted: their order carries nothing.
+
+    Parameters
+    ----------
+    payloads : ndarray of int64, shape (clients, messages)
+    layout : Layout
+    """
+    return layout.pack(np.sort(payloads, axis=1).ravel().astype(np.uint64))
+
+
+def whole_law(laws: Sequence[Mapping[int, Fraction]], layout: Layout) -> dict[bytes, Fraction]:
+    """Return the law of all messages of one client from that of each: for very few."""
+    law: dict[tuple[int, ...], Fraction] = {}
+    for choice in product(*(each.items() for each in laws)):
+        mass = Fraction(1)
+        for _, chance in choice:
+            mass *= chance
+        key = tuple(sorted(payload for payload, _ in choice))
+        law[key] = law.get(key, Fraction(0)) + mass
+    return {_record(key, layout): mass for key, mass in law.items()}
+
+
+def _record(payloads: tuple[int, ...], layout: Layout) -> bytes:
+    return layout.pack(np.array(payloads, np.uint64)).tobytes()
+
+
+_COIN: Final = Codec(lambda coin: coin.threshold, lambda name, written: Coin(INTEGER.decode(name, written)))
+_CODEC: Final = Record("decoys", Decoys, {"slots": INTEGER, "threshold": Field("coin", _COIN)})

@@ -1,0 +1,110 @@
+"""The client half of histograms in the shuffle model: the truth, and decoys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.shuffle.decoys import Decoys, mixed, whole_law
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
+
+__all__ = ["ShuffledHistogramRandomizer"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffledHistogramRandomizer(CategoricalRandomizer):
+    r"""One message with the category, by randomized response, and decoys that name any category or none.
+
+    Parameters
+    ----------
+    epsilon, domain
+        See `CategoricalRandomizer`. Here epsilon is large: it is what is left of the protection if the
+        shuffler betrays its clients.
+    decoys : Decoys, or list of its slots and threshold
+        How many each client sends.
+
+    Attributes
+    ----------
+    truth : Coin
+        As in `RandomizedResponseRandomizer`.
+
+    Notes
+    -----
+    ``randomize`` returns all `messages` of a client, one record after the other, sorted. A shuffler takes the
+    records of all clients apart and mixes them; nobody else may see which came together.
+
+    Guarantee: :math:`\epsilon`-DP of all messages of a client together, replace-one: decoys depend on no
+    datum. What they protect once they are shuffled is priced by `sfumato.local.shuffle.ShuffledHistogram`.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> device = ShuffledHistogramRandomizer(
+    ...     epsilon=16.0, domain=Domain(range(1000)), decoys=Decoys(2, Coin(1 << 62))
+    ... )
+    >>> device.messages, device.width, len(device.randomize(7))
+    (3, 2, 6)
+    """
+
+    wire_name: ClassVar[str] = "shuffled-histogram"
+
+    decoys: Decoys
+    truth: Coin = field(init=False, repr=False, compare=False)
+
+    def _choose(self) -> None:
+        object.__setattr__(self, "decoys", Decoys.from_specification(self.decoys))
+        odds, count = least_odds(self.epsilon), len(self.domain)
+        truth = Coin.below(odds / (odds + count - 1))
+        if truth.chance * count <= 1:
+            remedy = "such reports tell nothing; hash the domain to fewer values"
+            _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
+        object.__setattr__(self, "truth", truth)
+
+    @property
+    def messages(self) -> int:
+        """How many records each client sends."""
+        return 1 + self.decoys.slots
+
+    @property
+    def _bits(self) -> int:
+        return len(self.domain).bit_length()
+
+    def _chances(self) -> dict[str, Any]:
+        return {"truth": self.truth.threshold, "decoys": self.decoys.specification()}
+
+    def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
+        true = self.truth.flip(len(codes), source)
+        others = uniform_integers(len(self.domain) - 1, len(codes), source)
+        told = np.where(true, codes, others + (others >= codes))
+        decoys = self.decoys.draw(len(codes), len(self.domain), source)
+        return mixed(np.column_stack([told, decoys]), self.layout)
+
+    def well_formed(self, records: Records) -> NDArray[np.bool_]:
+        """Tell which records name a category or are blank."""
+        return self.layout.unpack(records) <= np.uint64(len(self.domain))
+
+    def probabilities(self, value: Any) -> dict[bytes, Fraction]:
+        """Return the law of all messages of a client, were a value true: private, and for very few."""
+        (code,) = self.domain.codes([value]).tolist()
+        count = len(self.domain)
+        lie = (1 - self.truth.chance) / (count - 1)
+        told = {at: self.truth.chance if at == code else lie for at in range(count)}
+        return whole_law([told, *[self.decoys.law(count)] * self.decoys.slots], self.layout)
+
+    @classmethod
+    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
+        """Return the randomizer of an epsilon, a domain and decoys; see `Randomizer.from_parts`."""
+        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
+        return cls(epsilon=told.get("epsilon", 0.0), domain=domain, decoys=told.get("decoys"))  # type: ignore[arg-type]

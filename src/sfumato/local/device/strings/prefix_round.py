@@ -1,0 +1,157 @@
+"""The client half of one round of questions about prefixes; the next depends on what this one tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Self, final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.errors import ParameterError
+from sfumato.local.device.base.protocols import protocol_named
+from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.domains.strings import Strings, Symbols
+from sfumato.numerics.randomness.source import RandomSource
+
+__all__ = ["PrefixRoundRandomizer"]
+
+_MOST: Final = 1 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixRoundRandomizer(Randomizer):
+    r"""The prefix of a string, if it goes on from a given one, or else that it does not.
+
+    Parameters
+    ----------
+    epsilon : float
+        See `Randomizer`.
+    strings : Strings
+        What may be true.
+    start : int
+        The length of the given prefixes; 0 for all strings.
+    given : tuple of str or bytes
+        The prefixes of that length that are asked about, or whole strings that are shorter.
+    stop : int
+        The length of the prefixes that are reported, above ``start``; together at most 2^20.
+    protocol : str
+        Name of the client half that reports a category.
+
+    Attributes
+    ----------
+    part : CategoricalRandomizer
+        That one: its categories are the places of the prefixes, and one more for all other strings.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one: a string becomes a category by a public rule,
+    and the report is that of `part`. The given prefixes come from the reports of other people, who paid for
+    them. Who answers in several rounds pays for each.
+
+    Examples
+    --------
+    >>> strings = Strings(length=4, alphabet="ab")
+    >>> device = PrefixRoundRandomizer(epsilon=1.0, strings=strings, start=1, given=("b",), stop=2)
+    >>> strings.values(device.prefixes), device.width
+    (['b', 'ba', 'bb'], 1)
+    """
+
+    wire_name: ClassVar[str] = "prefix-round"
+
+    strings: Strings
+    start: int = 0
+    given: tuple[Any, ...] = ("",)
+    stop: int
+    protocol: str = "projective-geometry-response"
+    part: CategoricalRandomizer = field(init=False, repr=False, compare=False)
+    prefixes: Symbols = field(init=False, repr=False, compare=False)
+    _places: Mapping[bytes, int] = field(init=False, repr=False, compare=False)
+
+    def _prepare(self) -> None:
+        strings: object = self.strings
+        if not isinstance(strings, Strings):
+            _check.refuse("strings", "be Strings", type(strings).__name__, "pass Strings(length=...)")
+        start, stop = _check.integer("start", self.start), _check.integer("stop", self.stop, minimum=1)
+        if not start < stop <= strings.length:
+            _check.refuse("stop", f"be above start and at most {strings.length}", stop)
+        kind = protocol_named(self.protocol)
+        if kind is None or not issubclass(kind, CategoricalRandomizer):
+            _check.refuse("protocol", "name a client half that reports a category", self.protocol)
+        named: object = self.given
+        given = tuple(named) if isinstance(named, tuple | list) else ()
+        rows = _given_rows(strings, given, start)
+        if len(rows) * strings.number_of_endings(stop - start) > _MOST:
+            _check.refuse("stop", "make at most 2**20 prefixes", stop, "go on by fewer characters")
+        prefixes = strings.extended(rows, stop)
+        part = kind(epsilon=self.epsilon, domain=Domain(range(len(prefixes) + 1)))
+        places = {row.tobytes(): place for place, row in enumerate(prefixes)}
+        told = {"start": start, "stop": stop, "given": given, "part": part, "prefixes": prefixes}
+        for name, value in {**told, "_places": places}.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def _bits(self) -> int:
+        return self.part.layout.bits
+
+    def _parameters(self) -> dict[str, Any]:
+        given = [one.hex() if isinstance(one, bytes) else one for one in self.given]
+        told = {"start": self.start, "given": given, "stop": self.stop, "oracle": self.protocol}
+        return {"strings": self.strings.specification(), **told, "part": self.part.digest.hex()}
+
+    @classmethod
+    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
+        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`."""
+        strings, listed = Strings.from_specification(told.get("strings")), told.get("given")
+        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            raise ParameterError("specification must tell its prefixes, got none; use the version it is of")
+        try:
+            texts = [bytes.fromhex(one) for one in listed] if isinstance(strings.alphabet, bytes) else listed
+        except ValueError:
+            raise ParameterError("specification must tell prefixes in hexadecimal, got others") from None
+        chosen: dict[str, Any] = {name: told.get(name) for name in ("epsilon", "start", "stop")}
+        return cls(strings=strings, given=tuple(texts), protocol=told.get("oracle", ""), **chosen)
+
+    def _records(self, values: Any, source: RandomSource) -> Records:
+        rows = np.ascontiguousarray(self.strings.symbols(values)[:, : self.stop])
+        data, width, other = rows.tobytes(), rows.itemsize * self.stop, len(self.prefixes)
+        found = (self._places.get(data[at : at + width], other) for at in range(0, len(data), width))
+        codes = np.fromiter(found, np.int64, len(rows))
+        records = self.part.randomize_batch(codes, source).records.copy()
+        self.layout.stamp(records)
+        return records
+
+    def inner(self, records: Records) -> Records:
+        """Return the records of `part` that are in records."""
+        found = records.copy()
+        self.part.layout.stamp(found)
+        return found
+
+    def well_formed(self, records: Records) -> Any:
+        """Tell which records `part` may send."""
+        return self.part.well_formed(self.inner(records))
+
+    def probabilities(self, value: Any, **given: Any) -> dict[bytes, Fraction]:
+        """Return the probability of each report, were a string true: private, and for few prefixes."""
+        (row,) = self.strings.symbols([value])[:, : self.stop]
+        part: Any = self.part
+        law = part.probabilities(self._places.get(row.tobytes(), len(self.prefixes)), **given)
+        rows = np.array([list(record) for record in law], np.uint8)
+        self.layout.stamp(rows)
+        return {record.tobytes(): mass for record, mass in zip(rows, law.values(), strict=True)}
+
+
+def _given_rows(strings: Strings, given: tuple[Any, ...], start: int) -> Symbols:
+    """Return given prefixes as rows of symbols."""
+    rule = f"be different strings of the alphabet, of at most {start} characters"
+    if not given or len(set(map(type, given))) > 1 or len(set(given)) < len(given):
+        _check.refuse("given", rule, f"{len(given)}, or some twice", "pass what the last round kept")
+    rows = strings.symbols(given)
+    if rows[:, start:].any() or any(len(one) > strings.length for one in given):
+        _check.refuse("given", rule, "longer ones", "pass what the last round kept")
+    return rows[:, :start]

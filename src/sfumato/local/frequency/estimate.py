@@ -1,0 +1,154 @@
+"""What many reports tell: unbiased shares, how far they stray, and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.frequency.consistency import made_consistent
+from sfumato.local.frequency.shares import Shares
+from sfumato.local.frequency.variance import Array, ErrorModel
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["Estimate"]
+
+_LARGEST: Final = 4096
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Estimate(Shares):
+    """The shares of the categories among the respondents.
+
+    Parameters
+    ----------
+    domain : Domain
+        The categories, in the order of all arrays.
+    reports : int
+        How many were accepted.
+    raw : array
+        Unbiased estimates of the shares; some may be below 0 or above 1, and all are NaN without reports.
+    error_model : ErrorModel
+        How far they stray.
+    loss : PrivacyLoss
+        Of each respondent's own report.
+    simulated : bool
+        Whether a report's randomness followed from a seed.
+    steps : tuple of str
+        The consistency steps that were taken.
+    processed : array, optional
+        The estimates after those steps.
+
+    Notes
+    -----
+    The target is the respondents' own shares: what is inside the error is the randomization, and not that
+    other people might have answered. Variances and intervals are those of the raw estimates, before any step.
+    """
+
+    domain: Domain
+    reports: int
+    raw: Array
+    error_model: ErrorModel
+    loss: PrivacyLoss
+    simulated: bool = False
+    steps: tuple[str, ...] = ()
+    processed: Array | None = None
+
+    @property
+    def variances(self) -> Array:
+        """Estimated variances of the raw frequencies; infinite without reports."""
+        if not self.reports:
+            return np.full(len(self.raw), np.inf)
+        return self.error_model.variance(np.clip(self.raw, 0.0, 1.0)) / self.reports
+
+    def covariance(self, rows: Any = None) -> Array:
+        """Return the estimated covariance matrix of the raw frequencies, or some of its rows.
+
+        Parameters
+        ----------
+        rows : array of int, optional
+            Places in the domain; all, for up to 4096 categories.
+
+        Returns
+        -------
+        array, shape (rows, categories)
+        """
+        if rows is None and len(self.domain) > _LARGEST:
+            rule = f"be given for more than {_LARGEST} categories"
+            _check.refuse("rows", rule, None, "pass the places of the categories in question")
+        places = np.arange(len(self.domain)) if rows is None else np.asarray(rows, np.int64)
+        if not self.reports:
+            return np.full((len(places), len(self.domain)), np.nan)
+        return self.error_model.covariance(np.clip(self.raw, 0.0, 1.0), places) / self.reports
+
+    def interval(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
+        """Return an interval for each share, which holds it with about the stated probability.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of each, strictly between 0 and 1.
+        method : str
+            ``"score"`` holds for many reports; ``"exact"``, where the protocol has it, for any number, and
+            is wider.
+
+        Returns
+        -------
+        Interval
+            Arrays over the categories, within [0, 1].
+        """
+        risk = 1 - _check.unit_interval("level", level)
+        return self.error_model.interval(self.raw, self.reports, risk, method)
+
+    def bands(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
+        """Return intervals that hold all shares at once with about the stated probability (Bonferroni)."""
+        risk = (1 - _check.unit_interval("level", level)) / len(self.domain)
+        return self.error_model.interval(self.raw, self.reports, risk, method)
+
+    def consistent(self, step: str) -> Estimate:
+        """Return the estimate after a named step of `sfumato.local.frequency.consistency`.
+
+        Parameters
+        ----------
+        step : str
+            Such as ``"norm-sub"`` (also called ``"simplex"``), ``"norm-mul"`` or ``"base-cut"``.
+
+        Notes
+        -----
+        Post-processing: the loss stays, and so do variances and intervals, which are of the raw estimates.
+        """
+        if not self.reports:
+            _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
+        if not np.isfinite(self.raw).all():
+            rule = "be so many that each share is told of, for a consistency step"
+            _check.refuse("reports", rule, self.reports, "collect more")
+        nothing = self.error_model.variance(np.zeros(len(self.raw))) / self.reports
+        found = made_consistent(self.frequencies, nothing, step)
+        return replace(self, processed=found, steps=(*self.steps, step))
+
+    def top(self, k: int) -> list[tuple[Hashable, float]]:
+        """Return the ``k`` categories with the greatest estimates, and these, falling."""
+        count = min(_check.integer("k", k), len(self.domain))
+        order = np.argsort(-self.frequencies, kind="stable")[:count]
+        return [(self.domain.values[place], float(self.frequencies[place])) for place in order.tolist()]
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return columns for a table: category, frequency, lower and upper end, standard deviation."""
+        lower, upper, _ = self.interval(level)
+        return {
+            "category": list(self.domain.values),
+            "frequency": self.frequencies,
+            "lower": lower,
+            "upper": upper,
+            "stddev": self.stddev,
+        }
+
+    def of(self, value: Hashable) -> float:
+        """Return the frequency of one category."""
+        return float(self.frequencies[self.domain.codes([value])[0]])

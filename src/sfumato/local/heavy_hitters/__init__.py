@@ -1,1 +1,0 @@
-"""Strings that many people have, found without a list of candidates."""

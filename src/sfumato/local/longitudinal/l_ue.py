@@ -1,0 +1,132 @@
+"""Chained unary encodings as frequency oracles: L-SUE, L-OUE, L-OSUE and L-SOUE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.longitudinal import l_ue as client
+from sfumato.local.frequency.support import Support
+from sfumato.local.frequency.unary import bits_set
+from sfumato.local.longitudinal.oracle import TwoLayerOracle
+from sfumato.privacy.leaves.support_response import SupportResponse
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["LongitudinalUnaryEncoding", "bit_odds"]
+
+
+def bit_odds(memo: tuple[Fraction, Fraction], again: tuple[Fraction, Fraction], reports: int) -> Fraction:
+    r"""Return the greatest ratio of the chances of reports of two memoized bits, one of which is true.
+
+    Parameters
+    ----------
+    memo : tuple of Fraction
+        Chances of a memoized 1 where the bit is true, and where it is not.
+    again : tuple of Fraction
+        Chances of a reported 1 where the memoized bit is 1, and where it is 0.
+    reports : int
+        How many there are, of the same memo.
+
+    Notes
+    -----
+    Of t reports of a bit the likelihood of a memoized 1 over that of a 0 is some :math:`\lambda`, greatest,
+    :math:`(p_2/q_2)^t`, where all are 1, and least, :math:`((1-p_2)/(1-q_2))^t`, where all are 0. The ratio
+    :math:`\frac{p_1 \lambda + 1 - p_1}{q_1 \lambda + 1 - q_1}` rises with it; that of the other bit is its
+    inverse.
+    """
+    (p, q), (high, low) = memo, again
+    most, least = (high / low) ** reports, ((1 - high) / (1 - low)) ** reports
+    return (p * most + 1 - p) / (q * most + 1 - q) * (q * least + 1 - q) / (p * least + 1 - p)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncodingRandomizer]):
+    r"""A bit for each category, turned over by chance once for good, and again for each report.
+
+    Parameters
+    ----------
+    epsilon, domain, permanent_epsilon, max_memos
+        See `TwoLayerOracle`; a report has as many bits as there are categories.
+    chain : str
+        ``"OSUE"``, the best; ``"SUE"`` (basic RAPPOR), ``"OUE"`` or ``"SOUE"``: see
+        `sfumato.local.device.LongitudinalUnaryEncodingRandomizer`.
+
+    Notes
+    -----
+    Guarantee: of one report `privacy_loss`, of all reports of a device `longitudinal_loss`, under the
+    conditions of `LongitudinalProtocol`; see `sfumato.local.device.LongitudinalUnaryEncodingRandomizer`. A
+    report of a device without earlier ones has the law of a unary encoding with the bits' chances P and Q,
+    and so its loss.
+
+    *The loss of t reports of one memo.* Bits are independent, and two values change the laws of two: see
+    `sfumato.local.longitudinal.l_ue.bit_odds`.
+
+    References
+    ----------
+    Erlingsson, Pihur, Korolova (2014), "RAPPOR"; Arcolezi, Couchot, Al Bouna, Xiao (2022), "Improving the
+    utility of locally differentially private protocols for longitudinal and multidimensional frequency
+    estimates".
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain
+    >>> oracle = LongitudinalUnaryEncoding(epsilon=1.0, permanent_epsilon=2.0, domain=Domain(range(100)))
+    >>> round(oracle.variance(1), 2), [round(oracle.same_memo_loss(t).epsilon(0.0), 2) for t in (1, 2, 10)]
+    (3.68, [1.0, 1.64, 2.0])
+    """
+
+    wire_name: ClassVar[str] = "longitudinal-unary-encoding"
+
+    chain: str = "OSUE"
+
+    def _make(self) -> client.LongitudinalUnaryEncodingRandomizer:
+        return client.LongitudinalUnaryEncodingRandomizer(
+            epsilon=self.epsilon,
+            domain=self.domain,
+            permanent_epsilon=self.permanent_epsilon,
+            max_memos=self.max_memos,
+            chain=self.chain,
+        )
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """Two independent bits, with the chances that are drawn."""
+        p, q = self.device.chances
+        return SupportResponse(self._bound(p * (1 - q) / (q * (1 - p))), q, q * q)
+
+    @property
+    def permanent_loss(self) -> PrivacyLoss:
+        """Two independent bits, with the chances of the permanent layer."""
+        p, q = self.device.permanent.true.chance, self.device.permanent.other.chance
+        return SupportResponse(self._permanent_bound(p * (1 - q) / (q * (1 - p))), q, q * q)
+
+    def _odds_of(self, reports: int) -> Fraction:
+        p, q = self.device.permanent.true.chance, self.device.permanent.other.chance
+        high, low = self._again
+        return bit_odds((p, q), (high, low), reports)
+
+    @property
+    def support(self) -> Support:
+        """A report supports the categories whose bits are set."""
+        p, q = self.device.chances
+        return Support(true=p, other=q, with_true=p * q, both_others=q * q)
+
+    @property
+    def permanent_support(self) -> Support:
+        """A memo supports the categories whose bits are set."""
+        p, q = self.device.permanent.true.chance, self.device.permanent.other.chance
+        return Support(true=p, other=q, with_true=p * q, both_others=q * q)
+
+    @property
+    def _again(self) -> tuple[Fraction, Fraction]:
+        return self.device.high.chance, self.device.low.chance
+
+    def tally(self, records: Records) -> NDArray[np.int64]:
+        """Count the bits that are set, category by category."""
+        return bits_set(records, len(self.domain))

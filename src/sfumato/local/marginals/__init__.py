@@ -1,0 +1,1 @@
+"""Several attributes of each person: their marginals, correlations and tests of independence."""

@@ -1,0 +1,153 @@
+"""Marginals that are distributions and agree with one another, and others put together from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.frequency.consistency import nearest
+from sfumato.local.frequency.variance import Array
+from sfumato.local.marginals.coefficients import Evidence
+from sfumato.local.marginals.lattice import Attributes, Lattice, analysed, synthesised
+from sfumato.local.marginals.maximum_entropy import most_even
+
+__all__ = ["ConsistentMarginals", "Method", "agreeing"]
+
+Method: TypeAlias = Literal["max-entropy", "least-squares"]
+"""How a table is put together from those within it; see `ConsistentMarginals.table`."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ConsistentMarginals:
+    """Tables without negative cells, which agree on what they have in common.
+
+    Parameters
+    ----------
+    domains : tuple of Domain
+        The attributes.
+    lattice : Lattice
+        Which tables.
+    coefficients : array
+        Theirs.
+    gap : float
+        How far a cell of a table was still from agreement with the others.
+
+    Notes
+    -----
+    Post-processing: nothing is unbiased any more, and there are no intervals. That all tables agree does not
+    mean that there is a distribution of all attributes together with these marginals.
+    """
+
+    domains: tuple[Domain, ...]
+    lattice: Lattice = field(repr=False)
+    coefficients: Array = field(repr=False)
+    gap: float
+
+    def table(self, *attributes: int, method: Method = "max-entropy") -> Array:
+        r"""Return the shares of a marginal's cells, with one axis for each attribute.
+
+        Parameters
+        ----------
+        *attributes : int
+            Rising places.
+        method : {"max-entropy", "least-squares"}
+            How a marginal is put together whose attributes were never asked together. The first takes the
+            most even distribution with the known marginals within it, so that attributes are as independent
+            as these allow. The second sets unknown coefficients to 0, which gives the least sum of squares,
+            and takes the nearest distribution to that.
+
+        Notes
+        -----
+        If no distribution has all the known marginals, the first one comes as near to them as their relative
+        entropies allow; see `most_even`.
+        """
+        named = self.lattice.checked(attributes)
+        shape = self.lattice.shape(named)
+        if method not in ("max-entropy", "least-squares"):
+            _check.refuse("method", "be 'max-entropy' or 'least-squares'", method)
+        if named in self.lattice.starts or method == "least-squares":
+            places = self.lattice.places(named)
+            known = np.where(places >= 0, self.coefficients[places], 0.0)
+            return np.asarray(nearest(synthesised(known[None, :], shape))[0].reshape(shape))
+        parts = self.lattice.largest(named)
+        axes = [tuple(named.index(at) for at in part) for part in parts]
+        return most_even(shape, [(axis, self.table(*part)) for axis, part in zip(axes, parts, strict=True)])
+
+
+def agreeing(
+    domains: tuple[Domain, ...], evidence: Evidence, width: int, tolerance: float, rounds: int
+) -> ConsistentMarginals:
+    r"""Return the nearest tables of some attributes that are distributions and agree.
+
+    Notes
+    -----
+    The tables are all of ``width`` attributes that were together in one that was asked, and narrower ones of
+    these. Nearest in the sum over them and their coefficients of squared distances from what was estimated,
+    each table weighted by how well it is known. Agreement is a linear space; the nearest of it has the
+    coefficients' weighted means, as a table's coefficients are orthogonal. The nearest distribution to a
+    table lowers all cells by one number, and leaves none below 0. Dykstra's algorithm takes both in turn and
+    converges to the nearest of all that are both.
+
+    References
+    ----------
+    Boyle, Dykstra (1986), "A method for finding projections onto the intersection of convex sets in Hilbert
+    spaces". Qardaji, Yang, Li (2014), "PriView: practical differentially private release of marginal
+    contingency tables": consistency of overlapping tables. Mullins et al. (2024), "Efficient and private
+    marginal reconstruction with local non-negativity": both together, by another iteration.
+    """
+    limit = _check.positive("tolerance", tolerance)
+    most = _check.integer("rounds", rounds, minimum=1)
+    known = _widest(evidence.precisions(_check.integer("width", width, minimum=1)))
+    lattice = Lattice(evidence.lattice.sizes, tuple(known))
+    coefficients = np.empty(lattice.total)
+    for among, start in lattice.starts.items():
+        first, size = evidence.lattice.starts[among], lattice.width(among)
+        coefficients[start : start + size] = evidence.coefficients[first : first + size]
+    groups = list(_groups(lattice, np.array(list(known.values()))))
+    mass = np.zeros(lattice.total)
+    for _, places, weights in groups:
+        mass += np.bincount(places.ravel(), np.repeat(weights, places.shape[1]), lattice.total)
+    tables = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
+    held = [np.zeros_like(table) for table in tables]
+    gap = np.inf
+    for _ in range(most):
+        agreed = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
+        for at, table in enumerate(agreed):
+            moved = table + held[at]
+            tables[at] = nearest(moved)
+            held[at] = moved - tables[at]
+        sums = np.zeros(lattice.total)
+        for (shape, places, weights), table in zip(groups, tables, strict=True):
+            told = analysed(table, shape) * weights[:, None]
+            sums += np.bincount(places.ravel(), told.ravel(), lattice.total)
+        coefficients = sums / mass
+        gap = max(
+            float(np.abs(synthesised(coefficients[places], shape) - table).max())
+            for (shape, places, _), table in zip(groups, tables, strict=True)
+        )
+        if gap <= limit:
+            break
+    return ConsistentMarginals(domains=domains, lattice=lattice, coefficients=coefficients, gap=gap)
+
+
+def _widest(known: Mapping[Attributes, float]) -> dict[Attributes, float]:
+    """Leave out sets that are in others."""
+    wide = max(map(len, known))
+    held = {part for one in known for of in range(1, len(one)) for part in combinations(one, of)}
+    return {one: weight for one, weight in known.items() if len(one) == wide or one not in held}
+
+
+def _groups(lattice: Lattice, weights: Array) -> Iterator[tuple[tuple[int, ...], NDArray[np.int64], Array]]:
+    """Give the tables of one shape each: the shape, the places of their coefficients, and their weights."""
+    shapes = [lattice.shape(view) for view in lattice.views]
+    for shape in sorted(set(shapes)):
+        rows = [at for at, own in enumerate(shapes) if own == shape]
+        yield shape, np.array([lattice.places(lattice.views[at]) for at in rows]), weights[rows]

@@ -1,0 +1,163 @@
+"""What many reports tell of marginals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.variance import Array
+from sfumato.local.marginals.association import (
+    Correlation,
+    correlated,
+    independent,
+    scores_of,
+)
+from sfumato.local.marginals.coefficients import Evidence, TableErrorModel
+from sfumato.local.marginals.consistency import ConsistentMarginals, agreeing
+from sfumato.local.marginals.lattice import Attributes
+from sfumato.local.surveys.inference.hypothesis_tests import Finding
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["MarginalsEstimate"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MarginalsEstimate:
+    """The marginals of the respondents' attributes.
+
+    Parameters
+    ----------
+    domains : tuple of Domain
+        The attributes; they are named by their places.
+    evidence : Evidence
+        What the reports tell.
+    loss : PrivacyLoss
+        Of each respondent's own report.
+    simulated : bool
+        Whether a report's randomness followed from a seed.
+
+    Notes
+    -----
+    The target is the respondents' own marginals. All is unbiased here, and marginals agree on what they have
+    in common; cells may be below 0. `consistent` gives tables that are not, and reaches beyond those told.
+    """
+
+    domains: tuple[Domain, ...]
+    evidence: Evidence = field(repr=False)
+    loss: PrivacyLoss = field(repr=False)
+    simulated: bool = False
+
+    @property
+    def reports(self) -> int:
+        """How many were accepted."""
+        return self.evidence.reports
+
+    def _checked(self, attributes: tuple[int, ...]) -> Attributes:
+        lattice = self.evidence.lattice
+        named = lattice.checked(attributes)
+        if named not in lattice.starts:
+            remedy = "ask consistent().table for one that is put together from those told"
+            _check.refuse("attributes", "be together in a table that was asked", named, remedy)
+        return named
+
+    def table(self, *attributes: int) -> Array:
+        """Return the estimated shares of a marginal's cells, with one axis for each attribute.
+
+        Parameters
+        ----------
+        *attributes : int
+            Rising places of attributes that are together in one of the protocol's tables.
+        """
+        named = self._checked(attributes)
+        if not self.reports:
+            return np.full(self.evidence.lattice.shape(named), np.nan)
+        return self.evidence.table(named).reshape(self.evidence.lattice.shape(named))
+
+    def marginal(self, *attributes: int) -> Estimate:
+        """Return the estimate of a marginal, with variances and intervals.
+
+        Parameters
+        ----------
+        *attributes : int
+            Rising places of attributes that are together in one of the protocol's tables.
+
+        Returns
+        -------
+        Estimate
+            Over tuples of categories; of a single attribute, over its own domain. Variances are exact in the
+            shares, for which the estimated ones are taken; intervals are normal ones, for many reports.
+        """
+        named = self._checked(attributes)
+        own = [self.domains[at] for at in named]
+        cells = own[0] if len(own) == 1 else Domain(list(product(*(domain.values for domain in own))))
+        return Estimate(
+            domain=cells,
+            reports=self.reports,
+            raw=self.table(*named).ravel(),
+            error_model=TableErrorModel(self.evidence, named),
+            loss=self.loss,
+            simulated=self.simulated,
+        )
+
+    def correlation(self, first: int, second: int, *, scores: Any = (None, None)) -> Correlation:
+        """Return the correlation of two attributes among the respondents.
+
+        Parameters
+        ----------
+        first, second : int
+            Rising places of attributes that are together in one of the protocol's tables.
+        scores : two sequences of float, optional
+            A number for each category of both, in the order of the domains; None for their places. With two
+            categories each these do not matter, but for the sign.
+        """
+        found = self.marginal(first, second)
+        given: Any = scores if isinstance(scores, tuple | list) and len(scores) == 2 else (0, 0)
+        sizes = self.evidence.lattice.shape((first, second))
+        named = tuple(scores_of("scores", one, size) for one, size in zip(given, sizes, strict=True))
+        return correlated(found.raw.reshape(sizes), found.covariance(), (named[0], named[1]))
+
+    def independence(self, first: int, second: int) -> Finding:
+        """Test whether two attributes are independent in the population that respondents were drawn from.
+
+        Parameters
+        ----------
+        first, second : int
+            Rising places of attributes that are together in one of the protocol's tables.
+
+        Notes
+        -----
+        Wald's test with its limit law, for many reports. Randomization and the drawing of respondents are
+        both inside: see `sfumato.local.marginals.association`.
+        """
+        found = self.marginal(first, second)
+        known = bool(np.isfinite(found.raw).all())
+        shares = found.consistent("norm-sub").frequencies if known else found.raw
+        return independent(self.evidence, (first, second), shares)
+
+    def consistent(
+        self, *, width: int = 3, tolerance: float = 1e-6, rounds: int = 5000
+    ) -> ConsistentMarginals:
+        """Return tables that are distributions and agree on what they have in common; see `agreeing`.
+
+        Parameters
+        ----------
+        width : int
+            Attributes of the widest tables that are made so; wider ones are put together from them. Wide
+            tables know more of one another, but what is taken off their noisy cells is missing in narrow
+            ones: which errs less depends on both.
+        tolerance : float
+            How far cells may still be from agreement.
+        rounds : int
+            The most that are made to get there.
+        """
+        if not np.isfinite(self.evidence.coefficients).all() or not self.reports:
+            remedy = "collect more, or ask for fewer and narrower marginals"
+            _check.refuse("reports", "be so many that each coefficient is told of", self.reports, remedy)
+        return agreeing(self.domains, self.evidence, width, tolerance, rounds)

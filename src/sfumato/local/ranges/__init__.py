@@ -1,0 +1,1 @@
+"""Ranges, distributions and quantiles of ordered values, and rectangles of pairs."""

@@ -1,0 +1,106 @@
+"""What protocols share whose reports are about one level of a tree, drawn by chance."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.local.base.partitioned import OneCounted
+from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.base.simulated_counts import SimulatedCounts
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.ranges.levels import LevelsRandomizer
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.nodes.mixture import Mixture
+
+__all__ = ["Level", "LevelsProtocol"]
+
+Device = TypeVar("Device", bound=LevelsRandomizer)
+Result = TypeVar("Result")
+
+
+class Level(Protocol):
+    """What one level's reports add up to, and what they cost."""
+
+    @property
+    def totals(self) -> int:
+        """How many whole numbers."""
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """Of a report about this level."""
+
+    def tally(self, records: Records) -> NDArray[np.int64]:
+        """Return what some records add to the totals."""
+
+    def simulate_counts(self, true_counts: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw totals, given how many respondents are in each category."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelsProtocol(
+    OneCounted, SimulatedCounts[Result], LocalProtocol[Device, Result], Generic[Device, Result]
+):
+    """A protocol whose reports are about one level each.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound on the loss of each report, from above 0 to 40.
+    weights : tuple of float, optional
+        How likely each level is drawn, in proportion; all alike if left out.
+
+    Attributes
+    ----------
+    device : LevelsRandomizer
+        The client half, which a device makes again from ``device.specification()``.
+    """
+
+    epsilon: float
+    weights: tuple[float, ...] | None = None
+    device: Device = field(init=False, repr=False, compare=False)
+
+    def _adopt(self, device: Device) -> None:
+        """Take the client half, and what it made of the parameters."""
+        object.__setattr__(self, "device", device)
+        object.__setattr__(self, "epsilon", device.epsilon)
+        object.__setattr__(self, "weights", device.weights)
+
+    @property
+    @abstractmethod
+    def counted(self) -> Sequence[Level]:
+        """The levels that are reported, the coarsest first."""
+
+    @property
+    def _categories(self) -> int:
+        return len(self.device.domain)
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """One of the levels' losses, drawn as levels are, and it is told which; a single one if all agree."""
+        losses: list[PrivacyLoss] = []
+        chances: list[float] = []
+        for level, chance in zip(self.counted, self.device.chances, strict=True):
+            loss = level.privacy_loss
+            if loss in losses:
+                chances[losses.index(loss)] += float(chance)
+            else:
+                losses.append(loss)
+                chances.append(float(chance))
+        return losses[0] if len(losses) == 1 else Mixture(tuple(losses), tuple(chances), index_public=True)
+
+    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        chances = [float(chance) for chance in self.device.chances]
+        asked = generator.multinomial(counts, chances)
+        found, places = [], np.arange(len(counts))
+        for at, level in enumerate(self.counted):
+            nodes, size = self.device.at_level(places, at), len(self.device.parts[at].domain)
+            held = np.zeros(size, np.int64)
+            np.add.at(held, nodes, asked[:, at])
+            found.append(level.simulate_counts(held, generator))
+        return np.concatenate([*found, asked.sum(axis=0)])

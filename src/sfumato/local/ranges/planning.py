@@ -1,0 +1,219 @@
+"""Which protocol of ranges to take: what each would err, send and cost, before anybody is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.local.base.planning import Choice, Limits, compared
+from sfumato.local.device.base.bernoulli import checked_epsilon
+from sfumato.local.device.domains.bins import Bins
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.frequency.hadamard import OneBitHadamard
+from sfumato.local.frequency.planning import plannable, trial_seconds
+from sfumato.local.frequency.projective_geometry import ProjectiveGeometryResponse
+from sfumato.local.ranges.haar import HaarHistogram
+from sfumato.local.ranges.hierarchy import HierarchicalHistogram, planned_branching
+from sfumato.local.ranges.protocol import RangeProtocol, length_places
+
+__all__ = ["RangeChoice", "RangePlan", "choose_ranges"]
+
+_Maker = Callable[[float, Domain | Bins], RangeProtocol[Any]]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangePlan:
+    """What one protocol would do.
+
+    Attributes
+    ----------
+    name : str
+        ``"tree"``, ``"tree, one bit"`` and ``"tree, projective"`` (`HierarchicalHistogram` with its own
+        oracles, with `OneBitHadamard` or with `ProjectiveGeometryResponse`), ``"haar"`` (`HaarHistogram`), or
+        ``"flat"`` (a tree of leaves alone).
+    branching : int
+        Of the tree; 2 for Haar, as many as there are values for a flat one.
+    stddev : float
+        Root mean squared error of a range's share, over ranges of all lengths.
+    by_length : mapping of int to float
+        The same for ranges of one length.
+    bytes : int
+        Of a report.
+    client_seconds, server_seconds : float
+        Of all clients together, and of the server with its estimate: of CPU, as small trials here go on.
+    """
+
+    name: str
+    branching: int
+    stddev: float
+    by_length: Mapping[int, float]
+    bytes: int
+    client_seconds: float
+    server_seconds: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeChoice(Choice[RangePlan]):
+    """All protocols of ranges that keep to the limits, the one to take first.
+
+    Attributes
+    ----------
+    epsilon : float
+    plans : tuple of RangePlan
+    ruled_out : mapping of str to str
+        The others, with the reason.
+    """
+
+    epsilon: float
+
+    def protocol(self, domain: Domain | Bins) -> RangeProtocol[Any]:
+        """Return the best one for a domain, of the size that was planned for."""
+        return _KINDS[self.best.name](self.epsilon, domain)
+
+    def __str__(self) -> str:
+        lengths = list(self.best.by_length)
+        head = f"{'protocol':<18}{'children':>9}{'stddev':>10}" + "".join(f"{x:>9} long" for x in lengths)
+        rows = [head + f"{'bytes':>8}{'clients, s':>12}{'server, s':>12}"]
+        for plan in self.plans:
+            errors = "".join(f"{plan.by_length[length]:>14.3g}" for length in lengths)
+            rows.append(
+                f"{plan.name:<18}{plan.branching:>9}{plan.stddev:>10.3g}{errors}{plan.bytes:>8}"
+                f"{plan.client_seconds:>12.3g}{plan.server_seconds:>12.3g}"
+            )
+        return self._table(*rows)
+
+
+def choose_ranges(
+    epsilon: float,
+    domain_size: int,
+    n: int,
+    max_bytes: int | None = None,
+    *,
+    lengths: Sequence[int] | None = None,
+    max_seconds: float | None = None,
+) -> RangeChoice:
+    """Compare a flat histogram, trees and Haar coefficients for a job.
+
+    Of those whose error is within 5 % of the least, the one with the shortest reports comes first, and of
+    these the one with the least error; all others follow by their error.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of each report.
+    domain_size : int
+        How many values there are, at least 2.
+    n : int
+        How many people will report, at least 1.
+    max_bytes : int, optional
+        Of a report.
+    lengths : sequence of int, optional
+        Of the ranges that will be asked: the error in question is then the root of the mean over these
+        lengths. If left out it is that over ranges of all lengths, and some lengths are shown beside it.
+    max_seconds : float, optional
+        Of the server.
+
+    Returns
+    -------
+    RangeChoice
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule, or no protocol keeps to the limits.
+
+    Notes
+    -----
+    Nobody's data are used: errors are the protocols' theory, for values that are all alike frequent, and
+    times are of trials with made-up values.
+
+    Examples
+    --------
+    >>> choice = choose_ranges(1.0, 100, 1_000_000)
+    >>> choice.best.name, choice.best.bytes, round(choice.best.stddev, 3)
+    ('tree, projective', 4, 0.006)
+    """
+    size = plannable(domain_size)
+    count = _check.integer("n", n, minimum=1)
+    limits = Limits.checked(max_bytes, max_seconds)
+    epsilon, domain = checked_epsilon(epsilon), Domain(range(size))
+    wanted = _lengths(lengths, size)
+    plans, out = compared(
+        ((name, partial(make, epsilon, domain)) for name, make in _KINDS.items()),
+        lambda name, protocol: _planned(name, protocol, count, wanted, lengths is not None),
+        lambda plan: plan.stddev,
+        limits,
+        kind="protocol",
+    )
+    return RangeChoice(epsilon=epsilon, plans=plans, ruled_out=out)
+
+
+def _tree(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
+    return HierarchicalHistogram(epsilon=epsilon, domain=domain)
+
+
+def _one_bit(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
+    branching = planned_branching(epsilon, len(domain), OneBitHadamard)
+    return HierarchicalHistogram(epsilon=epsilon, domain=domain, branching=branching, oracle=OneBitHadamard)
+
+
+def _projective(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
+    return HierarchicalHistogram(epsilon=epsilon, domain=domain, oracle=ProjectiveGeometryResponse)
+
+
+def _haar(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
+    return HaarHistogram(epsilon=epsilon, domain=domain)
+
+
+def _flat(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
+    return HierarchicalHistogram(epsilon=epsilon, domain=domain, branching=len(domain))
+
+
+_KINDS: Final[Mapping[str, _Maker]] = {
+    "tree": _tree,
+    "tree, one bit": _one_bit,
+    "tree, projective": _projective,
+    "haar": _haar,
+    "flat": _flat,
+}
+
+
+def _lengths(given: Sequence[int] | None, size: int) -> list[int]:
+    """Return the lengths whose error is shown."""
+    if given is None:
+        return sorted({1, max(1, round(size**0.5)), max(1, size // 2)})
+    lengths: object = given
+    if not isinstance(lengths, list | tuple | range) or not lengths:
+        _check.refuse("lengths", "be a list of at least one length", type(given).__name__)
+    for length in lengths:
+        if _check.integer("lengths", length, minimum=1) > size:
+            _check.refuse("lengths", f"be at most {size}", length)
+    return [int(length) for length in lengths]
+
+
+def _planned(
+    name: str, protocol: RangeProtocol[Any], count: int, lengths: list[int], weighed: bool
+) -> RangePlan:
+    ranges = [length_places(len(protocol.domain), length) for length in (*lengths, None)]
+    found = protocol.variance(count, *(np.concatenate(ends) for ends in zip(*ranges, strict=True)))
+    parts = np.split(found, np.cumsum([len(first) for first, _ in ranges])[:-1])
+    *squares, whole = (float(part.mean()) for part in parts)
+    mean = sum(squares) / len(squares) if weighed else whole
+    client, server = trial_seconds(protocol, len(protocol.domain), count)
+    return RangePlan(
+        name=name,
+        branching=protocol.device.shape.branching,
+        stddev=math.sqrt(mean),
+        by_length={length: math.sqrt(square) for length, square in zip(lengths, squares, strict=True)},
+        bytes=protocol.device.width,
+        client_seconds=client,
+        server_seconds=server,
+    )

@@ -1,0 +1,1 @@
+"""Heavy hitters: frequent strings, found without a list of candidates."""

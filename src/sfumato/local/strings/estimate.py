@@ -1,0 +1,127 @@
+"""What reports about strings tell: which strings are frequent, how frequent, and how surely."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.frequency.variance import Array, ErrorModel
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["HeavyHitters"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeavyHitters:
+    r"""The strings that were found, and the candidates that were not sure enough.
+
+    Parameters
+    ----------
+    candidates : tuple
+        The strings that were tested, in the order of all arrays: the greatest estimates first.
+    frequencies : array
+        Unbiased estimates of their shares.
+    p_values : array
+        The chance of such an estimate, or a greater one, of a string that nobody has.
+    significant : array of bool
+        Which are found.
+    reports, respondents : int
+        How many reports are of whole strings, and of all there are.
+    error_model : ErrorModel
+        How far estimates stray around the shares of all respondents.
+    false_positive_rate : float
+        Bound on the probability that any string that nobody has is among `found`.
+    loss : PrivacyLoss
+        Of all that one respondent tells.
+    simulated : bool
+        Whether a report's randomness followed from a seed.
+
+    Notes
+    -----
+    *What is found.* Candidates come from the reports about parts of strings alone. With a weight of 1 or more
+    those are of other respondents than the ones who tell whole strings; with 0 they are randomized
+    independently. Either way, given the candidates, the reports of whole strings are as if these had been
+    fixed before. A candidate is found if its chance is at most ``false_positive_rate`` over the number of
+    candidates (Bonferroni). By local hashing the chance is exact: if nobody has the string, each report
+    supports it with one probability, independently. By sketches it is the greater one of that and of a normal
+    error with the variance of randomization and of collisions (`sfumato.local.strings.significance`).
+
+    *Intervals.* Each covers its candidate's share among all respondents with the stated probability, the
+    candidates taken for given; found ones are no random choice of these, so where the choice matters take
+    `bands`, which hold all candidates at once.
+    """
+
+    candidates: tuple[str, ...] | tuple[bytes, ...]
+    frequencies: Array
+    p_values: Array
+    significant: NDArray[np.bool_]
+    reports: int
+    respondents: int
+    error_model: ErrorModel = field(repr=False)
+    false_positive_rate: float
+    loss: PrivacyLoss = field(repr=False)
+    simulated: bool = False
+
+    @property
+    def counts(self) -> Array:
+        """Estimates of how many respondents have each."""
+        return self.frequencies * self.respondents
+
+    @property
+    def variances(self) -> Array:
+        """Estimated variances of the frequencies."""
+        if not self.reports:
+            return np.full(len(self.candidates), np.inf)
+        return self.error_model.variance(np.clip(self.frequencies, 0.0, 1.0)) / self.reports
+
+    @property
+    def stddev(self) -> Array:
+        """Estimated standard deviations of the frequencies."""
+        return np.sqrt(self.variances)
+
+    @property
+    def found(self) -> list[str] | list[bytes]:
+        """The strings that are surely somebody's, the most frequent first."""
+        return [text for text, sure in zip(self.candidates, self.significant, strict=True) if sure]  # type: ignore[return-value]
+
+    def interval(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
+        """Return an interval for the share of each candidate; see `Estimate.interval` and the notes."""
+        return self._within(1 - _check.unit_interval("level", level), method)
+
+    def bands(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
+        """Return intervals that hold the shares of all candidates at once (Bonferroni)."""
+        risk = (1 - _check.unit_interval("level", level)) / max(1, len(self.candidates))
+        return self._within(risk, method)
+
+    def _within(self, risk: float, method: str) -> Interval[Array]:
+        return self.error_model.interval(self.frequencies, self.reports, risk, method)
+
+    def top(self, k: int) -> list[tuple[str | bytes, float]]:
+        """Return the ``k`` found strings with the greatest estimates (or all there are), and these."""
+        count = _check.integer("k", k)
+        places = np.flatnonzero(self.significant)[:count].tolist()
+        return [(self.candidates[place], float(self.frequencies[place])) for place in places]
+
+    def of(self, string: str | bytes) -> float:
+        """Return the estimated share of a candidate."""
+        if string not in self.candidates:
+            _check.refuse("string", "be a candidate", "another", "its prefixes or fragments were too rare")
+        return float(self.frequencies[self.candidates.index(string)])
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return columns for a table of the found strings: string, frequency, ends of its band, deviation."""
+        lower, upper, _ = self.bands(level)
+        places = self.significant
+        return {
+            "string": self.found,
+            "frequency": self.frequencies[places],
+            "lower": lower[places],
+            "upper": upper[places],
+            "stddev": self.stddev[places],
+        }

@@ -1,0 +1,188 @@
+"""Which protocol to find strings by, and with which parameters, before anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from sfumato import _check
+from sfumato.errors import ParameterError
+from sfumato.local.base.planning import Choice, none_left
+from sfumato.local.device.base.bernoulli import checked_epsilon
+from sfumato.local.device.domains.strings import Strings
+from sfumato.local.strings.fragments import Bitstogram, SequenceFragmentPuzzle
+from sfumato.local.strings.prefixes import PrefixExtending, TreeHist
+from sfumato.local.strings.protocol import StringsProtocol
+
+__all__ = ["StringsChoice", "StringsPlan", "choose_strings"]
+
+_WEIGHTS: Final = (0, 1, 2, 4, 8, 16)
+_WORK: Final = 1 << 33
+"""Hashes that a server takes some seconds for."""
+_LOOKED_UP: Final = 1 << 18
+_BUCKETS: Final = 4096
+_PIECES: Final = 256
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StringsPlan:
+    """What one protocol would find.
+
+    Attributes
+    ----------
+    protocol : StringsProtocol
+        With the parameters that find the smallest shares.
+    share : float
+        The smallest share that is found with the wanted probability.
+    threshold : float
+        About the estimate of a share above which a candidate is found.
+    bytes : int
+        Of a report.
+    stored_bytes : int
+        What an aggregator keeps, for all reports.
+    """
+
+    protocol: StringsProtocol[Any]
+    share: float
+    threshold: float
+    bytes: int
+    stored_bytes: int
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StringsChoice(Choice[StringsPlan]):
+    """All protocols that find strings, the one with the smallest share first.
+
+    Attributes
+    ----------
+    plans : tuple of StringsPlan
+    ruled_out : mapping of str to str
+        The others, with the reason.
+    """
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'protocol':<26}{'share':>10}{'threshold':>11}{'weight':>8}{'questions':>11}{'bytes':>7}{'stored':>13}"
+        ]
+        for plan in self.plans:
+            device = plan.protocol.device
+            lines.append(
+                f"{type(plan.protocol).__name__:<26}{plan.share:>10.4f}{plan.threshold:>11.4f}{device.weight:>8}"
+                f"{device.questions:>11}{plan.bytes:>7}{plan.stored_bytes:>13,}"
+            )
+        return self._table(*lines)
+
+
+def choose_strings(
+    epsilon: float, strings: Strings, n: int, power: float = 0.5, *, false_positive_rate: float = 0.05
+) -> StringsChoice:
+    """Compare all protocols that find strings, each with the best of some parameters.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of all that one person tells.
+    strings : Strings
+        What may be reported.
+    n : int
+        How many people will report, at least 1.
+    power : float
+        How likely a string of the told share is to be found.
+    false_positive_rate : float
+        See `StringsProtocol`.
+
+    Returns
+    -------
+    StringsChoice
+        The smallest shares first.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule, or no protocol fits.
+
+    Notes
+    -----
+    Tried are several weights of the whole string, levels of prefixes that the server needs at most some
+    seconds for, and fragments with at most 2^18 codes, in at most 4096 buckets. Nobody's data are used; see
+    `StringsProtocol.smallest_share`.
+
+    Examples
+    --------
+    >>> choice = choose_strings(4.0, Strings(length=8), 1_000_000)
+    >>> type(choice.best.protocol).__name__, round(choice.best.share, 3)
+    ('PrefixExtending', 0.003)
+    """
+    count = _check.integer("n", n, minimum=1)
+    _check.instance("strings", strings, Strings, "pass Strings(length=...)")
+    checked_epsilon(epsilon)
+    _check.unit_interval("power", power)
+    shared: dict[str, Any] = {
+        "epsilon": epsilon,
+        "strings": strings,
+        "false_positive_rate": false_positive_rate,
+    }
+    plans: list[StringsPlan] = []
+    out: dict[str, str] = {}
+    for kind in (PrefixExtending, TreeHist, Bitstogram, SequenceFragmentPuzzle):
+        best: StringsPlan | None = None
+        for chosen in _tried(kind, strings, count):
+            try:
+                protocol: StringsProtocol[Any] = kind(**shared, **chosen)
+            except ParameterError as refused:
+                out.setdefault(kind.__name__, str(refused))
+                continue
+            share = protocol.smallest_share(count, power)
+            if best is None or share < best.share:
+                stored = protocol.stored_bytes(count)
+                best = StringsPlan(
+                    protocol=protocol,
+                    share=share,
+                    threshold=protocol.threshold(share, count),
+                    bytes=protocol.device.width,
+                    stored_bytes=stored,
+                )
+        if best is not None and best.share < 1:
+            plans.append(best)
+            out.pop(kind.__name__, None)
+        elif best is not None or kind.__name__ not in out:
+            out[kind.__name__] = "no share is found"
+    if not plans:
+        none_left("epsilon and n", "let some protocol find a string", (epsilon, n), out)
+    return StringsChoice(plans=tuple(sorted(plans, key=lambda plan: plan.share)), ruled_out=out)
+
+
+def _tried(kind: type[Any], strings: Strings, respondents: int) -> Iterator[dict[str, Any]]:
+    """Yield parameters to try of a protocol."""
+    if kind in (PrefixExtending, TreeHist):
+        # By hashing, each extension is asked of each report; by a sketch, of each function.
+        most = _WORK // respondents if kind is PrefixExtending else _LOOKED_UP
+        for levels in _levels(strings, most, 64):
+            yield from ({"weight": weight, "levels": levels, "max_candidates": 64} for weight in _WEIGHTS)
+        return
+    fragments = range(1, strings.length + 1)
+    for fragment in (one for one in fragments if strings.base**one <= _LOOKED_UP // _PIECES):
+        # As many buckets as there is room for, so that few frequent strings share one.
+        room = (_LOOKED_UP // strings.base**fragment).bit_length() - 1
+        buckets = min(_BUCKETS, 1 << room) if kind is Bitstogram else _PIECES
+        yield from ({"weight": weight, "fragment": fragment, "buckets": buckets} for weight in _WEIGHTS)
+
+
+def _levels(strings: Strings, most: int, max_candidates: int) -> Iterator[tuple[int, ...]]:
+    """Yield lengths of prefixes with at most so many extensions from one to the next, in even steps."""
+    length, seen = strings.length, set()
+    firsts = [at for at in range(1, length) if strings.number_of_endings(at) <= max(most, strings.base)]
+    steps = [
+        at
+        for at in range(1, length)
+        if max_candidates * strings.number_of_endings(at) <= max(most, max_candidates * strings.base)
+    ]
+    for first in firsts[-3:]:
+        for step in steps:
+            levels = tuple(range(first, length, step))
+            if levels not in seen:
+                seen.add(levels)
+                yield levels

@@ -1,1 +1,0 @@
-"""What holds in the order or the combinations of values: ranges, quantiles, marginals."""

@@ -1,1 +1,0 @@
-"""Marginals: how often the categories of several attributes come together, told locally."""

@@ -1,1 +1,0 @@
-"""Ranges and quantiles of ordered values, told through trees."""

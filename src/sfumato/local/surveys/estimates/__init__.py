@@ -1,0 +1,1 @@
+"""What randomized answers say: prevalence, shares of categories, intervals, weights and risks."""

@@ -1,0 +1,1 @@
+"""Hypothesis tests on randomized answers, and the sample sizes that they need."""

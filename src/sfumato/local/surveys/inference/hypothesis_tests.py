@@ -1,0 +1,354 @@
+"""Tests on randomized answers: the chance of the design is inside the null law, so their levels are right."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr, chdtrc, chdtri, chndtr
+
+from sfumato import _check
+from sfumato.local.surveys.designs.design import Design
+from sfumato.local.surveys.estimates.answer_counts import places
+from sfumato.local.surveys.estimates.category_shares import Shares
+from sfumato.local.surveys.estimates.estimated_design import EstimatedDesign
+from sfumato.local.surveys.estimates.prevalence import Prevalence
+from sfumato.local.surveys.inference.fisher_exact import exact_p_value
+
+__all__ = ["Finding", "chi_square_power", "goodness_of_fit", "independence", "two_sample"]
+
+_Array: TypeAlias = NDArray[np.float64]
+Estimated: TypeAlias = Prevalence | Shares
+"""What `estimate` of a design returns."""
+_RUNS: Final = 9999
+_ROUNDING: Final = 1e-9
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What a test found.
+
+    Parameters
+    ----------
+    p_value : float
+        The chance of answers as odd as these, or odder, if the null hypothesis holds.
+    method : str
+        How it was found, and whether that is exact.
+    statistic : float
+        Pearson's or Wald's chi-square; NaN where the test has none.
+    degrees : int
+        Degrees of freedom; 0 where the test has none.
+    """
+
+    p_value: float
+    method: str
+    statistic: float = float("nan")
+    degrees: int = 0
+
+
+def goodness_of_fit(
+    estimate: Estimated,
+    shares: float | Sequence[float],
+    *,
+    method: Literal["chi-square", "simulated"] = "chi-square",
+    seed: int = 0,
+) -> Finding:
+    r"""Test whether the true shares are given ones.
+
+    Parameters
+    ----------
+    estimate : Prevalence or Shares
+    shares : float or sequence of float
+        The prevalence under the null hypothesis, or the share of each category.
+    method : {"chi-square", "simulated"}
+        For several categories: Pearson's chi-square with its limit law, or with its own law at these shares,
+        simulated 9,999 times. With two answers the test is exact, whatever is asked for.
+    seed : int
+        Of the simulation.
+
+    Returns
+    -------
+    Finding
+
+    Notes
+    -----
+    Under the null hypothesis :math:`\theta` the counts of the answers are multinomial with the probabilities
+    :math:`\theta T`, T the design's transition: known, so that sampling and randomization are both in the
+    law. The exact test doubles the smaller binomial tail. A simulated p-value :math:`(1 + \#)/(1 + N)` is at
+    most any level with that chance exactly (Barnard 1963).
+    """
+    _check_estimates(estimate=estimate)
+    design, counts = estimate.design, _counts(estimate)
+    rates = _null(design, shares)
+    total = int(counts.sum())
+    if len(counts) == 2:
+        hits, rate = int(counts[1]), float(rates[1])
+        few = float(bdtr(hits, total, rate))
+        many = float(bdtr(total - hits, total, 1 - rate))
+        return Finding(p_value=min(1.0, 2 * min(few, many) * (1 + _ROUNDING)), method="exact binomial test")
+    statistic = float(_pearson(counts, total * rates))
+    degrees = len(counts) - 1
+    if method == "chi-square":
+        return Finding(
+            p_value=float(chdtrc(degrees, statistic)),
+            method="chi-square, approximate",
+            statistic=statistic,
+            degrees=degrees,
+        )
+    if method != "simulated":
+        _check.refuse("method", "be 'chi-square' or 'simulated'", method)
+    draws = np.random.default_rng(_check.integer("seed", seed)).multinomial(total, rates, _RUNS)
+    above = int((_pearson(draws, total * rates) >= statistic * (1 - _ROUNDING)).sum())
+    return Finding(
+        p_value=(1 + above) / (1 + _RUNS),
+        method="chi-square, simulated",
+        statistic=statistic,
+        degrees=degrees,
+    )
+
+
+def two_sample(first: Estimated, second: Estimated) -> Finding:
+    r"""Test whether two groups have the same shares.
+
+    Parameters
+    ----------
+    first, second : Prevalence or Shares
+        Of two independent groups of respondents.
+
+    Returns
+    -------
+    Finding
+
+    Notes
+    -----
+    With one design for both, equal shares mean equal laws of the answers, so tests for those apply: Fisher's
+    exact one for two answers, Pearson's chi-square for more. With two designs for the same categories, say
+    another spinner in each group, Wald's: the difference of the unbiased estimates against the sum of their
+    covariances at the nearest possible shares, a chi-square in the limit.
+    """
+    _check_estimates(first=first, second=second)
+    tables = np.array([_counts(first), _counts(second)]) if _alike(first, second) else None
+    if tables is None:
+        _check.refuse("second", "have the categories of first", "others", "compare the same question")
+    totals = tables.sum(axis=1).tolist()
+    degrees = tables.shape[1] - 1
+    if first.design == second.design:
+        if degrees == 1:
+            hits = int(tables[0, 1]), int(tables[1, 1])
+            return Finding(p_value=exact_p_value(hits, (totals[0], totals[1])), method="Fisher's exact test")
+        return _contingency(tables)
+    statistic = 0.0
+    if min(totals) > 0:
+        gap = _shares(first) - _shares(second)
+        spread = _covariance(first) + _covariance(second)
+        # The last share follows from the others.
+        statistic = float(gap[:-1] @ np.linalg.pinv(spread[:-1, :-1], hermitian=True) @ gap[:-1])
+    return Finding(
+        p_value=float(chdtrc(degrees, statistic)),
+        method="Wald's chi-square, approximate",
+        statistic=statistic,
+        degrees=degrees,
+    )
+
+
+def independence(
+    first: Any,
+    second: Any,
+    *,
+    designs: tuple[Design | None, Design | None],
+    method: Literal["chi-square", "permuted"] = "chi-square",
+    seed: int = 0,
+) -> Finding:
+    r"""Test whether two things are independent in the population, of which at least one was asked privately.
+
+    Parameters
+    ----------
+    first, second : array, list or column of a frame
+        Both answers of each respondent, in one order.
+    designs : tuple of two designs
+        How each was asked; None for what was asked directly.
+    method : {"chi-square", "permuted"}
+        Pearson's chi-square with its limit law, or against tables with the same margins, drawn 9,999 times.
+    seed : int
+        Of the permutations.
+
+    Returns
+    -------
+    Finding
+
+    Notes
+    -----
+    The two devices are used independently of one another, so the joint law of the answers is :math:`T_1^T
+    \Theta T_2`. As the transitions are invertible, that is a product exactly where :math:`\Theta` is: the
+    answers are independent if and only if the truths are, and every test for the answers is one for the
+    truths, with the same level. Only power is lost. Given its margins, an independent table has the law of
+    permuted answers, so a permuted p-value is at most any level with that chance exactly.
+    """
+    asked: object = designs
+    if not isinstance(asked, tuple | list) or len(asked) != 2:
+        rule, remedy = (
+            "be a pair, of how each was asked",
+            "pass (None, design) if the first was asked directly",
+        )
+        _check.refuse("designs", rule, type(asked).__name__, remedy)
+    rows, columns = (
+        _places(name, given, design)
+        for name, given, design in zip(("first", "second"), (first, second), designs, strict=True)
+    )
+    if len(rows[0]) != len(columns[0]):
+        _check.refuse("second", "have an answer for each of first", f"{len(columns[0])} answers")
+    table = np.zeros((rows[1], columns[1]), np.int64)
+    np.add.at(table, (rows[0], columns[0]), 1)
+    found = _contingency(table)
+    if method == "chi-square":
+        return found
+    if method != "permuted":
+        _check.refuse("method", "be 'chi-square' or 'permuted'", method)
+    tables = _with_margins(table, np.random.default_rng(_check.integer("seed", seed)))
+    drawn = _pearson(tables, _expected(table).ravel())
+    above = int((drawn >= found.statistic * (1 - _ROUNDING)).sum())
+    return Finding(
+        p_value=(1 + above) / (1 + _RUNS),
+        method="chi-square, permuted",
+        statistic=found.statistic,
+        degrees=found.degrees,
+    )
+
+
+def chi_square_power(
+    null: Any, true: Any, *, respondents: int, degrees: int, false_positive_rate: float = 0.05
+) -> float:
+    r"""Return the approximate power of a chi-square test on answers.
+
+    Parameters
+    ----------
+    null, true : array
+        Probabilities of the answers, or of pairs of them, under the null hypothesis and in truth; such as
+        ``shares @ transition``, or ``transition1.T @ joint @ transition2``.
+    respondents : int
+    degrees : int
+        Degrees of freedom of the test.
+    false_positive_rate : float
+
+    Returns
+    -------
+    float
+        By the noncentral chi-square law with :math:`n \sum (\lambda - \lambda_0)^2/\lambda_0`: the limit for
+        truths near the null hypothesis.
+    """
+    before, after = np.asarray(null, float), np.asarray(true, float)
+    far = _check.integer("respondents", respondents, minimum=1) * float(
+        ((after - before) ** 2 / before).sum()
+    )
+    risk = _check.unit_interval("false_positive_rate", false_positive_rate)
+    return float(1 - chndtr(chdtri(degrees, risk), degrees, far))
+
+
+def _check_estimates(**estimates: object) -> None:
+    for name, given in estimates.items():
+        if not isinstance(given, Prevalence | Shares):
+            rule, remedy = "be an estimate of one sample", "pass what design.estimate(answers) returns"
+            _check.refuse(name, rule, type(given).__name__, remedy)
+
+
+def _counts(estimate: Estimated) -> NDArray[np.int64]:
+    if isinstance(estimate, Shares):
+        return estimate.counts
+    return np.array([estimate.respondents - estimate.yes, estimate.yes], np.int64)
+
+
+def _shares(estimate: Estimated) -> _Array:
+    if isinstance(estimate, Shares):
+        return estimate.shares
+    return np.array([1 - estimate.prevalence, estimate.prevalence])
+
+
+def _covariance(estimate: Estimated) -> _Array:
+    """Return the covariance of the shares were they possible ones: never 0, as every answer may be given."""
+    shares = np.maximum(_shares(estimate), 0.0)
+    rate = _null(estimate.design, shares / shares.sum())
+    spread = (np.diag(rate) - np.outer(rate, rate)) / _counts(estimate).sum()
+    return np.asarray(spread / float(estimate.design.slope) ** 2)
+
+
+def _alike(first: Estimated, second: Estimated) -> bool:
+    return first.design.categories == second.design.categories
+
+
+def _null(design: EstimatedDesign, shares: float | Sequence[float]) -> _Array:
+    """Return the probabilities of the answers under the null hypothesis."""
+    given = np.atleast_1d(np.asarray(shares, dtype=np.float64))
+    if given.size == 1 and len(design.answers) == 2:
+        given = np.array([1 - given[0], given[0]])
+    if given.shape != (len(design.answers),) or not (given >= 0).all() or abs(given.sum() - 1) > 1e-9:
+        rule = f"be {len(design.answers)} shares from 0 to 1 that add up to 1, or one prevalence"
+        _check.refuse("shares", rule, shares)
+    transition = np.array([[float(mass) for mass in row] for row in design.transition])
+    rates = given @ transition
+    return np.asarray(rates / rates.sum())
+
+
+def _pearson(counts: NDArray[np.int64], expected: _Array) -> _Array:
+    """Return Pearson's chi-square of the last axis; cells that cannot be hit do not count."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        parts = (counts - expected) ** 2 / expected
+    return np.asarray(np.where(expected > 0, parts, 0.0).sum(axis=-1))
+
+
+def _expected(table: NDArray[np.int64]) -> _Array:
+    return np.asarray(np.outer(table.sum(axis=1), table.sum(axis=0)) / max(1, table.sum()))
+
+
+def _contingency(table: NDArray[np.int64]) -> Finding:
+    """Return Pearson's test of a table; rows and columns without an entry do not count."""
+    kept = [int((table.sum(axis=axis) > 0).sum()) for axis in (1, 0)]
+    degrees = max(0, (kept[0] - 1) * (kept[1] - 1))
+    statistic = float(_pearson(table.ravel(), _expected(table).ravel()))
+    return Finding(
+        p_value=float(chdtrc(degrees, statistic)) if degrees else 1.0,
+        method="chi-square, approximate",
+        statistic=statistic,
+        degrees=degrees,
+    )
+
+
+def _with_margins(table: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw tables with the margins of one, as permuting either answer would: row by row, hypergeometric."""
+    left = np.tile(table.sum(axis=0), (_RUNS, 1))
+    rows = []
+    for size in table.sum(axis=1).tolist():
+        row = np.zeros_like(left)
+        need, pool = np.full(_RUNS, size), left.sum(axis=1)
+        for column in range(left.shape[1]):
+            pool = pool - left[:, column]
+            row[:, column] = rng.hypergeometric(left[:, column], pool, need)
+            need = need - row[:, column]
+        rows.append(row)
+        left = left - row
+    return np.concatenate(rows, axis=1)
+
+
+def _places(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.int64], int]:
+    if design is not None:
+        return places(name, given, design.answers), len(design.answers)
+    listed = np.asarray(given)
+    if isinstance(given, Mapping | str) or listed.ndim != 1:
+        _check.refuse(name, "be an answer for each respondent", "something else", "pass a list or a column")
+    values: list[Hashable] = listed.tolist()
+    if not all(map(_is_there, values)):
+        remedy = "drop such respondents from both, or give them an answer of their own"
+        _check.refuse(name, "have an answer for each respondent", "missing ones", remedy)
+    which = {label: place for place, label in enumerate(dict.fromkeys(values))}
+    return np.array([which[value] for value in values], np.int64), max(1, len(which))
+
+
+def _is_there(value: Hashable) -> bool:
+    """Tell whether a value is no missing one: None, NaN or whatever else is not equal to itself."""
+    try:
+        return value is not None and bool(value == value)  # noqa: PLR0124
+    except TypeError:  # what is neither equal nor unequal
+        return False

@@ -1,0 +1,141 @@
+"""Between many requests and one store: what waits is stored together, and answered when it is durable."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from sfumato.server.limits import Limits
+from sfumato.server.shuffler import Shuffler
+
+__all__ = ["Busy", "GroupCommit", "NotStored"]
+
+_GROUP: Final = 2048
+_MOST_BYTES: Final = 1 << 28
+
+
+class Busy(Exception):
+    """More comes than is put up with.
+
+    Parameters
+    ----------
+    status : int
+        HTTP's: 429 for too fast, 503 for too many at a time.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class NotStored(Exception):
+    """The store failed; nothing of the request is promised."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    envelopes: Sequence[bytes]
+    answer: asyncio.Future[list[bool]]
+
+
+@final
+class GroupCommit:
+    """Hands envelopes to a shuffler in a thread of its own, in groups: one transaction for all that wait.
+
+    Parameters
+    ----------
+    shuffler : Shuffler
+        Used from that thread alone until `stop`.
+    limits : Limits
+    failed : callable
+        Told once of each failure of the store, in words for the operator.
+    """
+
+    def __init__(self, shuffler: Shuffler, limits: Limits, failed: Callable[[str], None]) -> None:
+        self._shuffler, self._limits, self._failed = shuffler, limits, failed
+        self._most = max(1, min(limits.waiting, _MOST_BYTES // shuffler.collection.envelope_width))
+        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._waiting = 0
+        self._allowed, self._since = min(limits.rate, 1e18), time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="sfumato-taker", daemon=True)
+        self._thread.start()
+
+    async def take(self, envelopes: Sequence[bytes]) -> list[bool]:
+        """Store envelopes, and tell which were taken; see `Shuffler.take`.
+
+        Raises
+        ------
+        Busy
+            If there are too many; none of them was looked at.
+        NotStored
+            If the store failed.
+        """
+        if self._waiting and self._waiting + len(envelopes) > self._most:
+            raise Busy(503)
+        self._pay(len(envelopes))
+        waiting = _Waiting(envelopes, asyncio.get_running_loop().create_future())
+        self._waiting += len(envelopes)
+        self._queue.put(waiting)
+        return await waiting.answer
+
+    def _pay(self, count: int) -> None:
+        """Refuse what comes faster than it may."""
+        rate = self._limits.rate
+        if rate == float("inf"):
+            return
+        now = time.monotonic()
+        self._allowed = min(rate, self._allowed + (now - self._since) * rate)
+        self._since = now
+        # What is more than a second's worth passes alone, and is paid for afterwards.
+        if self._allowed < min(count, rate):
+            raise Busy(429)
+        self._allowed -= count
+
+    def _run(self) -> None:
+        while (first := self._queue.get()) is not None:
+            group, size = [first], len(first.envelopes)
+            while size < _GROUP and not self._queue.empty():
+                following = self._queue.get()
+                if following is None:
+                    self._queue.put(None)
+                    break
+                group.append(following)
+                size += len(following.envelopes)
+            self._store(group, size)
+
+    def _store(self, group: list[_Waiting], size: int) -> None:
+        taken: list[bool] | None = None
+        try:
+            taken = self._shuffler.take([one for waiting in group for one in waiting.envelopes])
+        except Exception as error:  # the thread must go on, whatever happened: a disk may be freed
+            with contextlib.suppress(Exception):  # so also where nobody listens any more
+                self._failed(
+                    f"the store failed ({type(error).__name__}: {error}); clients are told to try again"
+                )
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever waits
+            group[0].answer.get_loop().call_soon_threadsafe(self._answer, group, size, taken)
+
+    def _answer(self, group: list[_Waiting], size: int, taken: list[bool] | None) -> None:
+        self._waiting -= size
+        start = 0
+        for waiting in group:
+            end = start + len(waiting.envelopes)
+            if waiting.answer.done():  # the client has gone
+                pass
+            elif taken is None:
+                waiting.answer.set_exception(NotStored())
+            else:
+                waiting.answer.set_result(taken[start:end])
+            start = end
+
+    def stop(self) -> None:
+        """Store what waits, and end the thread."""
+        self._queue.put(None)
+        self._thread.join()

@@ -1,0 +1,93 @@
+"""The planner's figures are the oracles' own, and its order follows from public parameters alone."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from sfumato import local
+from sfumato.errors import ParameterError
+from sfumato.local.frequency import planning
+from sfumato.local.frequency.planning import _tried
+from tests.cases import cases
+
+
+def test_variances_and_bytes_are_the_oracles_own() -> None:
+    choice = local.choose(0.5, 40, 5000, frequency=0.2)
+    assert not choice.ruled_out
+    for plan in choice.plans:
+        oracle = getattr(local, plan.name)(epsilon=0.5, domain=local.Domain(range(40)))
+        assert plan.variance == oracle.variance(5000, 0.2)
+        assert plan.bytes == oracle.device.width == len(oracle.randomize(3, rng=1))
+        assert plan.stddev**2 == pytest.approx(plan.variance)
+        assert min(plan.client_seconds, plan.server_seconds) >= 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "size", "best"),
+    [
+        (1.0, 2, "RandomizedResponse"),
+        (4.0, 16, "RandomizedResponse"),
+        (1.0, 1024, "ProjectiveGeometryResponse"),
+        (0.5, 5000, "ProjectiveGeometryResponse"),
+    ],
+)
+def test_the_best_is_nearly_as_exact_as_any_and_short(epsilon: float, size: int, best: str) -> None:
+    choice = local.choose(epsilon, size, 10_000)
+    assert choice.best.name == best
+    least = min(plan.variance for plan in choice.plans)
+    near = [plan for plan in choice.plans if plan.variance <= 1.05 * least]
+    assert choice.best in near
+    assert choice.best.bytes == min(plan.bytes for plan in near)
+    rest = [plan.variance for plan in choice.plans if plan not in near]
+    assert rest == sorted(rest)
+    oracle = choice.oracle(local.Domain(range(size)))
+    assert (type(oracle).__name__, oracle.epsilon) == (best, epsilon)
+
+
+def test_limits_rule_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = local.choose(1.0, 300, 1000, 8)
+    assert all(plan.bytes <= 8 for plan in choice.plans)
+    assert choice.ruled_out["OptimizedUnaryEncoding"] == "38 bytes a report"
+    assert "38 bytes a report" in str(choice)
+    assert choice.best.name in str(choice)
+    # Which oracle takes longer than a limit is a matter of the machine.
+    seconds = {"OptimalLocalHashing": 200.0}
+    monkeypatch.setattr(
+        planning, "trial_seconds", lambda oracle, *_: (1.0, seconds.get(type(oracle).__name__, 30.0))
+    )
+    slow = local.choose(1.0, 300, 10**9, 8, max_seconds=40)
+    assert slow.ruled_out["OptimalLocalHashing"] == "200 seconds of the server"
+    assert slow.plans
+    assert {plan.server_seconds for plan in slow.plans} == {30.0}
+
+
+@cases(
+    ("given", "rule"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be positive"),
+        ({"domain_size": 1}, "domain_size must be an integer of at least 2"),
+        ({"n": 0}, "n must be an integer of at least 1"),
+        ({"max_bytes": 0}, "max_bytes must be an integer of at least 1"),
+        ({"max_seconds": -1.0}, "max_seconds must be positive"),
+        ({"frequency": -0.1}, "frequency must be from 0 to 1"),
+        ({"domain_size": 2**40}, "domain_size must be at most 16777216, to be tried, got"),
+        ({"frequency": 1.5}, "frequency must be from 0 to 1"),
+        ({"domain_size": 10**6, "max_bytes": 1}, "max_bytes and max_seconds must leave some oracle"),
+    ],
+)
+def test_wrong_parameters_are_named(given: dict[str, float], rule: str) -> None:
+    with pytest.raises(ParameterError, match=rule):
+        local.choose(**({"epsilon": 1.0, "domain_size": 10, "n": 10} | given))  # type: ignore[arg-type]
+
+
+def test_a_trial_takes_no_longer_than_what_holds_it() -> None:
+    oracle = local.RandomizedResponse(epsilon=1.0, domain=local.Domain(range(4)))
+    start = time.process_time()
+    client, server = _tried(oracle, np.arange(4), 100)
+    whole = time.process_time() - start
+    assert client >= 0
+    assert server >= 0
+    assert client + server <= whole + 1e-9
