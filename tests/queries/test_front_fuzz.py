@@ -31,6 +31,7 @@ from sfumato.queries.nodes import (
 )
 from sfumato.queries.plan import ColumnType, Query, Schema
 from sfumato.queries.price import price
+from sfumato.queries.query_key import query_key
 from sfumato.queries.sources import open_source
 from tests.cases import cases
 from tests.queries.people import CATALOG
@@ -158,7 +159,9 @@ def check_plan(query: Query) -> None:
     assert not query.keys or query.public_groups is not None or query.options.delta > 0
     assert len({name.casefold() for name in query.output}) == len(query.output)
     if query.public_groups is None:
-        assert read(query.text, CATALOG).text == query.text
+        again = read(query.text, CATALOG)
+        assert again.text == query.text
+        assert query_key(again) == query_key(query)
 
 
 def unit_is_kept(relation: Relation) -> bool:

@@ -21,6 +21,7 @@ from sfumato.queries.plan import (
     Scan,
     Schema,
 )
+from sfumato.queries.query_key import query_key
 from tests.cases import cases
 from tests.queries.people import CATALOG, PEOPLE
 
@@ -128,6 +129,7 @@ def test_spelling_leaves_no_trace(select: str) -> None:
     plain = ask("UPPER(state) AS s, COUNT(*) AS n FROM data GROUP BY UPPER(state)")
     assert ask(select) == plain
     assert ask(select).text == plain.text
+    assert query_key(ask(select)) == query_key(plain)
 
 
 @cases(
@@ -145,6 +147,7 @@ def test_spelling_leaves_no_trace(select: str) -> None:
 def test_another_query_has_another_text(select: str) -> None:
     plain = ask("UPPER(state) AS s, COUNT(*) AS n FROM data GROUP BY s")
     assert ask(select).text != plain.text
+    assert query_key(ask(select)) != query_key(plain)
 
 
 def test_an_alias_goes_before_a_column_in_group_by() -> None:
@@ -271,7 +274,9 @@ def test_strategy_and_unit_column() -> None:
 )
 def test_canonical_text_reads_as_itself(select: str) -> None:
     query = ask(select)
-    assert read(query.text, CATALOG).text == query.text
+    again = read(query.text, CATALOG)
+    assert again.text == query.text
+    assert query_key(again) == query_key(query)
 
 
 def test_the_queries_of_the_documentation_are_answered(pytestconfig: pytest.Config) -> None:

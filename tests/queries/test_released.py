@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -141,14 +140,6 @@ def test_what_is_stored_is_shown_not_what_would_be_computed_today() -> None:
     assert payload == record.to_bytes()
     changed = type(record)(**{name: getattr(record, name) for name in record.__slots__} | {"table": table})
     assert set(read_back(changed.to_bytes()).to_arrow()["r"].to_pylist()) == {7.0}
-
-
-def test_a_record_without_post_processing_says_nothing_of_it() -> None:
-    with session() as opened:
-        payload = opened.sql(CLAUSE + "state, COUNT(*) AS n FROM data GROUP BY state").record.to_bytes()
-    with pa.ipc.open_stream(payload) as reader:
-        facts = json.loads(reader.schema.metadata[b"sfumato.release"])
-    assert not {"computed", "having", "offset"} & set(facts)
 
 
 def test_names_do_not_collide_with_hidden_columns() -> None:

@@ -219,14 +219,3 @@ def test_a_unit_keeps_so_many_rows_in_all_groups() -> None:
 
         accepts_only(check, 6, one_less=5, one_more=7, all_of_them=10)
     assert "at most 6 rows in all groups together" in release.explain()
-
-
-def test_what_needs_no_new_word_is_written_as_it_always_was() -> None:
-    table = pa.table({"id": list(range(90)), "g": ["a"] * 90})
-    options = "epsilon=1, delta=1e-6, max_groups_contributed=1, group_selection_strategy=LAPLACE_THRESHOLD"
-    text = f"{DP}{options}) g, COUNT(*) AS n FROM data GROUP BY g"
-    with sf.connect(table, privacy_unit="id", epsilon=9, delta=1e-5, rng=3) as session:
-        payload = session.sql(text).record.to_bytes()
-    assert b'{"version": 1,' in payload
-    for word in (b'"limit": null', b"least_units", b"row_lower", b'"more"', b"report"):
-        assert (word in payload) is (word == b'"limit": null')  # that of the query's LIMIT

@@ -114,7 +114,7 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
             limit=int(mechanism.limit) if isinstance(mechanism, TruncatedLaplace) else None,
             row_lower=row_lower,
             row_upper=row_upper,
-            found=draft.found or None,
+            found=draft.found,
         )
         for draft, measure, mechanism in zip(priced.drafts, priced.measures, priced.mechanisms, strict=True)
         for row_lower, row_upper in [_row_range(measure)]

@@ -7,7 +7,6 @@ periods is added once for all, so that the sum after a thousand periods has litt
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -33,6 +32,7 @@ from sfumato.numerics.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder import PrivateQuery
 from sfumato.queries.columns import name_sql
+from sfumato.queries.counter_key import counter_key
 from sfumato.queries.counter_state import CounterState, RecordedSource
 from sfumato.queries.counter_terms import Terms, require_countable
 from sfumato.queries.engines.engine import Engine
@@ -267,15 +267,7 @@ class _Streams:
     @property
     def identity(self) -> str:
         """What the counter is, for the ledger and for its state."""
-        facts = {
-            "counter": self.priced.query.text,
-            "schedule": repr(self.schedule),
-            "epsilon": self.terms.epsilon,
-            "delta": self.terms.delta,
-            "max_periods": self.terms.max_periods,
-            "mechanisms": [repr(mechanism) for mechanism in self.mechanisms],
-        }
-        return json.dumps(facts, sort_keys=True)
+        return counter_key(self.priced.query, self.terms, self.mechanisms)
 
     def job(self, step: int, read: _Read) -> AggregationJob:
         """Return the engine's part for one period: the same measures over that period's rows."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import io
-import json
 import os
 import zipfile
 from collections.abc import Sequence
@@ -20,12 +19,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato._durable import replace_file
-from sfumato.errors import LedgerMismatch, SourceError
+from sfumato._wire import INTEGER, TEXT, Format, Record, canonical, parse
+from sfumato.errors import LedgerMismatch, ParameterError, SourceError
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["CounterState", "RecordedSource"]
 
-_VERSION = 1
+_FORMAT: Final = Format("sfumato.counter-state", 1)
+_FACTS: Final[Record[Any]] = Record(
+    "the state of a counter",
+    dict,
+    {"counter": TEXT, "ledger": TEXT, "steps": INTEGER, "measures": INTEGER},
+)
 _SECRET_BYTES: Final = 32
 
 Integers = NDArray[np.int64]
@@ -130,16 +135,14 @@ class CounterState:
     @classmethod
     def _read(cls, path: Path, identity: str, ledger: str, fresh: RandomSource, lock: int) -> Self:
         try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
-                facts: dict[str, Any] = json.loads(held["facts"].tobytes())
-                arrays = {name: held[name] for name in held.files}
-            found = facts["version"], facts["identity"], facts["ledger"]
+            content = path.read_bytes()
+            facts, arrays = _members(content)
         except (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile):
             raise SourceError(
                 f"state must be a counter's, got {str(path)!r}, which cannot be read; name another file, and "
                 "the counter is charged again"
             ) from None
-        if found != (_VERSION, identity, ledger):
+        if facts is None or (facts["counter"], facts["ledger"]) != (identity, ledger):
             raise LedgerMismatch(
                 f"state must be of this counter, this ledger and this version, got another's in "
                 f"{str(path)!r}; open it with the query and parameters that it was made with, or name "
@@ -148,9 +151,9 @@ class CounterState:
         state = cls(path, identity, ledger, RecordedSource(fresh, arrays["words"]), lock)
         with pa.ipc.open_stream(arrays["keys"].tobytes()) as reader:
             state.keys = reader.read_all()
-        measures = facts["measures"]
         state.steps = [
-            [arrays[f"step_{step}_{place}"] for place in range(measures)] for step in range(facts["steps"])
+            [arrays[f"step-{step}-measure-{index}"] for index in range(facts["measures"])]
+            for step in range(facts["steps"])
         ]
         return state
 
@@ -177,29 +180,44 @@ class CounterState:
         """Write the file whole, readable by its owner alone, before anything of it is told."""
         if self.path is None:
             return
+        _replace(self.path, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return what a counter's file holds: NumPy's archive, of the format ``sfumato.counter-state``."""
         facts = {
-            "version": _VERSION,
-            "identity": self.identity,
+            "counter": self.identity,
             "ledger": self.ledger,
             "steps": len(self.steps),
             "measures": len(self.steps[0]) if self.steps else 0,
         }
         arrays: dict[str, Any] = {
-            "facts": np.frombuffer(json.dumps(facts).encode(), np.uint8),
+            "facts": np.frombuffer(canonical(_FORMAT.wrap(facts)).encode(), np.uint8),
             "words": self.source.recorded,
             "keys": np.frombuffer(_as_bytes(self.keys), np.uint8),
         }
         for step, values in enumerate(self.steps):
-            arrays |= {f"step_{step}_{place}": value for place, value in enumerate(values)}
+            arrays |= {f"step-{step}-measure-{index}": value for index, value in enumerate(values)}
         held = io.BytesIO()
         np.savez(held, **arrays)
-        _replace(self.path, held.getvalue())
+        return held.getvalue()
 
     def close(self) -> None:
         """Let another process have the file; calling it again does nothing."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def _members(content: bytes) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Return the facts and the arrays of a file; no facts where they are of another format or version."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as members:
+        arrays = {name: members[name] for name in members.files}
+    written = arrays["facts"].tobytes()
+    try:
+        _, fields = _FORMAT.unwrap("state", parse("state", written))
+        return {**_FACTS.decode("state", fields)}, arrays
+    except ParameterError:
+        return None, arrays
 
 
 def _as_bytes(table: pa.Table) -> bytes:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, final
 
@@ -17,6 +17,15 @@ from sfumato.queries.plan import Options
 __all__ = ["PrivacyPolicy"]
 
 _OUTER = "differential_privacy_policy"
+_FIELDS = {
+    "privacy_unit_column": "privacy_unit_column",
+    "max_epsilon_per_query": "max_epsilon_per_query",
+    "delta_per_query": "delta_per_query",
+    "epsilon_budget": "epsilon_budget",
+    "delta_budget": "delta_budget",
+    "max_groups_contributed": "max_groups_contributed",
+}
+"""BigQuery's name of each field, and the attribute here."""
 _REMEDY = 'write {"privacy_unit_column": "id", "max_epsilon_per_query": 1, "epsilon_budget": 10, ...}'
 
 
@@ -96,15 +105,14 @@ class PrivacyPolicy:
             if others:
                 _check.refuse("policy", f"hold {_OUTER} alone", ", ".join(others), "leave the others out")
             content = content[_OUTER]
-        known = [field.name for field in fields(cls)]
         if not isinstance(content, Mapping):
             _check.refuse("policy", "be an object of JSON", type(content).__name__, _REMEDY)
-        unknown = sorted(map(str, set(content) - set(known)))
+        unknown = sorted(map(str, set(content) - set(_FIELDS)))
         if unknown:
-            _check.refuse("policy", f"have no fields but {', '.join(known)}", ", ".join(unknown))
+            _check.refuse("policy", f"have no fields but {', '.join(_FIELDS)}", ", ".join(unknown))
         if "privacy_unit_column" not in content:
             _check.refuse("policy", "name the privacy_unit_column", ", ".join(content) or "none", _REMEDY)
-        return cls(**content)
+        return cls(**{_FIELDS[name]: value for name, value in content.items()})
 
     @property
     def defaults(self) -> dict[str, object]:

@@ -6,14 +6,29 @@ A release is committed in this form before it is delivered; asking again reads t
 from __future__ import annotations
 
 import io
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from sfumato.errors import LedgerUnavailable
+from sfumato._wire import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    RATIONAL,
+    TEXT,
+    Codec,
+    Field,
+    Format,
+    Names,
+    Record,
+    canonical,
+    optional,
+    parse,
+    sequence,
+)
+from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.numerics.truncated import TruncatedLaplaceLaw
@@ -21,11 +36,11 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.serial import loss_from_json
 from sfumato.queries.noise import AnyMechanism, Law
 from sfumato.queries.plan import AggregateKind, ColumnType, OrderItem
+from sfumato.queries.wire_names import AGGREGATE, COLUMN_TYPE
 
 __all__ = ["ComputedColumn", "FoundBounds", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
 
-_VERSIONS = (1, 2, 3)
-"""Two holds what one had no name for: computed columns, further measures; three holds found bounds."""
+_FORMAT: Final = Format("sfumato.release", 1)
 _METADATA_KEY = b"sfumato.release"
 
 
@@ -45,7 +60,7 @@ class NoisyMeasure:
     limit: int | None = None
     row_lower: int | None = None
     row_upper: int | None = None
-    found: bool | None = None
+    found: bool = False
 
     @property
     def noise(self) -> SymmetricLaw:
@@ -53,15 +68,6 @@ class NoisyMeasure:
         if self.law is Law.TRUNCATED and self.limit is not None:
             return TruncatedLaplaceLaw(self.scale, self.limit)
         return DiscreteGaussianLaw(self.scale) if self.law is Law.GAUSSIAN else DiscreteLaplaceLaw(self.scale)
-
-    def to_facts(self) -> dict[str, Any]:
-        """Return what JSON can hold; what is as it was before there was such a thing is left out."""
-        facts = {**asdict(self), "law": self.law.name, "scale": str(self.scale)}
-        return {name: value for name, value in facts.items() if name not in _LATER or value is not None}
-
-
-_LATER = ("limit", "row_lower", "row_upper", "found")
-_LATER_NAMES = frozenset({*_LATER, "more", "places", "report"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +85,6 @@ class ReleasedColumn:
     more: tuple[int, ...] = ()
     places: tuple[int, ...] = ()
     report: bool = False
-
-    def to_facts(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        facts = {**asdict(self), "kind": self.kind.name}
-        return {name: value for name, value in facts.items() if name not in _LATER_NAMES or value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,35 +179,15 @@ class ReleaseRecord:
     found: tuple[FoundBounds, ...] = ()
 
     def to_bytes(self) -> bytes:
-        """Serialise as one Arrow stream whose schema carries the public facts."""
-        more: dict[str, object] = {}
-        if self.computed or self.offset:
-            computed = [{**asdict(c), "type": c.type.name} for c in self.computed]
-            more = {"computed": computed, "having": self.having, "offset": self.offset}
-        if self.least_units > 1:
-            more["least_units"] = self.least_units
-        if self.found:
-            more["found"] = [asdict(bounds) for bounds in self.found]
-        measures, columns = ([item.to_facts() for item in items] for items in (self.measures, self.columns))
-        plain = not more and _LATER_NAMES.isdisjoint(name for item in measures + columns for name in item)
-        facts = {
-            "version": _VERSIONS[2 if self.found else 0 if plain else 1],
-            "keys": self.keys,
-            "measures": measures,
-            "columns": columns,
-            "threshold": self.threshold,
-            "output": self.output,
-            "order_by": [asdict(item) for item in self.order_by],
-            "limit": self.limit,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "loss": self.loss.to_json(),
-            "privacy_unit": self.privacy_unit,
-            "explanation": self.explanation,
-            "simulated": self.simulated,
-            **more,
-        }
-        table = self.table.replace_schema_metadata({_METADATA_KEY: json.dumps(facts).encode()})
+        """Serialise as one Arrow stream, whose schema carries the public facts as JSON.
+
+        Returns
+        -------
+        bytes
+            Of the format ``sfumato.release``.
+        """
+        facts = canonical(_FORMAT.wrap(_FACTS.encode(self)))  # type: ignore[arg-type]  # a Record writes an object
+        table = self.table.replace_schema_metadata({_METADATA_KEY: facts.encode()})
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
@@ -216,45 +197,111 @@ class ReleaseRecord:
     def from_bytes(cls, payload: bytes) -> ReleaseRecord:
         """Read a committed release back.
 
+        Parameters
+        ----------
+        payload : bytes
+            What `to_bytes` wrote.
+
         Raises
         ------
         LedgerUnavailable
-            If a later version wrote it.
+            If it is no release, or of a format, version or name that is not known here.
         """
-        with pa.ipc.open_stream(payload) as reader:
-            table = reader.read_all()
-        facts: dict[str, Any] = json.loads(table.schema.metadata[_METADATA_KEY])
-        if facts.pop("version") not in _VERSIONS:
+        try:
+            with pa.ipc.open_stream(payload) as reader:
+                table = reader.read_all()
+            _, fields = _FORMAT.unwrap("release", parse("release", table.schema.metadata[_METADATA_KEY]))
+            facts: Any = _FACTS.decode("release", fields)
+        except (pa.ArrowInvalid, KeyError, TypeError, ParameterError):
             raise LedgerUnavailable(
-                "a committed release must be of a format this version knows, got a later one; upgrade sfumato"
-            )
-        return cls(
-            table=table.replace_schema_metadata(None),
-            keys=tuple(facts.pop("keys")),
-            measures=tuple(
-                NoisyMeasure(**{**m, "law": Law[m["law"]], "scale": Fraction(m["scale"])})
-                for m in facts.pop("measures")
-            ),
-            columns=tuple(
-                ReleasedColumn(
-                    **{
-                        **c,
-                        "kind": AggregateKind[c["kind"]],
-                        "more": tuple(c.get("more", ())),
-                        "places": tuple(c.get("places", ())),
-                    }
-                )
-                for c in facts.pop("columns")
-            ),
-            output=tuple(facts.pop("output")),
-            order_by=tuple(OrderItem(**item) for item in facts.pop("order_by")),
-            loss=loss_from_json(facts.pop("loss")),
-            found=tuple(FoundBounds(**bounds) for bounds in facts.pop("found", ())),
-            computed=tuple(
-                ComputedColumn(**{**c, "type": ColumnType[c["type"]]}) for c in facts.pop("computed", ())
-            ),
-            **facts,
-        )
+                "a committed release must be of a format that this version knows, got another; install a "
+                "newer sfumato"
+            ) from None
+        return cls(table=table.replace_schema_metadata(None), **facts)
+
+
+_LAW: Final[Codec[Law]] = Names(
+    "a distribution of noise",
+    {
+        "discrete-gaussian": Law.GAUSSIAN,
+        "discrete-laplace": Law.LAPLACE,
+        "truncated-discrete-laplace": Law.TRUNCATED,
+    },
+)
+
+_MEASURE: Final[Record[NoisyMeasure]] = Record(
+    "a measure",
+    NoisyMeasure,
+    {
+        "distribution": Field("law", _LAW),
+        "scale": RATIONAL,
+        "grid_exponent": Field("exponent", INTEGER),
+        "lower": INTEGER,
+        "upper": INTEGER,
+        "center": INTEGER,
+        "truncated_at": Field("limit", optional(INTEGER)),
+        "row_lower": optional(INTEGER),
+        "row_upper": optional(INTEGER),
+        "bounds_found": Field("found", BOOLEAN),
+    },
+)
+
+_COLUMN: Final[Record[ReleasedColumn]] = Record(
+    "a column",
+    ReleasedColumn,
+    {
+        "name": TEXT,
+        "aggregate": Field("kind", AGGREGATE),
+        "total": INTEGER,
+        "count": optional(INTEGER),
+        "further": Field("more", sequence(INTEGER)),
+        "quantile_indices": Field("places", sequence(INTEGER)),
+        "as_report": Field("report", BOOLEAN),
+    },
+)
+
+_FOUND: Final[Record[FoundBounds]] = Record(
+    "found bounds",
+    FoundBounds,
+    {"description": Field("words", TEXT), "lower": NUMBER, "upper": NUMBER, "found": BOOLEAN},
+)
+
+_COMPUTED: Final[Record[ComputedColumn]] = Record(
+    "a computed column", ComputedColumn, {"name": TEXT, "expression": Field("sql", TEXT), "type": COLUMN_TYPE}
+)
+
+_ORDER: Final[Record[OrderItem]] = Record(
+    "an order", OrderItem, {"name": TEXT, "descending": BOOLEAN, "nulls_first": BOOLEAN}
+)
+
+_LOSS: Final[Codec[PrivacyLoss]] = Codec(
+    lambda loss: loss.to_json(), lambda _, written: loss_from_json(written)
+)
+
+_FACTS: Final[Record[Any]] = Record(
+    "a release",
+    dict,
+    {
+        "keys": sequence(TEXT),
+        "measures": sequence(_MEASURE),
+        "columns": sequence(_COLUMN),
+        "threshold": optional(INTEGER),
+        "output": sequence(TEXT),
+        "order": Field("order_by", sequence(_ORDER)),
+        "limit": optional(INTEGER),
+        "offset": INTEGER,
+        "having": optional(TEXT),
+        "computed": sequence(_COMPUTED),
+        "epsilon": NUMBER,
+        "delta": NUMBER,
+        "loss": _LOSS,
+        "privacy_unit": TEXT,
+        "explanation": TEXT,
+        "simulated": BOOLEAN,
+        "minimum_units": Field("least_units", INTEGER),
+        "found_bounds": Field("found", sequence(_FOUND)),
+    },
+)
 
 
 def scale_of(mechanism: AnyMechanism) -> Fraction:

@@ -25,6 +25,7 @@ from sfumato.queries.offers import loss_at, naming_parts
 from sfumato.queries.plan import AggregationJob, Query
 from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.price import PricedQuery, price
+from sfumato.queries.query_key import query_key
 from sfumato.queries.release import TableRelease, read_back
 from sfumato.queries.schedule import Moment, Period, Schedule
 from sfumato.queries.settling import settle
@@ -338,7 +339,8 @@ class Session:
         self._check_usable()
         if self._policy is not None:
             self._policy.check(priced.query.options)
-        committed = self._account.find(priced.query.text)
+        request = query_key(priced.query)
+        committed = self._account.find(request)
         if committed is not None:
             return read_back(committed)
         source = random_source(self._rng)
@@ -346,7 +348,7 @@ class Session:
             receipt = self._account.charge(
                 priced.loss,
                 delta=priced.query.options.delta,
-                request=priced.query.text,
+                request=request,
                 description=description,
                 simulated=source.simulated,
                 loss_at=loss_at(priced.query),

@@ -14,6 +14,8 @@ from sfumato.queries.sources import FileKind, FileSource, FrameSource, Source
 
 __all__ = ["fingerprint", "stamps"]
 
+_FORMAT = b"sfumato.content.local 1"
+"""What is digested first: the name and version of what follows."""
 _BLOCK = 1 << 20
 _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
@@ -31,6 +33,7 @@ def fingerprint(sources: Mapping[str, Source], key: bytes) -> str:
     pseudo-random function.
     """
     mac = hmac.new(key, digestmod=hashlib.sha256)
+    _piece(mac, _FORMAT)
     for name in sorted(sources):
         source = sources[name]
         _piece(mac, name.encode())

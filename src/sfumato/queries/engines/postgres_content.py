@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["content"]
 
+_FORMAT: Final = b"sfumato.content.postgresql 1"
+"""What is digested first: the name and version of what follows."""
 _WIDTH: Final = 64
 _MODULUS: Final = 1 << (8 * _WIDTH)
 
@@ -41,6 +43,7 @@ def content(
     """
     rows_key = hmac.digest(key, b"rows", hashlib.sha512)
     mac = hmac.new(key, digestmod=hashlib.sha256)
+    _piece(mac, _FORMAT)
     for name in sorted(tables):
         table = tables[name]
         _piece(mac, name.encode())

@@ -15,6 +15,8 @@ from sfumato.queries.plan import ColumnType
 
 __all__ = ["content"]
 
+_FORMAT: Final = b"sfumato.content.spark 1"
+"""What is digested first: the name and version of what follows."""
 _WORDS: Final = 4
 _LIMBS: Final = (0, 21, 42)  # bits below a part of a word: sums fit in 64 bits up to 2**41 rows
 _BITS: Final = 21
@@ -51,6 +53,7 @@ def content(run: Callable[[str], pa.Table], tables: Mapping[str, StoredTable], k
     """
     row_key = hmac.digest(key, b"spark rows", hashlib.sha256).hex()
     mac = hmac.new(key, digestmod=hashlib.sha256)
+    _piece(mac, _FORMAT)
     for name in sorted(tables):
         table = tables[name]
         _piece(mac, name.encode())
