@@ -13,8 +13,8 @@ import pytest
 
 from sfumato.cli.writing import Format, content
 from sfumato.errors import LedgerUnavailable
-from sfumato.queries.policy import PrivacyPolicy
-from sfumato.queries.record import ReleaseRecord
+from sfumato.queries.plan.policy import PrivacyPolicy
+from sfumato.queries.release.record import ReleaseRecord
 from tests.golden.queries import making
 
 FOLDER = Path(making.__file__).parent

@@ -1,8 +1,8 @@
 """Makes the golden files of queries: keys, releases, a ledger that holds them, and a counter that was killed.
 
-``keys.json`` and ``releases.zip`` follow from a seed. ``ledger.zip`` does not, for a ledger has an id and a key
-of its own: it holds the file of a ledger with every query of `QUERIES`, the state of a counter whose process was
-killed after some periods, and what both released.
+``keys.json`` and ``releases.zip`` follow from a seed. ``ledger.zip`` does not, for a ledger has an id and a
+key of its own: it holds the file of a ledger with every query of `QUERIES`, the state of a counter whose
+process was killed after some periods, and what both released.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato.cli.writing import Format, content
-from sfumato.queries.counter import Counter
-from sfumato.queries.engines.identity import fingerprint
-from sfumato.queries.query_key import query_key
-from sfumato.queries.sources import open_source
+from sfumato.frames.sources import open_source
+from sfumato.queries.continual.counter import Counter
+from sfumato.queries.engines.duckdb.fingerprint import fingerprint
+from sfumato.queries.plan.query_key import query_key
 
 SEED, PERIODS, COUNTED = 20261123, 6, 3
 START = dt.date(2026, 1, 1)
@@ -141,13 +141,15 @@ QUERIES: tuple[str, ...] = (
     ),
     f"{_ALL}COUNT(*, {_PER_GROUP}(0, 2)) AS n FROM (SELECT DISTINCT person, state FROM data)",
     (
-        f"{_ALL}SUM(most, {_PER_GROUP}(0, 90)) AS s FROM (SELECT person, MAX(age) AS most, COUNT(*) AS rows_, "
+        f"{_ALL}SUM(most, {_PER_GROUP}(0, 90)) AS s FROM (SELECT person, MAX(age) AS most, "
+        "COUNT(*) AS rows_, "
         "AVG(age) AS middle, MIN(age) AS fewest, SUM(age) AS total, COUNT(DISTINCT state) AS states "
         "FROM data GROUP BY person) WHERE rows_ > 1"
     ),
     (
         f"{_ALL}COUNT(*) AS n FROM (SELECT person, "
-        "ROW_NUMBER() OVER (PARTITION BY person ORDER BY age DESC) AS r, RANK() OVER (PARTITION BY person, state ORDER BY income) AS k FROM data) WHERE r = 1 AND k < 3"
+        "ROW_NUMBER() OVER (PARTITION BY person ORDER BY age DESC) AS r, "
+        "RANK() OVER (PARTITION BY person, state ORDER BY income) AS k FROM data) WHERE r = 1 AND k < 3"
     ),
 )
 

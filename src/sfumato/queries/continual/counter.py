@@ -1,0 +1,366 @@
+"""Counters: sums so far over a table that grows, told period after period under one charge for all of them.
+
+Each period's bounded sums come from the engine like those of any query; noise that is correlated over the
+periods is added once for all, so that the sum after a thousand periods has little more of it than the first.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol, Self, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.errors import SchemaError, SourceError
+from sfumato.ledger.view import LedgerView
+from sfumato.mechanisms.factorization.continual import ContinualSum
+from sfumato.mechanisms.factorization.linear_release import LinearRelease
+from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.mechanisms.factorization.square_root import SquareRoot
+from sfumato.mechanisms.factorization.stream_mechanism import SumStream
+from sfumato.mechanisms.rational import sqrt_up
+from sfumato.numerics.source import RandomSource
+from sfumato.privacy.loss import PrivacyLoss, compose
+from sfumato.queries.builder.private_query import PrivateQuery
+from sfumato.queries.continual.counter_key import counter_key
+from sfumato.queries.continual.parameters import Terms, require_countable
+from sfumato.queries.continual.schedule import Moment, Schedule
+from sfumato.queries.continual.state import CounterState, RecordedSource
+from sfumato.queries.engines.engine import Engine
+from sfumato.queries.plan.query import AggregationJob, Query
+from sfumato.queries.plan.schema import ARROW_TYPES
+from sfumato.queries.plan.sql_text import name_sql
+from sfumato.queries.pricing.price import PricedQuery, price
+
+__all__ = ["Counter", "CounterDesk", "CounterRelease", "open_counter"]
+
+_PLACE = "sfumato_period_place"
+
+
+class _Read(Protocol):
+    def __call__(
+        self, text: str, public_groups: Mapping[str, Sequence[object]] | None, **defaults: object
+    ) -> Query: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CounterDesk:
+    """What a session lends to its counters."""
+
+    read: _Read
+    engine: Engine
+    ledger: LedgerView
+    source: RandomSource
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CounterRelease:
+    """The sums so far after each period that has been told, with their error; it holds no raw data.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    keys : pyarrow.Table
+        The public groups, a row for each; no column where there are none.
+    sums : mapping of str to tuple of LinearRelease
+        For each aggregate and period the sums so far, one for each group.
+    scales : mapping of str to float
+        What one step of a sum is worth.
+    loss : PrivacyLoss
+        Of all periods together, told or not.
+    """
+
+    schedule: Schedule
+    keys: pa.Table
+    sums: Mapping[str, tuple[LinearRelease, ...]]
+    scales: Mapping[str, float]
+    loss: PrivacyLoss
+
+    @property
+    def periods(self) -> int:
+        """How many periods have been told."""
+        return len(next(iter(self.sums.values())))
+
+    def to_arrow(self, *, intervals: bool = False, level: float = 0.95) -> pa.Table:
+        """Return a row for each period and group: ``period`` (its beginning), the keys, and the sums so far.
+
+        Parameters
+        ----------
+        intervals : bool
+            Put ``<name>_lower`` and ``<name>_upper`` after every sum.
+        level : float
+            Coverage of each interval, for the bounded sums.
+        """
+        groups = max(1, self.keys.num_rows)
+        begins = [self.schedule.begin(step) for step in range(self.periods) for _ in range(groups)]
+        # typed, so that the table has the same columns before the first period is told
+        made: dict[str, Any] = {"period": pa.array(begins, pa.scalar(self.schedule.begin(0)).type)}
+        for name in self.keys.column_names:
+            column = self.keys[name].combine_chunks()
+            made[name] = pa.concat_arrays([column] * self.periods) if self.periods else column.slice(0, 0)
+        for name, told in self.sums.items():
+            scale = self.scales[name]
+            made[name] = pa.array(_joined([release.value for release in told]) * scale)
+            if intervals:
+                ends = [release.interval(level) for release in told]
+                made[f"{name}_lower"] = pa.array(_joined([end.lower for end in ends]) * scale)
+                made[f"{name}_upper"] = pa.array(_joined([end.upper for end in ends]) * scale)
+        return pa.table(list(made.values()), names=list(made))
+
+
+def _joined(values: list[Any]) -> NDArray[np.float64]:
+    return np.concatenate([np.atleast_1d(np.asarray(value, np.float64)) for value in values] or [np.zeros(0)])
+
+
+@final
+class Counter:
+    """Tells sums so far, period after period; made by ``session.counter``.
+
+    Notes
+    -----
+    Guarantee: all that a counter ever tells has its ``loss``, which the ledger was charged when it was
+    opened, under adding or removing one unit (or one row, where each is a unit: event-level). Conditions: a
+    unit counts in the first ``max_periods`` of the periods that it has rows in, and in
+    ``max_groups_contributed`` groups of each, which is a function of its own rows; periods that were told are
+    never computed again; so over all periods a unit moves each measure as `ContinualSum` presupposes, whose
+    theorem is Denisov et al. 2022, Theorem 2.1, for noise on the integers. Rows of periods that were told
+    must stay in the table as long as the counter lives, and so must the public rows that they are joined
+    with: a unit whose early rows are taken away, or match no more, would count in later periods instead.
+
+    A unit's rows that arrive after their period was told are not counted.
+    """
+
+    def __init__(self, desk: CounterDesk, plan: _Streams, state: CounterState) -> None:
+        self._desk = desk
+        self._plan = plan
+        self._state = state
+        self._streams = [SumStream(mechanism, state.source) for mechanism in plan.mechanisms]
+        self._told: list[list[LinearRelease]] = [[] for _ in plan.mechanisms]
+        self._one_at_a_time = threading.Lock()
+        self._process: int | None = os.getpid()
+        for step in state.steps:
+            self._send(step)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """The loss of all periods together."""
+        return self._plan.loss
+
+    @property
+    def told(self) -> int:
+        """How many periods have been told."""
+        return len(self._state.steps)
+
+    def refresh(self, until: Moment) -> CounterRelease:
+        """Tell every period that has ended by a moment; those told before are told again, free of charge.
+
+        Parameters
+        ----------
+        until : date or datetime
+            In UTC. The table must hold all rows of the periods before it.
+
+        Raises
+        ------
+        ParameterError
+            If it is no date; nothing is told.
+        EngineError
+            If the engine fails; the periods before it are told, asking again goes on from there.
+        SourceError
+            If the counter is closed, or is another process's: whoever goes on with its state would tell the
+            same period with other noise.
+        """
+        if self._process != os.getpid():
+            raise SourceError(
+                "a counter must be open, and used in the process that opened it; nothing was told: open it "
+                "again with its state"
+            )
+        with self._one_at_a_time:
+            return self._refreshed(until)
+
+    def _refreshed(self, until: Moment) -> CounterRelease:
+        for step in range(self.told, self._plan.schedule.complete(until)):
+            exact = self._desk.engine.aggregate(self._plan.job(step, self._desk.read), self._state.secret())
+            keys = exact.select([f"k{i}" for i in range(len(self._plan.keys))])
+            values = [
+                exact[f"m{index}"].to_numpy().astype(np.int64) for index in range(len(self._plan.mechanisms))
+            ]
+            self._state.add(keys, values)
+            self._send(self._state.steps[-1])
+        # What is told is on the disk first: a restart would else draw other noise for the same sums.
+        self._state.save()
+        return self._release()
+
+    def close(self) -> None:
+        """Let another process go on with the state; calling it again does nothing."""
+        with self._one_at_a_time:
+            self._process = None
+            self._state.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _send(self, step: Sequence[NDArray[np.int64]]) -> None:
+        for place, (stream, values) in enumerate(zip(self._streams, step, strict=True)):
+            self._told[place].append(stream.send(values))
+
+    def _release(self) -> CounterRelease:
+        plan = self._plan
+        keys = self._state.keys if self._state.steps else plan.no_keys()
+        named = (
+            pa.table({name: keys[f"k{i}"] for i, name in enumerate(plan.keys)}) if plan.keys else pa.table({})
+        )
+        return CounterRelease(
+            schedule=plan.schedule,
+            keys=named,
+            sums={name: tuple(self._told[place]) for name, place in plan.columns.items()},
+            scales={name: 2.0 ** plan.exponents[place] for name, place in plan.columns.items()},
+            loss=plan.loss,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Streams:
+    """A counter's measures and the noise of each."""
+
+    query: PrivateQuery
+    terms: Terms
+    priced: PricedQuery
+    mechanisms: tuple[ContinualSum, ...]
+    loss: PrivacyLoss
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.terms.schedule
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return tuple(key.name for key in self.priced.query.keys)
+
+    def no_keys(self) -> pa.Table:
+        """Return the columns of the groups without a row, as they are before the first period is told."""
+        types = [ARROW_TYPES[key.expression.type] for key in self.priced.query.keys]
+        return pa.table({f"k{i}": pa.array([], type_) for i, type_ in enumerate(types)})
+
+    @property
+    def columns(self) -> dict[str, int]:
+        return {reading.name: reading.total for reading in self.priced.readings}
+
+    @property
+    def exponents(self) -> tuple[int, ...]:
+        return tuple(measure.exponent for measure in self.priced.measures)
+
+    @property
+    def identity(self) -> str:
+        """What the counter is, for the ledger and for its state."""
+        return counter_key(self.priced.query, self.terms, self.mechanisms)
+
+    def job(self, step: int, read: _Read) -> AggregationJob:
+        """Return the engine's part for one period: the same measures over that period's rows."""
+        found = _read_period(self.query, self.terms, (step, step + 1), read)
+        return replace(self.priced.job, relation=found.relation, keys=found.keys)
+
+
+def open_counter(query: PrivateQuery, terms: Terms, desk: CounterDesk) -> Counter:
+    """Open a counter, or go on with the one whose state lies there; only the first costs anything.
+
+    Raises
+    ------
+    UnsupportedSql
+        If an aggregate is no COUNT or SUM, or groups are unknown.
+    BudgetExceeded
+        If all periods together do not fit into the budget; nothing is charged.
+    LedgerMismatch
+        If the state is of another counter.
+    """
+    if not isinstance(query, PrivateQuery):
+        _check.refuse(
+            "query", "be made by the builder", type(query).__name__, "use session.table()...agg(...)"
+        )
+    participation = terms.participation(query.table.unit)
+    priced = price(_read_whole(query, terms, desk.read))
+    require_countable(priced, terms)
+    streams = _streams(query, desk, terms, priced, participation)
+    path = None if terms.state is None else Path(terms.state)
+    state = CounterState.find(path, streams.identity, desk.ledger.ledger_id, desk.source)
+    if state is None:
+        receipt = desk.ledger.charge(
+            streams.loss,
+            delta=terms.delta,
+            request=streams.identity,
+            description=f"a counter: {query.sql}",
+            simulated=desk.source.simulated,
+        )
+        recorded = RecordedSource(desk.source)
+        state = CounterState(path, streams.identity, desk.ledger.ledger_id, recorded)
+        state.save()
+        desk.ledger.commit(receipt, streams.identity.encode())
+    return Counter(desk, streams, state)
+
+
+def _read_whole(query: PrivateQuery, terms: Terms, read: _Read) -> Query:
+    """Read the query over all periods; say so if it could be read without them."""
+    schedule = terms.schedule
+    try:
+        return _read_period(query, terms, (0, schedule.steps), read)
+    except SchemaError:
+        read(query.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
+    kinds = ("TIMESTAMP", "datetime") if isinstance(schedule.start, dt.datetime) else ("DATE", "date")
+    raise SchemaError(
+        f"moment must be a column of type {kinds[0]} where start is a {kinds[1]}, got {schedule.moment!r}; "
+        "name another, or cast it by with_columns()"
+    )
+
+
+def _read_period(query: PrivateQuery, terms: Terms, steps: tuple[int, int], read: _Read) -> Query:
+    """Read the query over the rows of some periods, of units that may still count in them."""
+    schedule, unit = terms.schedule, query.table.unit
+    rows = query.table.filter(schedule.within(0, schedule.steps))
+    if unit is not None and terms.max_periods is not None:
+        window = f"DENSE_RANK() OVER (PARTITION BY {name_sql(unit)} ORDER BY {schedule.bucket})"
+        rows = rows.with_columns(**{_PLACE: window}).filter(f"{_PLACE} <= {terms.max_periods}")
+    period = query.over(rows.filter(schedule.within(*steps)))
+    return read(period.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
+
+
+def _streams(
+    query: PrivateQuery, desk: CounterDesk, terms: Terms, priced: PricedQuery, participation: Participation
+) -> _Streams:
+    """Give each measure an equal part of epsilon and delta."""
+    groups = priced.query.options.max_groups_contributed or 1
+    parts = len(priced.measures)
+    mechanisms = tuple(
+        ContinualSum.calibrated(
+            strategy=terms.strategy or SquareRoot(steps=terms.schedule.steps),
+            sensitivity=_norm(max(1, measure.sensitivity), groups),
+            epsilon=terms.epsilon / parts,
+            delta=terms.delta / parts,
+            participation=participation,
+            l0=groups,
+            integral=True,
+        )
+        for measure in priced.measures
+    )
+    loss = compose([mechanism.privacy_loss for mechanism in mechanisms])
+    return _Streams(query, terms, priced, mechanisms, loss)
+
+
+def _norm(sensitivity: int, groups: int) -> Any:
+    """Return how far one unit moves the groups of a period in the L2 norm, at least."""
+    if groups == 1:
+        return sensitivity
+    return sqrt_up(Fraction(sensitivity * sensitivity * groups))
