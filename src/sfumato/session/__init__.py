@@ -1,8 +1,9 @@
 """The front door: ``connect()`` joins data, engine and ledger in a session, which answers private questions.
 
 >>> import pyarrow as pa
+>>> import sfumato as sf
 >>> people = pa.table({"person": range(1000), "smokes": [True, False] * 500})
->>> with connect(people, privacy_unit="person", epsilon=1.0, rng=7) as session:
+>>> with sf.connect(people, privacy_unit="person", epsilon=1.0, rng=7) as session:
 ...     release = session.sql(
 ...         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0) COUNT(*) AS n FROM data"
 ...     )

@@ -59,6 +59,7 @@ def evaluate(table: pa.Table, expressions: Sequence[Expression]) -> list[pa.Chun
 
     Examples
     --------
+    >>> from sfumato.queries.release.postprocessing import parsed
     >>> total = parsed("`a` / `b`", {"a": ColumnType.INTEGER, "b": ColumnType.INTEGER})
     >>> evaluate(pa.table({"a": [3, 1], "b": [2, 0]}), [total])[0].to_pylist()
     [1.5, None]
