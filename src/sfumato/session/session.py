@@ -12,8 +12,8 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.numerics.source import RandomSource, Rng, random_source
-from sfumato.queries.builder.private_query import Door, PrivateQuery, Table, begin
-from sfumato.queries.continual.counter import Counter, CounterDesk, open_counter
+from sfumato.queries.builder.private_query import PrivateQuery, Table, begin
+from sfumato.queries.continual.counter import Counter, open_counter
 from sfumato.queries.continual.parameters import Terms
 from sfumato.queries.continual.schedule import Moment, Period, Schedule
 from sfumato.queries.engines.engine import Engine
@@ -21,7 +21,7 @@ from sfumato.queries.plan.policy import PrivacyPolicy
 from sfumato.queries.plan.query import AggregationJob, Query
 from sfumato.queries.plan.query_key import query_key
 from sfumato.queries.planner.targets import Aim, Target
-from sfumato.queries.planner.workload import Desk, Plan, Workload, plan_workload
+from sfumato.queries.planner.workload import Plan, Workload, plan_workload
 from sfumato.queries.pricing.alternatives import loss_at, naming_parts
 from sfumato.queries.pricing.found_bounds import settle
 from sfumato.queries.pricing.price import PricedQuery, price
@@ -122,6 +122,20 @@ class Session:
         """Who is protected: the unit column, or the row."""
         return self._privacy_unit
 
+    @property
+    def catalog(self) -> Catalog:
+        """The private and public tables that a query may name."""
+        return self._catalog
+
+    @property
+    def engine(self) -> Engine:
+        """Where the tables lie; what it returns is raw data, for the curator alone."""
+        return self._engine
+
+    def randomness(self) -> RandomSource:
+        """Return where noise comes from: the operating system's entropy, unless the session simulates."""
+        return random_source(self._rng)
+
     def sql(self, text: str, *, public_groups: Mapping[str, Sequence[object]] | None = None) -> TableRelease:
         """Answer a private SELECT, charging the ledger before any row is read.
 
@@ -177,7 +191,7 @@ class Session:
         SchemaError
             If there is no such private table.
         """
-        return begin(Door(self._catalog, self.sql, self.explain), name)
+        return begin(self, name)
 
     def plan(
         self,
@@ -225,11 +239,7 @@ class Session:
         self._check_usable()
         return plan_workload(
             queries,
-            Desk(
-                self._read,
-                self._answer_planned,
-                lambda loss, delta: self._account.would_accept(loss, delta=delta),
-            ),
+            self,
             Aim(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot),
         )
 
@@ -295,8 +305,7 @@ class Session:
             strategy=strategy,
             state=state,
         )
-        source = random_source(self._rng)
-        return open_counter(query, terms, CounterDesk(self._read, self._engine, self._account, source))
+        return open_counter(query, terms, self)
 
     def close(self) -> None:
         """Close engine and ledger; calling it again does nothing."""
@@ -314,9 +323,24 @@ class Session:
     def __repr__(self) -> str:
         return f"Session(tables={sorted(self._catalog.private)}, privacy_unit={self._privacy_unit!r})"
 
-    def _read(
-        self, text: str, public_groups: Mapping[str, Sequence[object]] | None, **defaults: object
+    def read(
+        self, text: str, public_groups: Mapping[str, Sequence[object]] | None = None, **defaults: object
     ) -> Query:
+        """Return the plan of a query, which is checked; nothing is charged, and no row is read.
+
+        Parameters
+        ----------
+        text : str
+        public_groups : mapping, optional
+            As for `sql`.
+        **defaults
+            Values of OPTIONS that the query leaves out, before those of the session.
+
+        Raises
+        ------
+        QueryError
+            If the query is refused.
+        """
         defaults = {**self._defaults, **defaults}
         query = read(text, self._catalog, defaults=defaults, public_groups=public_groups)
         if self._policy is not None:
@@ -325,7 +349,7 @@ class Session:
 
     def _price(self, text: str, public_groups: Mapping[str, Sequence[object]] | None) -> PricedQuery:
         self._check_usable()
-        priced = price(self._read(text, public_groups))
+        priced = price(self.read(text, public_groups))
         self._check(priced)
         return priced
 
@@ -343,7 +367,7 @@ class Session:
         committed = self._account.find(request)
         if committed is not None:
             return read_back(committed)
-        source = random_source(self._rng)
+        source = self.randomness()
         try:
             receipt = self._account.charge(
                 priced.loss,
@@ -367,8 +391,15 @@ class Session:
         """Return exact numbers, of rows and groups chosen with a fresh secret."""
         return self._engine.aggregate(job, source.bytes(_SECRET_BYTES))
 
-    def _answer_planned(self, priced: PricedQuery, description: str) -> TableRelease:
-        """Answer a query that was priced by a plan, and that the engine has not seen."""
+    def release(self, priced: PricedQuery, description: str) -> TableRelease:
+        """Answer a query that was priced elsewhere, as by a plan, charging the ledger before any row is read.
+
+        Parameters
+        ----------
+        priced : PricedQuery
+        description : str
+            What the ledger's entry says.
+        """
         self._check_usable()
         self._check(priced)
         return self._answer(priced, description)

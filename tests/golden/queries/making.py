@@ -225,7 +225,7 @@ def counted(release: Any) -> dict[str, list[list[float]]]:
 def keys() -> list[str]:
     """Return the key of each query, as a session computes it."""
     with session(rng=SEED) as opened:
-        return [query_key(opened._read(text, groups)) for text, groups in asked()]
+        return [query_key(opened.read(text, groups)) for text, groups in asked()]
 
 
 def releases() -> list[bytes]:

@@ -170,8 +170,8 @@ def test_one_unit_moves_no_more_than_was_paid_for(units: int, max_periods: int) 
     def exact(rows: pa.Table) -> np.ndarray[Any, Any]:
         with session(rows, epsilon=50) as book, opened(book, max_periods=max_periods, max_groups=1) as made:
             secret = b"s" * 32
-            read, plan = made._desk.read, made._plan
-            answers = [made._desk.engine.aggregate(plan.job(step, read), secret) for step in range(DAYS)]
+            plan = made._plan
+            answers = [book.engine.aggregate(plan.job(step, book), secret) for step in range(DAYS)]
             return np.array([[a["m0"].to_numpy(), a["m1"].to_numpy()] for a in answers], dtype=object)
 
     with session(table) as book, opened(book) as made:

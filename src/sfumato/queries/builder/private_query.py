@@ -9,50 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, TypeAlias, final
+from typing import Literal, final
 
 from sfumato._check import refuse
 from sfumato.errors import SchemaError
 from sfumato.queries.builder.aggregate_calls import AggregateCall
 from sfumato.queries.builder.columns import Expressible, expression_sql, require_call
+from sfumato.queries.builder.query_session import PublicValues, QuerySession
 from sfumato.queries.plan.query import Scan, Schema
 from sfumato.queries.plan.sql_text import literal_sql, name_sql
 from sfumato.queries.release.table import TableRelease
-from sfumato.queries.sql.catalog import Catalog, PublicSource, Tables
+from sfumato.queries.sql.catalog import PublicSource, Tables
 
-__all__ = ["Door", "Grouped", "PrivateQuery", "Table", "begin"]
-
-PublicValues: TypeAlias = Mapping[str, Sequence[object]]
+__all__ = ["Grouped", "PrivateQuery", "Table", "begin"]
 
 
-class _Ask(Protocol):
-    """How a session takes a text: to answer it, or to explain it."""
+def _columns(session: QuerySession, table: str) -> tuple[str, ...]:
+    """Return the columns of a table that a query can use.
 
-    def __call__(self, text: str, *, public_groups: PublicValues | None) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Door:
-    """What a session lends to its builders: the names of its tables, and its front door."""
-
-    catalog: Catalog
-    answer: _Ask
-    explain: _Ask
-
-    def columns(self, table: str) -> tuple[str, ...]:
-        """Return the columns of a table that a query can use.
-
-        Raises
-        ------
-        SchemaError
-            If the session has no such table.
-        """
-        found = Tables(self.catalog).find(table)
-        schema = found.schema if isinstance(found, (Scan, PublicSource)) else Schema(())
-        return tuple(column.name for column in schema.columns if column.type is not None)
+    Raises
+    ------
+    SchemaError
+        If the session has no such table.
+    """
+    found = Tables(session.catalog).find(table)
+    schema = found.schema if isinstance(found, (Scan, PublicSource)) else Schema(())
+    return tuple(column.name for column in schema.columns if column.type is not None)
 
 
-def begin(door: Door, name: str | None) -> Table:
+def begin(session: QuerySession, name: str | None) -> Table:
     """Return the builder over a private table; its name may be left out where there is one only.
 
     Raises
@@ -60,14 +45,14 @@ def begin(door: Door, name: str | None) -> Table:
     SchemaError
         If there is no such private table.
     """
-    private = door.catalog.private
+    private = session.catalog.private
     if name is None and len(private) == 1:
         name = next(iter(private))
-    scan = None if name is None else Tables(door.catalog).find(name)
+    scan = None if name is None else Tables(session.catalog).find(name)
     if name is None or not isinstance(scan, Scan):
         names = ", ".join(sorted(private))
         raise SchemaError(f"a query must begin with a private table, got {name!r}; name one of {names}")
-    return Table(door, scan.unit, name_sql(name), door.columns(name))
+    return Table(session, scan.unit, name_sql(name), _columns(session, name))
 
 
 @final
@@ -87,7 +72,7 @@ class Table:
     ['age', 'mean_pay']
     """
 
-    _door: Door
+    _session: QuerySession
     unit: str | None
     _source: str
     _columns: tuple[str, ...]
@@ -119,7 +104,7 @@ class Table:
             refuse("how", "be 'inner' or 'left'", how, "swap the tables for the other side")
         names = (on,) if isinstance(on, str) else tuple(on)
         folded = {name.casefold() for name in (*self._columns, *names)}
-        other = [name for name in self._door.columns(table) if name.casefold() not in folded]
+        other = [name for name in _columns(self._session, table) if name.casefold() not in folded]
         kept = {name.casefold() for name in names}
         columns = [name for name in self._columns if name.casefold() not in kept]
         items = [*map(name_sql, names), *(f"l.{name_sql(name)}" for name in columns)]
@@ -152,9 +137,9 @@ class Table:
         return _asked(self, (), None, aggregates, named)
 
     @property
-    def door(self) -> Door:
+    def session(self) -> QuerySession:
         """The session that the query is asked of."""
-        return self._door
+        return self._session
 
     @property
     def rows(self) -> str:
@@ -252,7 +237,7 @@ class PrivateQuery:
 
     def explain(self, **options: object) -> str:
         """Say what the query would do and cost; nothing is charged and no row is read."""
-        return str(self.table.door.explain(self.options(**options).sql, public_groups=self._public))
+        return self.table.session.explain(self.options(**options).sql, public_groups=self._public)
 
     def release(self, **options: object) -> TableRelease:
         """Answer the query, charging the session's ledger before any row is read.
@@ -267,8 +252,7 @@ class PrivateQuery:
         QueryError, BudgetExceeded, EngineError
             As from ``session.sql``.
         """
-        made: TableRelease = self.table.door.answer(self.options(**options).sql, public_groups=self._public)
-        return made
+        return self.table.session.sql(self.options(**options).sql, public_groups=self._public)
 
 
 def _asked(

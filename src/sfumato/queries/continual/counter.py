@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 import pyarrow as pa
@@ -21,46 +21,27 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import SchemaError, SourceError
-from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.factorization.continual import ContinualSum
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.square_root import SquareRoot
 from sfumato.mechanisms.factorization.stream_mechanism import SumStream
 from sfumato.mechanisms.rational import sqrt_up
-from sfumato.numerics.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder.private_query import PrivateQuery
+from sfumato.queries.builder.query_session import QuerySession
 from sfumato.queries.continual.counter_key import counter_key
 from sfumato.queries.continual.parameters import Terms, require_countable
 from sfumato.queries.continual.schedule import Moment, Schedule
 from sfumato.queries.continual.state import CounterState, RecordedSource
-from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.query import AggregationJob, Query
 from sfumato.queries.plan.schema import ARROW_TYPES
 from sfumato.queries.plan.sql_text import name_sql
 from sfumato.queries.pricing.price import PricedQuery, price
 
-__all__ = ["Counter", "CounterDesk", "CounterRelease", "open_counter"]
+__all__ = ["Counter", "CounterRelease", "open_counter"]
 
 _PLACE = "sfumato_period_place"
-
-
-class _Read(Protocol):
-    def __call__(
-        self, text: str, public_groups: Mapping[str, Sequence[object]] | None, **defaults: object
-    ) -> Query: ...
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CounterDesk:
-    """What a session lends to its counters."""
-
-    read: _Read
-    engine: Engine
-    ledger: LedgerView
-    source: RandomSource
 
 
 @final
@@ -141,8 +122,8 @@ class Counter:
     A unit's rows that arrive after their period was told are not counted.
     """
 
-    def __init__(self, desk: CounterDesk, plan: _Streams, state: CounterState) -> None:
-        self._desk = desk
+    def __init__(self, session: QuerySession, plan: _Streams, state: CounterState) -> None:
+        self._session = session
         self._plan = plan
         self._state = state
         self._streams = [SumStream(mechanism, state.source) for mechanism in plan.mechanisms]
@@ -190,7 +171,7 @@ class Counter:
 
     def _refreshed(self, until: Moment) -> CounterRelease:
         for step in range(self.told, self._plan.schedule.complete(until)):
-            exact = self._desk.engine.aggregate(self._plan.job(step, self._desk.read), self._state.secret())
+            exact = self._session.engine.aggregate(self._plan.job(step, self._session), self._state.secret())
             keys = exact.select([f"k{i}" for i in range(len(self._plan.keys))])
             values = [
                 exact[f"m{index}"].to_numpy().astype(np.int64) for index in range(len(self._plan.mechanisms))
@@ -269,13 +250,13 @@ class _Streams:
         """What the counter is, for the ledger and for its state."""
         return counter_key(self.priced.query, self.terms, self.mechanisms)
 
-    def job(self, step: int, read: _Read) -> AggregationJob:
+    def job(self, step: int, session: QuerySession) -> AggregationJob:
         """Return the engine's part for one period: the same measures over that period's rows."""
-        found = _read_period(self.query, self.terms, (step, step + 1), read)
+        found = _read_period(self.query, self.terms, (step, step + 1), session)
         return replace(self.priced.job, relation=found.relation, keys=found.keys)
 
 
-def open_counter(query: PrivateQuery, terms: Terms, desk: CounterDesk) -> Counter:
+def open_counter(query: PrivateQuery, terms: Terms, session: QuerySession) -> Counter:
     """Open a counter, or go on with the one whose state lies there; only the first costs anything.
 
     Raises
@@ -292,33 +273,34 @@ def open_counter(query: PrivateQuery, terms: Terms, desk: CounterDesk) -> Counte
             "query", "be made by the builder", type(query).__name__, "use session.table()...agg(...)"
         )
     participation = terms.participation(query.table.unit)
-    priced = price(_read_whole(query, terms, desk.read))
+    priced = price(_read_whole(query, terms, session))
     require_countable(priced, terms)
-    streams = _streams(query, desk, terms, priced, participation)
+    streams = _streams(query, terms, priced, participation)
+    source = session.randomness()
     path = None if terms.state is None else Path(terms.state)
-    state = CounterState.find(path, streams.identity, desk.ledger.ledger_id, desk.source)
+    state = CounterState.find(path, streams.identity, session.account.ledger_id, source)
     if state is None:
-        receipt = desk.ledger.charge(
+        receipt = session.account.charge(
             streams.loss,
             delta=terms.delta,
             request=streams.identity,
             description=f"a counter: {query.sql}",
-            simulated=desk.source.simulated,
+            simulated=source.simulated,
         )
-        recorded = RecordedSource(desk.source)
-        state = CounterState(path, streams.identity, desk.ledger.ledger_id, recorded)
+        recorded = RecordedSource(source)
+        state = CounterState(path, streams.identity, session.account.ledger_id, recorded)
         state.save()
-        desk.ledger.commit(receipt, streams.identity.encode())
-    return Counter(desk, streams, state)
+        session.account.commit(receipt, streams.identity.encode())
+    return Counter(session, streams, state)
 
 
-def _read_whole(query: PrivateQuery, terms: Terms, read: _Read) -> Query:
+def _read_whole(query: PrivateQuery, terms: Terms, session: QuerySession) -> Query:
     """Read the query over all periods; say so if it could be read without them."""
     schedule = terms.schedule
     try:
-        return _read_period(query, terms, (0, schedule.steps), read)
+        return _read_period(query, terms, (0, schedule.steps), session)
     except SchemaError:
-        read(query.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
+        session.read(query.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
     kinds = ("TIMESTAMP", "datetime") if isinstance(schedule.start, dt.datetime) else ("DATE", "date")
     raise SchemaError(
         f"moment must be a column of type {kinds[0]} where start is a {kinds[1]}, got {schedule.moment!r}; "
@@ -326,7 +308,7 @@ def _read_whole(query: PrivateQuery, terms: Terms, read: _Read) -> Query:
     )
 
 
-def _read_period(query: PrivateQuery, terms: Terms, steps: tuple[int, int], read: _Read) -> Query:
+def _read_period(query: PrivateQuery, terms: Terms, steps: tuple[int, int], session: QuerySession) -> Query:
     """Read the query over the rows of some periods, of units that may still count in them."""
     schedule, unit = terms.schedule, query.table.unit
     rows = query.table.filter(schedule.within(0, schedule.steps))
@@ -334,11 +316,11 @@ def _read_period(query: PrivateQuery, terms: Terms, steps: tuple[int, int], read
         window = f"DENSE_RANK() OVER (PARTITION BY {name_sql(unit)} ORDER BY {schedule.bucket})"
         rows = rows.with_columns(**{_PLACE: window}).filter(f"{_PLACE} <= {terms.max_periods}")
     period = query.over(rows.filter(schedule.within(*steps)))
-    return read(period.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
+    return session.read(period.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
 
 
 def _streams(
-    query: PrivateQuery, desk: CounterDesk, terms: Terms, priced: PricedQuery, participation: Participation
+    query: PrivateQuery, terms: Terms, priced: PricedQuery, participation: Participation
 ) -> _Streams:
     """Give each measure an equal part of epsilon and delta."""
     groups = priced.query.options.max_groups_contributed or 1

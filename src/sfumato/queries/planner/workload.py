@@ -7,44 +7,29 @@ schema, and the figures that a target is relative to.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeAlias, final
+from typing import TypeAlias, final
 
 from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.privacy._outward import text_above
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder.private_query import PrivateQuery
+from sfumato.queries.builder.query_session import QuerySession
 from sfumato.queries.plan.query import Query
 from sfumato.queries.planner.budget_split import FINENESS, Draft, PlannedQuery, planned, with_epsilon
 from sfumato.queries.planner.targets import Aim, Relative, Target
-from sfumato.queries.pricing.price import PricedQuery, price
+from sfumato.queries.pricing.price import price
 from sfumato.queries.release.table import TableRelease
 
-__all__ = ["Desk", "Plan", "Workload", "plan_workload"]
+__all__ = ["Plan", "Workload", "plan_workload"]
 
 _UNSTATED = (1e-9, 2e-9)  # below every limit on a query: a text that states its epsilon has it under both
 
 Workload: TypeAlias = Sequence["str | PrivateQuery"] | Mapping[str, "str | PrivateQuery"]
 """The queries of a workload, named or not."""
-
-Groups: TypeAlias = Mapping[str, Sequence[object]] | None
-
-
-class _Read(Protocol):
-    def __call__(self, text: str, public_groups: Groups, **defaults: object) -> Query: ...
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What a session lends to its plans: to read a text, and to answer a priced query."""
-
-    read: _Read
-    answer: Callable[[PricedQuery, str], TableRelease]
-    accepts: Callable[[PrivacyLoss, float], bool]
 
 
 @final
@@ -66,7 +51,7 @@ class Plan:
     queries: tuple[PlannedQuery, ...]
     level: float
     pilots: Mapping[str, TableRelease]
-    _desk: Desk
+    _session: QuerySession
 
     @property
     def epsilon(self) -> float:
@@ -91,7 +76,7 @@ class Plan:
     def fits(self) -> bool:
         """Whether all answers together fit into what is left of the budget now."""
         delta = math.fsum(query.priced.query.options.delta for query in self.queries)
-        return self._desk.accepts(self.loss, delta)
+        return self._session.account.would_accept(self.loss, delta=delta)
 
     def release(self) -> dict[str, TableRelease]:
         """Ask every query, each charged on its own, in order.
@@ -103,7 +88,8 @@ class Plan:
             again gives them free of charge.
         """
         return {
-            query.name: self._desk.answer(query.priced, f"{query.name}, of a plan") for query in self.queries
+            query.name: self._session.release(query.priced, f"{query.name}, of a plan")
+            for query in self.queries
         }
 
     def explain(self) -> str:
@@ -127,7 +113,7 @@ class Plan:
         yield "Nothing is charged before release()."
 
 
-def plan_workload(queries: Workload, desk: Desk, aim: Aim) -> Plan:
+def plan_workload(queries: Workload, session: QuerySession, aim: Aim) -> Plan:
     """Choose an epsilon for every query.
 
     With targets and no ``epsilon``: the least that meets them, to one per cent. With an ``epsilon`` to split:
@@ -145,7 +131,7 @@ def plan_workload(queries: Workload, desk: Desk, aim: Aim) -> Plan:
     if isinstance(queries, str) or not named:
         _check.refuse("queries", "be several", queries, "pass [text, text] or {name: text}")
     # Everything is read, and every target checked, before a pilot is paid for, if one is needed.
-    read = {name: _both(query, desk) for name, query in named.items()}
+    read = {name: _both(query, session) for name, query in named.items()}
     goals = {name: aim.goals(query) for name, (query, _) in read.items()}
     _require_used(aim, [query for query, _ in read.values()])
     if aim.epsilon is None:
@@ -154,19 +140,19 @@ def plan_workload(queries: Workload, desk: Desk, aim: Aim) -> Plan:
     for name, (query, _) in read.items():
         if aim.pilot is not None and any(isinstance(goal, Relative) for goal in goals[name].values()):
             asked = price(with_epsilon(query, aim.pilot))
-            pilots[name] = desk.answer(asked, f"{name}, the pilot of a plan")
+            pilots[name] = session.release(asked, f"{name}, the pilot of a plan")
     drafts = [
         Draft(name, query, fixed, aim.bounds(query, pilots.get(name)))
         for name, (query, fixed) in read.items()
     ]
     chosen = planned(drafts, epsilon=aim.epsilon, units=aim.units, level=aim.level)
-    return Plan(chosen, aim.level, pilots, desk)
+    return Plan(chosen, aim.level, pilots, session)
 
 
-def _both(query: str | PrivateQuery, desk: Desk) -> tuple[Query, bool]:
+def _both(query: str | PrivateQuery, session: QuerySession) -> tuple[Query, bool]:
     """Read a query; tell whether its text states an epsilon, which no default changes."""
     text, groups = (query.sql, query.public_groups) if isinstance(query, PrivateQuery) else (query, None)
-    first, second = (desk.read(text, groups, epsilon=number) for number in _UNSTATED)
+    first, second = (session.read(text, groups, epsilon=number) for number in _UNSTATED)
     return first, first.options.epsilon == second.options.epsilon
 
 
