@@ -267,7 +267,7 @@ def test_a_release_that_finds_no_room_stays_charged_and_says_so(tmp_path: Path) 
 
 def _told_in_a_fork(work: Callable[[], object]) -> bytes:
     """Return what the error of work says in a forked child; one that hangs is killed by its own alarm."""
-    reading, writing = os.pipe()
+    estimator, writing = os.pipe()
     child = os.fork()
     if child == 0:
         signal.alarm(30)
@@ -278,7 +278,7 @@ def _told_in_a_fork(work: Callable[[], object]) -> bytes:
         finally:
             os._exit(0)
     os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
+    with os.fdopen(estimator, "rb") as pipe:
         told = pipe.read()
     os.waitpid(child, 0)
     return told

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sfumato.errors import SchemaError
 from sfumato.ledger.renewal import Renewal
 from sfumato.queries.plan.query import Column, ColumnType, Expression, Scan
-from sfumato.queries.plan.typed_expressions import Term, advice, closest
+from sfumato.queries.plan.typed_expressions import TypedTree, advice, closest_name
 from sfumato.queries.plan.typed_expressions import column as term_of
 from sfumato.queries.sql.expressions.scalar import read_predicate
 from sfumato.queries.sql.parser import parse
@@ -27,7 +27,7 @@ class _Moment:
 
     known: Column
 
-    def resolve(self, _qualifier: str | None, _name: str) -> Term:
+    def resolve(self, _qualifier: str | None, _name: str) -> TypedTree:
         """Return the column."""
         return term_of(self.known.name, self.known.type)
 
@@ -47,7 +47,7 @@ def within_period(scan: Scan, renewal: Renewal, period: str) -> Expression:
     names = {known.name.casefold(): known for known in scan.schema.columns}
     column = names.get(renewal.column.casefold())
     if column is None:
-        close = closest(renewal.column, [known.name for known in scan.schema.columns])
+        close = closest_name(renewal.column, [known.name for known in scan.schema.columns])
         hint = f"did you mean {close!r}?" if close else "name the column with a row's time"
         raise SchemaError(f"the table {scan.table!r} has no column {renewal.column!r} for a period; {hint}")
     if column.type not in _LITERALS:

@@ -9,8 +9,8 @@ from sfumato._check import refuse
 from sfumato.errors import OptionError, SchemaError
 from sfumato.frames.sources import check_names
 from sfumato.numerics.source import random_source
-from sfumato.queries.engines.compilation.job import prepare
-from sfumato.queries.engines.compilation.statements import chained
+from sfumato.queries.engines.compilation.job import compile_job
+from sfumato.queries.engines.compilation.statements import as_one_statement
 from sfumato.queries.engines.dialects.base import Dialect, StoredColumn, StoredTable
 from sfumato.queries.engines.dialects.bigquery import BIGQUERY
 from sfumato.queries.engines.dialects.snowflake import SNOWFLAKE
@@ -111,7 +111,7 @@ def render_sql(
     catalog = Catalog(private, {name: table.schema for name, table in listed.items()})
     job = _stated(read(text, catalog, defaults=defaults or {}, public_groups=public_groups))
     key = random_source(None).bytes(32) if secret is None else secret
-    return chained(prepare(job, {**stored, **listed}, written), key)
+    return as_one_statement(compile_job(job, {**stored, **listed}, written), key)
 
 
 def _stated(query: Query) -> AggregationJob:

@@ -14,16 +14,16 @@ from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.queries.builder.private_query import PrivateQuery, Table, begin
 from sfumato.queries.continual.counter import Counter, open_counter
-from sfumato.queries.continual.parameters import Terms
+from sfumato.queries.continual.parameters import CounterParameters
 from sfumato.queries.continual.schedule import Moment, Period, Schedule
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.policy import PrivacyPolicy
 from sfumato.queries.plan.query import AggregationJob, Query
 from sfumato.queries.plan.query_key import query_key
-from sfumato.queries.planner.targets import Aim, Target
-from sfumato.queries.planner.workload import Plan, Workload, plan_workload
-from sfumato.queries.pricing.alternatives import loss_at, naming_parts
-from sfumato.queries.pricing.found_bounds import settle
+from sfumato.queries.planner.targets import PlanRequest, Target
+from sfumato.queries.planner.workload import Workload, WorkloadPlan, plan_workload
+from sfumato.queries.pricing.alternatives import loss_at, with_parts_named
+from sfumato.queries.pricing.found_bounds import find_bounds
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.explanation import explain
 from sfumato.queries.release.noise import add_noise
@@ -202,7 +202,7 @@ class Session:
         units: float | None = None,
         level: float = 0.95,
         pilot: float | None = None,
-    ) -> Plan:
+    ) -> WorkloadPlan:
         """Choose noise for a set of queries and tell the error to expect, before anything is spent.
 
         Parameters
@@ -240,7 +240,7 @@ class Session:
         return plan_workload(
             queries,
             self,
-            Aim(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot),
+            PlanRequest(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot),
         )
 
     def counter(
@@ -297,7 +297,7 @@ class Session:
             If all periods together do not fit into the budget; nothing is charged.
         """
         self._check_usable()
-        terms = Terms(
+        terms = CounterParameters(
             schedule=Schedule(moment=moment, start=start, every=every, steps=steps),
             epsilon=epsilon,
             delta=delta,
@@ -378,8 +378,8 @@ class Session:
                 loss_at=loss_at(priced.query),
             )
         except BudgetExceeded as refused:
-            raise naming_parts(priced.query, refused) from None
-        priced, found = settle(priced, lambda job: self._aggregate(job, source), source)
+            raise with_parts_named(priced.query, refused) from None
+        priced, found = find_bounds(priced, lambda job: self._aggregate(job, source), source)
         exact = self._aggregate(priced.job, source)
         unit = self._privacy_unit
         told = explain(priced, privacy_unit=unit, found=found)

@@ -20,7 +20,7 @@ from sfumato.queries.engines.spark.engine import SparkEngine
 from sfumato.queries.engines.spark.source import SparkSource
 from sfumato.queries.plan.query import Scan
 from sfumato.queries.pricing.price import price
-from sfumato.queries.pricing.quantile_bins import leaf_counts
+from sfumato.queries.pricing.quantile_bins import bin_counts
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from tests.postgres import Cluster
@@ -70,7 +70,7 @@ def _counted(
             for each in priced.searches:
                 job = each.search.job(priced.query)
                 engine.check(job)
-                counts = leaf_counts(engine.aggregate(job, _SECRET)["m0"])
+                counts = bin_counts(engine.aggregate(job, _SECRET)["m0"])
                 pairs = zip(counts.leaves.tolist(), counts.counts.tolist(), strict=True)
                 found.setdefault(call + limit, []).append(dict(sorted(pairs)))
     return found

@@ -42,7 +42,7 @@ from sfumato.queries.plan.query import (
     Scan,
     Schema,
 )
-from sfumato.queries.plan.typed_expressions import Term, column
+from sfumato.queries.plan.typed_expressions import TypedTree, column
 from sfumato.queries.sql.expressions.scalar import read_expression
 
 _EXAMPLES = int(os.environ.get("SFUMATO_FUZZ_EXAMPLES", "120"))
@@ -74,7 +74,7 @@ class _Scope:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def resolve(self, qualifier: str | None, name: str) -> Term:
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         found = self.schema.find(name)
         assert found is not None, name
         return column(found.name, found.type)
@@ -448,15 +448,15 @@ def test_the_fuzz_catches_a_row_too_many_in_all_groups(monkeypatch: pytest.Monke
 
 
 def test_the_fuzz_catches_products_of_values_that_are_not_clamped(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = measure_columns.Slots._place_moment
+    place = measure_columns.MeasureColumns._place_moment
 
-    def loose(self: measure_columns.Slots, index: int) -> None:
+    def loose(self: measure_columns.MeasureColumns, index: int) -> None:
         measures = list(self.measures)
         wide = tuple(replace(f, lower=10 * f.lower, upper=10 * f.upper) for f in measures[index].factors)
         self.measures = (*measures[:index], replace(measures[index], factors=wide), *measures[index + 1 :])
         place(self, index)
 
-    monkeypatch.setattr(measure_columns.Slots, "_place_moment", loose)
+    monkeypatch.setattr(measure_columns.MeasureColumns, "_place_moment", loose)
     monkeypatch.setattr(DuckDB, "clamped", lambda self, column, bounds, known=None: column)
     assert _caught()
 

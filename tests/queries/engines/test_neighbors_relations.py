@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.compilation import relations, unit_windows
-from sfumato.queries.engines.compilation.select import Layer
+from sfumato.queries.engines.compilation.select import SelectLayer
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import Scan
 from sfumato.queries.pricing.price import PricedQuery, price
@@ -121,9 +121,11 @@ def test_a_window_that_leaves_its_unit_is_caught(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_join_that_forgets_the_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., Layer] = relations._Writer._join
+    real: Callable[..., SelectLayer] = relations._Writer._join
 
-    def looser(writer: object, left: object, right: object, node: object, added: object, _: object) -> Layer:
+    def looser(
+        writer: object, left: object, right: object, node: object, added: object, _: object
+    ) -> SelectLayer:
         return real(writer, left, right, node, added, ["TRUE"])
 
     monkeypatch.setattr(relations._Writer, "_join", looser)
@@ -143,7 +145,7 @@ def test_a_row_that_is_a_unit_moves_one_group_whatever_it_joins(source: str) -> 
 
 
 def test_a_row_that_comes_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def all_of_them(writer: object, right: Layer, *_: object) -> Layer:
+    def all_of_them(writer: object, right: SelectLayer, *_: object) -> SelectLayer:
         return right
 
     monkeypatch.setattr(relations._Writer, "_single", all_of_them)

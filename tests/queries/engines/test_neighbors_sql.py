@@ -14,7 +14,7 @@ import pytest
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import Measure, Scan
-from sfumato.queries.pricing.grids import Draft
+from sfumato.queries.pricing.grids import MeasureRequest
 from sfumato.queries.pricing.moment_grids import Moment
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.sql.analysis import read
@@ -125,23 +125,23 @@ def test_no_measure_moves_by_more_than_its_noise_is_made_for(block: int) -> None
 
 
 def test_noise_made_for_fewer_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Draft.on_grid
+    real = MeasureRequest.on_grid
 
-    def smaller(draft: Draft, noise_multiplier: Fraction, *, shared: int | None = None) -> Measure:
-        return _understated(real(draft, noise_multiplier, shared=shared))
+    def smaller(request: MeasureRequest, noise_multiplier: Fraction, *, shared: int | None = None) -> Measure:
+        return _understated(real(request, noise_multiplier, shared=shared))
 
-    monkeypatch.setattr(Draft, "on_grid", smaller)
+    monkeypatch.setattr(MeasureRequest, "on_grid", smaller)
     assert any(_violations(seed) for seed in range(20))
 
 
 def test_noise_made_for_fewer_rows_in_all_groups_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Draft._within
+    real = MeasureRequest._within
 
-    def smaller(draft: Draft, measure: Measure, all_rows: int) -> Measure:
-        made = real(draft, measure, all_rows)
+    def smaller(request: MeasureRequest, measure: Measure, all_rows: int) -> Measure:
+        made = real(request, measure, all_rows)
         return made if made.l1 is None else replace(made, l1=made.l1 // 2)
 
-    monkeypatch.setattr(Draft, "_within", smaller)
+    monkeypatch.setattr(MeasureRequest, "_within", smaller)
     assert any(_violations(seed) for seed in range(20))
 
 

@@ -13,10 +13,10 @@ import pytest
 import sqlglot
 
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
-from sfumato.queries.engines.compilation.expressions import Rendered, render
+from sfumato.queries.engines.compilation.expressions import TypedSql, render
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.plan.query import ColumnType
-from sfumato.queries.plan.typed_expressions import Term, column
+from sfumato.queries.plan.typed_expressions import TypedTree, column
 from sfumato.queries.sql.expressions.scalar import read_expression
 from sfumato.queries.sql.parser import PrivateSql
 from tests.cases import cases
@@ -29,7 +29,7 @@ TYPES = {
 
 
 class Scope:
-    def resolve(self, qualifier: str | None, name: str) -> Term:
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         return column(name, TYPES[name])
 
 
@@ -58,7 +58,7 @@ ROWS = list(rows())
 
 def evaluated(text: str) -> list[Any]:
     tree = sqlglot.parse_one(f"SELECT {text}", dialect=PrivateSql()).expressions[0]
-    sql = render(read_expression(tree, Scope(), "it"), {k: Rendered(k, t) for k, t in TYPES.items()}, DUCKDB)
+    sql = render(read_expression(tree, Scope(), "it"), {k: TypedSql(k, t) for k, t in TYPES.items()}, DUCKDB)
     with duckdb.connect() as connection:
         spelled = ", ".join(f"{name} {DUCKDB.types[type_]}" for name, type_ in TYPES.items())
         connection.execute(f"CREATE TABLE r (place INTEGER, {spelled})")

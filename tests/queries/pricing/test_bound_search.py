@@ -24,11 +24,11 @@ from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import Column, ColumnType, Expression, FoundBounds, MeasureKind, Scan, Schema
 from sfumato.queries.plan.typed_expressions import column
-from sfumato.queries.pricing.bound_search import Search
-from sfumato.queries.pricing.found_bounds import BETA, read_off, settled, threshold
-from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, Magnitudes
+from sfumato.queries.pricing.bound_search import BoundSearch
+from sfumato.queries.pricing.found_bounds import BETA, read_off, threshold, with_found_bounds
+from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins
 from sfumato.queries.pricing.price import PricedQuery, PricedSearch, price
-from sfumato.queries.pricing.quantile_bins import leaf_counts
+from sfumato.queries.pricing.quantile_bins import bin_counts
 from sfumato.queries.release.table import read_back
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
@@ -76,7 +76,7 @@ def test_a_number_lies_within_the_borders_of_its_bin(value: float) -> None:
 
 def test_bins_are_those_of_the_mechanism_for_arrays() -> None:
     values = np.concatenate([np.geomspace(2.0**-6, 2.0**6, 400), -np.geomspace(2.0**-6, 2.0**6, 400), [0.0]])
-    ours, theirs = Magnitudes(-4, 4, ColumnType.FLOAT), PrivateBounds(scale=1, exponents=(-4, 4))
+    ours, theirs = MagnitudeBins(-4, 4, ColumnType.FLOAT), PrivateBounds(scale=1, exponents=(-4, 4))
     counts = np.bincount([ours.place(float(v)) for v in values], minlength=ours.many)
     assert counts.tolist() == theirs._counts(values).tolist()
 
@@ -88,14 +88,14 @@ _REALS = [
 ]
 
 
-def _searched(engine: DuckDBEngine, priced: PricedQuery, search: Search) -> dict[int, int]:
+def _searched(engine: DuckDBEngine, priced: PricedQuery, search: BoundSearch) -> dict[int, int]:
     exact = engine.aggregate(search.job(priced.query), _SECRET)
-    counts = leaf_counts(exact["m0"])
+    counts = bin_counts(exact["m0"])
     return dict(zip(counts.leaves.tolist(), counts.counts.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(("name", "values", "bins"), [("i", _ODD, WHOLE), ("x", _REALS, REAL)])
-def test_the_engine_bins_every_number_as_it_should(name: str, values: list[Any], bins: Magnitudes) -> None:
+def test_the_engine_bins_every_number_as_it_should(name: str, values: list[Any], bins: MagnitudeBins) -> None:
     """One unit for each number; NaN and infinities count nowhere."""
     many = len(values)
     columns: dict[str, Any] = {"id": range(many), "g": ["a"] * many, "i": [1] * many, "x": [1.0] * many}
@@ -191,7 +191,7 @@ def _table(draw: random.Random) -> pa.Table:
     )
 
 
-def _bounds(draw: random.Random, search: Search) -> FoundBounds:
+def _bounds(draw: random.Random, search: BoundSearch) -> FoundBounds:
     bins = search.bins
     first, last = sorted(draw.choices(range(bins.many), k=2))
     if draw.random() < 0.7:  # where the numbers of the table are
@@ -242,7 +242,9 @@ def _violations(seed: int) -> list[str]:
             one, two = (_searched(side, priced, each.search) for side in (engine, fewer))
             if sum(abs(one.get(b, 0) - two.get(b, 0)) for b in one.keys() | two.keys()) > 1:
                 found.append(f"{text}: a search moved by more than one")
-        ready = settled(priced, {each.search: _bounds(draw, each.search) for each in priced.searches})
+        ready = with_found_bounds(
+            priced, {each.search: _bounds(draw, each.search) for each in priced.searches}
+        )
         answers = [side.aggregate(ready.job, _SECRET) for side in (engine, fewer)]
     kinds = [measure.kind for measure in ready.measures]
     moved, most, everywhere = _moves(answers[0], answers[1], kinds)
@@ -275,13 +277,13 @@ def test_bounds_that_are_found_change_the_grid_alone(call: str, data: st.DataObj
         bins = each.search.bins
         ends = sorted(data.draw(st.integers(0, bins.many - 1)) for _ in range(2))
         found[each.search] = FoundBounds("", *bins.bounds(*ends), found=True)
-    ready = settled(priced, found)
+    ready = with_found_bounds(priced, found)
     assert (ready.mechanisms, ready.loss) == (priced.mechanisms, priced.loss)
-    for draft, before, now in zip(priced.drafts, priced.measures, ready.measures, strict=True):
+    for request, before, now in zip(priced.requests, priced.measures, ready.measures, strict=True):
         assert now.sensitivity == before.sensitivity
         assert now.terms == before.terms if now.factors else True
-        if draft.searches and now.kind in (MeasureKind.SUM, MeasureKind.MEAN):
-            bounds = found[draft.searches[0]]
+        if request.searches and now.kind in (MeasureKind.SUM, MeasureKind.MEAN):
+            bounds = found[request.searches[0]]
             step = Fraction(2) ** now.exponent
             assert now.lower * step <= Fraction(bounds.lower)
             assert now.upper * step >= Fraction(bounds.upper)
@@ -289,7 +291,7 @@ def test_bounds_that_are_found_change_the_grid_alone(call: str, data: st.DataObj
             assert now.upper * step <= reach
             assert now.lower * step >= -reach
         for factor in now.factors:
-            bounds = found[Search(factor.expression)]
+            bounds = found[BoundSearch(factor.expression)]
             step = Fraction(2) ** factor.exponent
             assert factor.lower * step <= Fraction(bounds.lower)
             assert factor.upper * step >= Fraction(bounds.upper)
@@ -302,7 +304,7 @@ def test_bounds_that_would_move_more_steps_are_refused(monkeypatch: pytest.Monke
         "sfumato.queries.pricing.found_bounds._even", lambda _, half: (-3 * half, 3 * half, 0)
     )
     with pytest.raises(ParameterError, match="move no more steps"):
-        settled(priced, {search: FoundBounds("", 0.0, 2.0, found=True)})
+        with_found_bounds(priced, {search: FoundBounds("", 0.0, 2.0, found=True)})
 
 
 # What is told
@@ -320,7 +322,7 @@ def test_by_enumeration_the_bounds_tell_no_more_than_epsilon(counts: tuple[int, 
         told: dict[tuple[float, float] | None, float] = {}
         for out in itertools.product([0, 1], repeat=len(bins)):
             chance = math.prod(p if shown else 1 - p for p, shown in zip(passes, out, strict=True))
-            found = read_off(Magnitudes(0, 2, ColumnType.FLOAT), np.array(out) * least, least)
+            found = read_off(MagnitudeBins(0, 2, ColumnType.FLOAT), np.array(out) * least, least)
             told[found] = told.get(found, 0.0) + chance
         return told
 
@@ -370,7 +372,7 @@ def test_the_whole_loss_meets_options(strategy: str, epsilon: float) -> None:
 
 @pytest.mark.parametrize("noise", [Laplace(sensitivity=1, scale=5), Gaussian(sensitivity=1, stddev=4)])
 def test_empty_bins_stand_out_with_the_chance_that_is_said(noise: Any) -> None:
-    priced = PricedSearch(Search(_X), noise)
+    priced = PricedSearch(BoundSearch(_X), noise)
     least = threshold(priced)
     assert REAL.many * noise.law.upper_tail(least).upper <= BETA
     assert REAL.many * noise.law.upper_tail(least - 1).lower > BETA
@@ -553,6 +555,6 @@ def test_the_engine_answers_within_whatever_bounds_are_found(place: str) -> None
                 middle = each.search.bins.zero
                 ends["zero"] = (middle, middle)
                 found[each.search] = FoundBounds("", *each.search.bins.bounds(*ends[place]), found=True)
-            ready = settled(priced, found)
+            ready = with_found_bounds(priced, found)
             engine.check(ready.job)
             assert engine.aggregate(ready.job, _SECRET).num_rows == 1

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, OptionError
-from sfumato.queries.pricing.epsilon_split import Party, divided
+from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
 
 
 @st.composite
-def _parties(draw: st.DrawFn) -> tuple[list[Party], int]:
+def _parties(draw: st.DrawFn) -> tuple[list[Claimant], int]:
     measures = draw(st.integers(1, 5))
     found = [
-        Party(f"p{i}", tuple(draw(st.lists(st.integers(0, measures - 1), min_size=1, unique=True))), part)
+        Claimant(f"p{i}", tuple(draw(st.lists(st.integers(0, measures - 1), min_size=1, unique=True))), part)
         for i, part in enumerate(draw(st.lists(st.one_of(st.none(), st.floats(1e-6, 1)), max_size=4)))
     ]
-    return [*found, Party("rest", tuple(range(measures)))], measures
+    return [*found, Claimant("rest", tuple(range(measures)))], measures
 
 
 @given(_parties())
-def test_shares_sum_to_one_and_hold_what_was_stated(made: tuple[list[Party], int]) -> None:
+def test_shares_sum_to_one_and_hold_what_was_stated(made: tuple[list[Claimant], int]) -> None:
     parties, measures = made
-    shares = divided(parties, measures, 5.0)
+    shares = split_epsilon(parties, measures, 5.0)
     assert sum(shares.weights) == 1
     assert shares.epsilon <= 5
     for party in parties:
@@ -37,13 +37,15 @@ def test_shares_sum_to_one_and_hold_what_was_stated(made: tuple[list[Party], int
 
 
 def test_without_stated_parts_all_measures_have_the_same_share() -> None:
-    shares = divided([Party("a", (0, 1)), Party("b", (1, 2))], 3, 0.1)
+    shares = split_epsilon([Claimant("a", (0, 1)), Claimant("b", (1, 2))], 3, 0.1)
     assert shares.weights == (Fraction(1, 3),) * 3
     assert shares.epsilon == 0.1
 
 
 def test_a_shared_measure_has_the_parts_of_all_that_read_it() -> None:
-    shares = divided([Party("a", (0,), 0.1), Party("b", (0,), 0.2), Party("c", (1,), 0.3)], 2, 1.0)
+    shares = split_epsilon(
+        [Claimant("a", (0,), 0.1), Claimant("b", (0,), 0.2), Claimant("c", (1,), 0.3)], 2, 1.0
+    )
     assert shares.weights == (Fraction(1, 2), Fraction(1, 2))
     assert shares.epsilon == pytest.approx(0.6)
     assert Fraction(shares.epsilon) <= Fraction("0.6")
@@ -51,7 +53,7 @@ def test_a_shared_measure_has_the_parts_of_all_that_read_it() -> None:
 
 def test_what_states_no_part_must_have_some_left() -> None:
     with pytest.raises(OptionError, match=r"leave some of 0\.3 for b"):
-        divided([Party("a", (0,), 0.3), Party("b", (1,))], 2, 0.3)
+        split_epsilon([Claimant("a", (0,), 0.3), Claimant("b", (1,))], 2, 0.3)
 
 
 @pytest.mark.parametrize("selection", ["", ", group_selection_epsilon=0.3"])

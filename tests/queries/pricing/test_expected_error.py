@@ -56,7 +56,7 @@ def _priced(names: str, delta: str, options: str = "", groups: Any = None) -> Pr
 
 def _told(names: str, delta: str) -> dict[str, ExpectedError]:
     priced = _priced(names, delta, f", {_SHOWN}", groups={"g": [0]})
-    found = {reading.name: expected_error(priced, reading) for reading in priced.readings}
+    found = {estimator.name: expected_error(priced, estimator) for estimator in priced.estimators}
     return {name: error for name, error in found.items() if error is not None}
 
 
@@ -153,7 +153,7 @@ def test_what_is_not_a_function_of_a_count_is_not_told() -> None:
     catalog = Catalog({"data": Scan("data", _SCHEMA, "id")})
     clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=8, delta=0)"
     priced = price(read(f"{clause} CORR(x, y) AS r, STDDEV(x) AS d FROM data", catalog))
-    assert [expected_error(priced, reading) for reading in priced.readings] == [None, None]
+    assert [expected_error(priced, estimator) for estimator in priced.estimators] == [None, None]
 
 
 def test_found_bounds_are_the_unit_of_what_is_told_before_and_none_after() -> None:
@@ -175,7 +175,9 @@ def test_found_bounds_are_the_unit_of_what_is_told_before_and_none_after() -> No
 def test_the_cost_alone_is_of_what_an_aggregate_is_read_off() -> None:
     options = ", group_selection_strategy=LAPLACE_THRESHOLD, group_selection_epsilon=2"
     priced = _priced("nsa", "1e-8", options)
-    costs = {reading.name: cost_alone(priced, loss_alone(priced, reading)) for reading in priced.readings}
+    costs = {
+        estimator.name: cost_alone(priced, loss_alone(priced, estimator)) for estimator in priced.estimators
+    }
     # the choice of groups has 2, and with it goes a quarter of the rest; each other measure has a quarter
     assert costs["n"] == pytest.approx(2 + 1.5, rel=1e-3)
     assert costs["s"] == pytest.approx(1.5, rel=1e-3)

@@ -13,7 +13,7 @@ from sfumato.errors import OptionError
 from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.laws import SymmetricLaw
 from sfumato.numerics.truncated import TruncatedLaplaceLaw
-from sfumato.queries.pricing.calibration import Law
+from sfumato.queries.pricing.calibration import NoiseDistribution
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.record import ReleaseRecord
 from sfumato.queries.sql.analysis import read
@@ -22,9 +22,9 @@ from tests.chance import accepts_only
 from tests.queries.pricing.test_price import _CATALOG, _priced
 
 _STRATEGIES = {
-    "LAPLACE_THRESHOLD": Law.LAPLACE,
-    "GAUSSIAN_THRESHOLD": Law.GAUSSIAN,
-    "TRUNCATED_GEOMETRIC": Law.TRUNCATED,
+    "LAPLACE_THRESHOLD": NoiseDistribution.LAPLACE,
+    "GAUSSIAN_THRESHOLD": NoiseDistribution.GAUSSIAN,
+    "TRUNCATED_GEOMETRIC": NoiseDistribution.TRUNCATED,
 }
 
 
@@ -92,7 +92,7 @@ def test_truncated_noise_has_the_lower_threshold(groups: int) -> None:
 
 
 @pytest.mark.parametrize(("strategy", "law"), _STRATEGIES.items())
-def test_the_strategy_names_the_law(strategy: str, law: Law) -> None:
+def test_the_strategy_names_the_law(strategy: str, law: NoiseDistribution) -> None:
     assert _counts(strategy, 1.0, 1e-8).law is law
 
 

@@ -15,7 +15,7 @@ from sfumato.errors import OptionError
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.queries.plan.query import Column, ColumnType, MeasureKind, Scan, Schema
-from sfumato.queries.pricing.price import Law, PricedQuery, price
+from sfumato.queries.pricing.price import NoiseDistribution, PricedQuery, price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from tests.cases import cases
@@ -62,7 +62,7 @@ def test_the_whole_loss_meets_options(
     assert spent <= epsilon
     # Below a step, a hair less noise may cost much more: the lattice's epsilon rises in leaps.
     # What truncation leaves of delta makes the loss of many entries less.
-    least = 0 if priced.law is Law.TRUNCATED else 0.9
+    least = 0 if priced.law is NoiseDistribution.TRUNCATED else 0.9
     assert spent >= least * epsilon or priced.mechanisms[0].stddev < 1
     for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
         assert mechanism.sensitivity is not None
@@ -92,13 +92,15 @@ def test_laplace_for_one_group_gaussian_for_many() -> None:
         "COUNT(*) AS n, SUM(x, contribution_bounds_per_group => (0, 1)) AS s, "
         "AVG(x, contribution_bounds_per_group => (0, 1)) AS a"
     )
-    assert _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=1").law is Law.TRUNCATED
+    assert (
+        _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=1").law is NoiseDistribution.TRUNCATED
+    )
     many = _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=10")
     laplace = _priced(
         columns,
         "epsilon=1, delta=1e-8, max_groups_contributed=10, group_selection_strategy=LAPLACE_THRESHOLD",
     )
-    assert many.law is Law.GAUSSIAN
+    assert many.law is NoiseDistribution.GAUSSIAN
     assert many.threshold is not None
     assert laplace.threshold is not None
     assert many.threshold < laplace.threshold / 2
@@ -166,7 +168,7 @@ def test_the_whole_loss_meets_options_with_stated_parts(  # noqa: PLR0917
     most = (sum(parts) + selection) * epsilon if everything_stated and selection else epsilon
     assert spent <= most * (1 + 1e-9)
     # what truncation leaves of delta makes the loss of many entries less
-    least = 0 if priced.law is Law.TRUNCATED else 0.85
+    least = 0 if priced.law is NoiseDistribution.TRUNCATED else 0.85
     assert spent >= least * most or min(mechanism.stddev for mechanism in priced.mechanisms) < 1
 
 
@@ -253,7 +255,7 @@ def test_unknown_groups_never_go_without_a_threshold(delta: str, strategy: str) 
 def test_laplace_answers_where_no_gaussian_can() -> None:
     text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e-9, delta=5e-324) COUNT(*) AS n FROM data"
     priced = price(read(text, _CATALOG))
-    assert priced.law is Law.LAPLACE
+    assert priced.law is NoiseDistribution.LAPLACE
     assert priced.loss.epsilon(0) <= 1e-9
 
 

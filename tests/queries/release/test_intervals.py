@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from sfumato.queries.pricing.price import Law
+from sfumato.queries.pricing.price import NoiseDistribution
 from sfumato.queries.release.intervals import central_interval, mean_interval, thresholded_interval
 from sfumato.queries.release.record import NoisyMeasure
 
@@ -34,8 +34,8 @@ def test_a_count_just_over_the_threshold_may_be_tiny() -> None:
 
 
 def test_mean_interval_holds_the_quotients_of_both_intervals() -> None:
-    total = NoisyMeasure(Law.LAPLACE, Fraction(10), 0, 0, 100, 50)
-    count = NoisyMeasure(Law.LAPLACE, Fraction(2), 0, 0, 1, 0)
+    total = NoisyMeasure(NoiseDistribution.LAPLACE, Fraction(10), 0, 0, 100, 50)
+    count = NoisyMeasure(NoiseDistribution.LAPLACE, Fraction(2), 0, 0, 1, 0)
     sums, counts = np.array([-300, 300]), np.array([20, 20])
     lower, upper = mean_interval(
         total, central_interval(total, sums, 0.95), central_interval(count, counts, 0.95)

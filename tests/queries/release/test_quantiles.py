@@ -18,7 +18,7 @@ from sfumato.frames.sources import open_source
 from sfumato.numerics.truncated import TruncatedLaplaceLaw
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import Column, ColumnType, MeasureKind, Query, Scan, Schema
-from sfumato.queries.pricing.calibration import Law
+from sfumato.queries.pricing.calibration import NoiseDistribution
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.quantiles import noisy_quantiles
 from sfumato.queries.release.record import ReleaseRecord
@@ -156,7 +156,7 @@ def test_a_tree_costs_an_entry_for_each_level() -> None:
     rows = _priced(f"MEDIAN(i, {_ROW}(0, 120))", options, unit=None)
     assert rows.measures[1].sensitivity == 1
     many = _priced(f"MEDIAN(i, {_ROW}(0, 120))", "max_groups_contributed=40")
-    assert many.law is Law.GAUSSIAN
+    assert many.law is NoiseDistribution.GAUSSIAN
     assert many.loss.epsilon(1e-6) <= 1.0
 
 

@@ -31,7 +31,7 @@ from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder.private_query import PrivateQuery
 from sfumato.queries.builder.query_session import QuerySession
 from sfumato.queries.continual.counter_key import counter_key
-from sfumato.queries.continual.parameters import Terms, require_countable
+from sfumato.queries.continual.parameters import CounterParameters, require_countable
 from sfumato.queries.continual.schedule import Moment, Schedule
 from sfumato.queries.continual.state import CounterState, RecordedSource
 from sfumato.queries.plan.query import AggregationJob, Query
@@ -219,7 +219,7 @@ class _Streams:
     """A counter's measures and the noise of each."""
 
     query: PrivateQuery
-    terms: Terms
+    terms: CounterParameters
     priced: PricedQuery
     mechanisms: tuple[ContinualSum, ...]
     loss: PrivacyLoss
@@ -239,7 +239,7 @@ class _Streams:
 
     @property
     def columns(self) -> dict[str, int]:
-        return {reading.name: reading.total for reading in self.priced.readings}
+        return {estimator.name: estimator.total for estimator in self.priced.estimators}
 
     @property
     def exponents(self) -> tuple[int, ...]:
@@ -256,7 +256,7 @@ class _Streams:
         return replace(self.priced.job, relation=found.relation, keys=found.keys)
 
 
-def open_counter(query: PrivateQuery, terms: Terms, session: QuerySession) -> Counter:
+def open_counter(query: PrivateQuery, terms: CounterParameters, session: QuerySession) -> Counter:
     """Open a counter, or go on with the one whose state lies there; only the first costs anything.
 
     Raises
@@ -294,7 +294,7 @@ def open_counter(query: PrivateQuery, terms: Terms, session: QuerySession) -> Co
     return Counter(session, streams, state)
 
 
-def _read_whole(query: PrivateQuery, terms: Terms, session: QuerySession) -> Query:
+def _read_whole(query: PrivateQuery, terms: CounterParameters, session: QuerySession) -> Query:
     """Read the query over all periods; say so if it could be read without them."""
     schedule = terms.schedule
     try:
@@ -308,7 +308,9 @@ def _read_whole(query: PrivateQuery, terms: Terms, session: QuerySession) -> Que
     )
 
 
-def _read_period(query: PrivateQuery, terms: Terms, steps: tuple[int, int], session: QuerySession) -> Query:
+def _read_period(
+    query: PrivateQuery, terms: CounterParameters, steps: tuple[int, int], session: QuerySession
+) -> Query:
     """Read the query over the rows of some periods, of units that may still count in them."""
     schedule, unit = terms.schedule, query.table.unit
     rows = query.table.filter(schedule.within(0, schedule.steps))
@@ -320,7 +322,7 @@ def _read_period(query: PrivateQuery, terms: Terms, steps: tuple[int, int], sess
 
 
 def _streams(
-    query: PrivateQuery, terms: Terms, priced: PricedQuery, participation: Participation
+    query: PrivateQuery, terms: CounterParameters, priced: PricedQuery, participation: Participation
 ) -> _Streams:
     """Give each measure an equal part of epsilon and delta."""
     groups = priced.query.options.max_groups_contributed or 1

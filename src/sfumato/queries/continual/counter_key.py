@@ -32,7 +32,7 @@ from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.square_root import SquareRoot
 from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.mechanisms.factorization.tree import Tree
-from sfumato.queries.continual.parameters import Terms
+from sfumato.queries.continual.parameters import CounterParameters
 from sfumato.queries.continual.schedule import Moment, Schedule
 from sfumato.queries.plan.query import Query
 from sfumato.queries.plan.query_key import query_document
@@ -74,7 +74,7 @@ _PERIOD: Final[Codec[str]] = Names(
 )
 
 
-def counter_key(query: Query, terms: Terms, mechanisms: Iterable[ContinualSum]) -> str:
+def counter_key(query: Query, terms: CounterParameters, mechanisms: Iterable[ContinualSum]) -> str:
     """Return the key of a counter.
 
     Parameters

@@ -14,12 +14,12 @@ from sfumato.queries.continual.schedule import Schedule
 from sfumato.queries.plan.query import ADDITIVE, Query
 from sfumato.queries.pricing.price import PricedQuery
 
-__all__ = ["Terms", "require_countable"]
+__all__ = ["CounterParameters", "require_countable"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CounterParameters:
     """What a counter promises; the fields are the parameters of ``session.counter``."""
 
     schedule: Schedule
@@ -65,7 +65,7 @@ class Terms:
         return Participation(max_participations=self.max_periods)
 
 
-def require_countable(priced: PricedQuery, terms: Terms) -> None:
+def require_countable(priced: PricedQuery, terms: CounterParameters) -> None:
     """Refuse a query that no counter can tell.
 
     Raises
@@ -79,7 +79,7 @@ def require_countable(priced: PricedQuery, terms: Terms) -> None:
     _require_additive(priced)
 
 
-def _require_plain(query: Query, terms: Terms) -> None:
+def _require_plain(query: Query, terms: CounterParameters) -> None:
     """Refuse what a counter would have to ignore, or what its bound on a unit does not cover."""
     options = query.options
     if (options.epsilon, options.delta) != (terms.epsilon, terms.delta):
@@ -107,14 +107,14 @@ def _require_additive(priced: PricedQuery) -> None:
             "a counter must have public groups, for new ones would pay a threshold in every period; list "
             "them with public_groups=, or count without GROUP BY"
         )
-    for reading, aggregate in zip(priced.readings, priced.query.aggregates, strict=True):
+    for estimator, aggregate in zip(priced.estimators, priced.query.aggregates, strict=True):
         if aggregate.unbounded:
             raise OptionError(
-                f"a sum of a counter must state its bounds, got none for {reading.name!r}: they hold for "
+                f"a sum of a counter must state its bounds, got none for {estimator.name!r}: they hold for "
                 "periods that nobody has seen; pass bounds=(lower, upper)"
             )
-        if reading.kind not in ADDITIVE:
+        if estimator.kind not in ADDITIVE:
             raise UnsupportedSql(
-                f"a counter tells COUNT and SUM, got {reading.kind.value} for {reading.name!r}; ask for sum "
-                "and count, and divide what is told"
+                f"a counter tells COUNT and SUM, got {estimator.kind.value} for {estimator.name!r}; "
+                "ask for sum and count, and divide what is told"
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sfumato.queries.engines.compilation.job import Prepared, prepare
+from sfumato.queries.engines.compilation.job import CompiledJob, compile_job
 from sfumato.queries.engines.dialects.base import Dialect, StoredColumn, StoredTable
 from sfumato.queries.plan.query import (
     AggregationJob,
@@ -24,9 +24,9 @@ from sfumato.queries.plan.query import (
 )
 from sfumato.queries.plan.typed_expressions import column
 
-__all__ = ["trial"]
+__all__ = ["run_self_test"]
 
-_TABLE: Final = "trial"
+_TABLE: Final = "run_self_test"
 _COLUMNS: Final = {
     "unit": ColumnType.INTEGER,
     "key": ColumnType.TEXT,
@@ -35,7 +35,7 @@ _COLUMNS: Final = {
 _ROWS: Final = ((1, "a", 0.5), (1, "a", 1.5), (1, "b", 2.5), (1, "b", 3.5), (2, "a", 4.5))
 
 
-def trial(dialect: Dialect) -> Prepared:
+def run_self_test(dialect: Dialect) -> CompiledJob:
     """Return a job that takes every step: of a unit too many groups and rows, listed groups, values by bin.
 
     Examples
@@ -56,7 +56,7 @@ def trial(dialect: Dialect) -> Prepared:
     groups = PublicValues((("a",), ("b",), (None,)))
     scan = Scan(_TABLE, table.schema, "unit")
     job = AggregationJob(scan, (Named("key", key),), measures, 1, 1, groups)
-    return prepare(job, {_TABLE: table}, dialect)
+    return compile_job(job, {_TABLE: table}, dialect)
 
 
 def _table(dialect: Dialect) -> StoredTable:

@@ -13,13 +13,13 @@ from sfumato.queries.engines.dialects.base import StoredTable
 from sfumato.queries.plan.query import Schema
 from sfumato.queries.plan.wire_names import COLUMN_TYPE
 
-__all__ = ["TablesEngine", "require_secret"]
+__all__ = ["StoredTablesEngine", "require_secret"]
 
 _FORMAT: Final = Format("sfumato.schema", 1)
 _SECRET_BYTES: Final = 16
 
 
-class TablesEngine(ABC):
+class StoredTablesEngine(ABC):
     """The face of an engine over tables that it knows by name; what it computes is the subclass's."""
 
     _tables: Mapping[str, StoredTable]

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import ColumnType
-from sfumato.queries.plan.typed_expressions import NUMERIC, TEMPORAL, Term, advice, cast
+from sfumato.queries.plan.typed_expressions import NUMERIC, TEMPORAL, TypedTree, advice, cast
 
 __all__ = ["common", "is_constant", "number", "python_value", "stored_value", "temporal", "text"]
 
@@ -39,7 +39,7 @@ _TIMESTAMP = re.compile(
 )
 
 
-def number(digits: str, *, negative: bool = False) -> Term:
+def number(digits: str, *, negative: bool = False) -> TypedTree:
     """Return a number: an INT64 where it is written in digits alone, else a FLOAT64."""
     if len(digits) > _LONGEST_NUMBER:
         raise SchemaError(
@@ -49,7 +49,7 @@ def number(digits: str, *, negative: bool = False) -> Term:
         whole = int(digits)
         if whole - negative >= _INTEGER_REACH:
             raise SchemaError(f"an integer must fit in 64 bits, got {digits}; write it as a float like 1e19")
-        return Term(_signed(str(whole), negative=negative and whole != 0), ColumnType.INTEGER)
+        return TypedTree(_signed(str(whole), negative=negative and whole != 0), ColumnType.INTEGER)
     if not _FLOAT.fullmatch(digits):
         raise UnsupportedSql(
             f"a number must be written in decimal digits, got {digits!r}; write it like 1.5 or 2e6"
@@ -57,7 +57,7 @@ def number(digits: str, *, negative: bool = False) -> Term:
     real = float(digits)
     if math.isinf(real):
         raise SchemaError(f"a number must be finite, got {digits}; write a smaller one")
-    return Term(_signed(repr(real), negative=negative and real != 0), ColumnType.FLOAT)
+    return TypedTree(_signed(repr(real), negative=negative and real != 0), ColumnType.FLOAT)
 
 
 def _signed(digits: str, *, negative: bool) -> exp.Expression:
@@ -65,20 +65,20 @@ def _signed(digits: str, *, negative: bool) -> exp.Expression:
     return exp.Neg(this=literal) if negative else literal
 
 
-def text(value: str) -> Term:
+def text(value: str) -> TypedTree:
     """Return a string literal; what no engine could store is refused."""
     if not _storable(value):
         raise SchemaError(
             "a string must hold characters only, got NUL or half a surrogate pair; leave it out"
         )
-    return Term(exp.Literal.string(value), ColumnType.TEXT)
+    return TypedTree(exp.Literal.string(value), ColumnType.TEXT)
 
 
 def _storable(value: str) -> bool:
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def temporal(value: str, type_: ColumnType) -> Term:
+def temporal(value: str, type_: ColumnType) -> TypedTree:
     """Return a DATE or TIMESTAMP literal in its one canonical spelling; timestamps are in UTC."""
     moment = _moment(value, type_)
     if moment is None:
@@ -115,7 +115,7 @@ def _naive_utc(instant: dt.datetime) -> dt.datetime | None:
         return None
 
 
-def common(terms: Sequence[Term], what: str) -> tuple[list[Term], ColumnType | None]:
+def common(terms: Sequence[TypedTree], what: str) -> tuple[list[TypedTree], ColumnType | None]:
     """Bring terms to one type: integers widen to FLOAT64, string literals become dates beside dates.
 
     Returns
@@ -142,7 +142,7 @@ def common(terms: Sequence[Term], what: str) -> tuple[list[Term], ColumnType | N
     )
 
 
-def is_constant(term: Term) -> bool:
+def is_constant(term: TypedTree) -> bool:
     """Tell whether a term is a literal: a number, a string, a boolean, a DATE or a TIMESTAMP."""
     tree = term.tree
     if isinstance(tree, exp.TryCast):  # of a literal only where `temporal` made it
@@ -150,7 +150,7 @@ def is_constant(term: Term) -> bool:
     return isinstance(tree.this if isinstance(tree, exp.Neg) else tree, (exp.Literal, exp.Boolean))
 
 
-def python_value(term: Term) -> object:
+def python_value(term: TypedTree) -> object:
     """Return the Python value of a constant term."""
     tree = term.tree
     if isinstance(tree, exp.TryCast) and term.type is not None:

@@ -13,7 +13,7 @@ from sfumato.queries.plan.schema import ColumnType
 from sfumato.queries.plan.typed_expressions import (
     TEMPORAL,
     Compile,
-    Term,
+    TypedTree,
     cast,
     listing,
     only,
@@ -46,11 +46,11 @@ _FARTHEST_YEARS: Final = 10_000
 _SUNDAY: Final = "0001-01-07"
 
 
-def read_moved(sign: int, type_: ColumnType) -> Callable[[exp.Expr, Compile], Term]:
+def read_moved(sign: int, type_: ColumnType) -> Callable[[exp.Expr, Compile], TypedTree]:
     """Make the reader of DATE_ADD or TIMESTAMP_ADD, or with sign -1 of DATE_SUB or TIMESTAMP_SUB."""
     name = f"{type_.value}_{'ADD' if sign > 0 else 'SUB'}"
 
-    def read(node: exp.Expr, compile_: Compile) -> Term:
+    def read(node: exp.Expr, compile_: Compile) -> TypedTree:
         only(node, "this", "expression", "unit", what=name)
         moment = require(compile_(node.this), {type_}, f"the argument of {name}")
         return _moved(moment, node.expression, node.args.get("unit"), sign, name)
@@ -58,13 +58,15 @@ def read_moved(sign: int, type_: ColumnType) -> Callable[[exp.Expr, Compile], Te
     return read
 
 
-def read_span(moment: Term, span: exp.Interval, sign: int) -> Term:
+def read_span(moment: TypedTree, span: exp.Interval, sign: int) -> TypedTree:
     """Read a moment plus or minus an INTERVAL."""
     require(moment, TEMPORAL, "what an INTERVAL is added to")
     return _moved(moment, span.this, span.args.get("unit"), sign, "INTERVAL")
 
 
-def _moved(moment: Term, amount: exp.Expr | None, unit: exp.Expr | None, sign: int, name: str) -> Term:
+def _moved(
+    moment: TypedTree, amount: exp.Expr | None, unit: exp.Expr | None, sign: int, name: str
+) -> TypedTree:
     """Return the moment in one spelling: days or months for a date, microseconds for a timestamp."""
     steps = (DAYS, _MONTHS) if moment.type is ColumnType.DATE else (MICROSECONDS,)
     written = unit.name.upper() if isinstance(unit, exp.Var) else ""
@@ -83,7 +85,7 @@ def _moved(moment: Term, amount: exp.Expr | None, unit: exp.Expr | None, sign: i
         (exp.DateAdd if adds else exp.DateSub) if date else (exp.TimestampAdd if adds else exp.TimestampSub)
     )
     made = make(this=moment.tree, expression=exp.Literal.string(str(abs(count))), unit=exp.var(base))
-    return Term(made, moment.type)
+    return TypedTree(made, moment.type)
 
 
 def _whole(amount: exp.Expr | None, name: str) -> int:
@@ -93,7 +95,7 @@ def _whole(amount: exp.Expr | None, name: str) -> int:
     return int(digits)
 
 
-def read_date_diff(node: exp.Expr, compile_: Compile) -> Term:
+def read_date_diff(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read DATE_DIFF: the boundaries of days, months, quarters or years from the second date to the first."""
     only(node, "this", "expression", "unit", "date_part_boundary", what="DATE_DIFF")
     sides = [
@@ -111,25 +113,25 @@ def read_date_diff(node: exp.Expr, compile_: Compile) -> Term:
         return years
     rest = _difference(*(_part(part, side) for side in sides))
     whole = exp.Mul(this=operand(years), expression=exp.Literal.number(str(12 // _MONTHS[part])))
-    return Term(exp.Add(this=exp.Paren(this=whole), expression=operand(rest)), ColumnType.INTEGER)
+    return TypedTree(exp.Add(this=exp.Paren(this=whole), expression=operand(rest)), ColumnType.INTEGER)
 
 
-def _days(later: Term, earlier: Term) -> Term:
+def _days(later: TypedTree, earlier: TypedTree) -> TypedTree:
     made = exp.DateDiff(
         this=later.tree, expression=earlier.tree, unit=exp.var("DAY"), date_part_boundary=True
     )
-    return Term(made, ColumnType.INTEGER)
+    return TypedTree(made, ColumnType.INTEGER)
 
 
-def _part(name: str, moment: Term) -> Term:
-    return Term(exp.Extract(this=exp.var(name), expression=moment.tree.copy()), ColumnType.INTEGER)
+def _part(name: str, moment: TypedTree) -> TypedTree:
+    return TypedTree(exp.Extract(this=exp.var(name), expression=moment.tree.copy()), ColumnType.INTEGER)
 
 
-def _difference(left: Term, right: Term) -> Term:
-    return Term(exp.Sub(this=operand(left), expression=operand(right)), ColumnType.INTEGER)
+def _difference(left: TypedTree, right: TypedTree) -> TypedTree:
+    return TypedTree(exp.Sub(this=operand(left), expression=operand(right)), ColumnType.INTEGER)
 
 
-def read_timestamp_diff(node: exp.Expr, compile_: Compile) -> Term:
+def read_timestamp_diff(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read TIMESTAMP_DIFF: whole units of time from the second timestamp to the first, cut towards zero."""
     only(node, "this", "expression", "unit", what="TIMESTAMP_DIFF")
     sides = [
@@ -144,10 +146,10 @@ def read_timestamp_diff(node: exp.Expr, compile_: Compile) -> Term:
         )
     later, earlier = (side.tree for side in sides)
     made = exp.TimestampDiff(this=later, expression=earlier, unit=exp.var(part))
-    return Term(made, ColumnType.INTEGER)
+    return TypedTree(made, ColumnType.INTEGER)
 
 
-def last_day(node: exp.Expr, compile_: Compile) -> Term:
+def last_day(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read LAST_DAY: the day before the next month begins."""
     only(node, "this", "unit", what="LAST_DAY")
     unit = node.args.get("unit")
@@ -157,14 +159,14 @@ def last_day(node: exp.Expr, compile_: Compile) -> Term:
     first = exp.DateTrunc(this=date.tree, unit=exp.Literal.string("MONTH"))  # type: ignore[no-untyped-call]
     one = exp.Literal.string("1")
     following = exp.DateAdd(this=first, expression=one, unit=exp.var("MONTH"))
-    return Term(exp.DateSub(this=following, expression=one.copy(), unit=exp.var("DAY")), ColumnType.DATE)
+    return TypedTree(exp.DateSub(this=following, expression=one.copy(), unit=exp.var("DAY")), ColumnType.DATE)
 
 
-def weekday(moment: Term) -> Term:
+def weekday(moment: TypedTree) -> TypedTree:
     """Return the day of the week: 1 for Sunday to 7 for Saturday."""
     date = moment if moment.type is ColumnType.DATE else cast(moment, ColumnType.DATE)
     since = _days(date, temporal(_SUNDAY, ColumnType.DATE))
     seven, one = number("7"), number("1")
     positive = exp.Add(this=since.tree, expression=seven.tree)
     rest = exp.Mod(this=exp.Paren(this=positive), expression=seven.tree.copy())
-    return Term(exp.Add(this=exp.Paren(this=rest), expression=one.tree), ColumnType.INTEGER)
+    return TypedTree(exp.Add(this=exp.Paren(this=rest), expression=one.tree), ColumnType.INTEGER)

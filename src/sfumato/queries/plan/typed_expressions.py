@@ -23,10 +23,10 @@ __all__ = [
     "NUMERIC",
     "TEMPORAL",
     "Compile",
-    "Term",
+    "TypedTree",
     "advice",
     "cast",
-    "closest",
+    "closest_name",
     "column",
     "from_decimal",
     "listing",
@@ -51,14 +51,14 @@ _OPERATORS: tuple[type[exp.Expr], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class TypedTree:
     """A canonical tree and its type; the type is None for a bare NULL, which fits everywhere."""
 
     tree: exp.Expression
     type: ColumnType | None
 
 
-Compile: TypeAlias = Callable[[exp.Expr], Term]
+Compile: TypeAlias = Callable[[exp.Expr], TypedTree]
 
 
 def only(node: exp.Expr, *slots: str, what: str) -> None:
@@ -74,7 +74,7 @@ def listing(names: Collection[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def closest(name: str, known: Collection[str]) -> str | None:
+def closest_name(name: str, known: Collection[str]) -> str | None:
     """Return the known name that was surely meant: a letter or two away, or behind a dot; else None.
 
     Examples
@@ -91,25 +91,25 @@ def closest(name: str, known: Collection[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
-def operand(term: Term) -> exp.Expression:
+def operand(term: TypedTree) -> exp.Expression:
     """Return the tree as an operand: in parentheses where it is an operator itself."""
     return exp.Paren(this=term.tree) if isinstance(term.tree, _OPERATORS) else term.tree
 
 
-def column(name: str, type_: ColumnType | None, declare: tuple[str, ...] = ()) -> Term:
+def column(name: str, type_: ColumnType | None, declare: tuple[str, ...] = ()) -> TypedTree:
     """Return a column, unqualified and spelled as its relation names it."""
     tree = exp.Column(this=exp.to_identifier(name, quoted=True))
     if declare:
         tree.meta[DECLARE] = declare
-    return Term(tree, type_)
+    return TypedTree(tree, type_)
 
 
-def cast(term: Term, type_: ColumnType) -> Term:
+def cast(term: TypedTree, type_: ColumnType) -> TypedTree:
     """Return the term cast to a type; what cannot be cast becomes NULL."""
-    return Term(exp.TryCast(this=term.tree, to=DATA_TYPES[type_].copy(), safe=True), type_)
+    return TypedTree(exp.TryCast(this=term.tree, to=DATA_TYPES[type_].copy(), safe=True), type_)
 
 
-def require(term: Term, accepted: Collection[ColumnType], what: str) -> Term:
+def require(term: TypedTree, accepted: Collection[ColumnType], what: str) -> TypedTree:
     """Return the term if its type is accepted, else refuse it."""
     if term.type in accepted:
         return term
@@ -133,20 +133,20 @@ def require(term: Term, accepted: Collection[ColumnType], what: str) -> Term:
     )
 
 
-def require_order(terms: Sequence[Term], what: str) -> None:
+def require_order(terms: Sequence[TypedTree], what: str) -> None:
     """Refuse digits of any length where values are put in order: they are only told apart."""
     for term in terms:
         if term.type is ColumnType.DECIMAL:
             raise SchemaError(f"{what} must have values with an order, got NUMERIC; {from_decimal(term)}")
 
 
-def from_decimal(term: Term) -> str:
+def from_decimal(term: TypedTree) -> str:
     """Return the remedy where digits of any length cannot stand."""
     sql = term.tree.sql(dialect="bigquery")
     return f"write CAST({sql} AS FLOAT64) for the nearest float, or CAST({sql} AS STRING) for the digits"
 
 
-def advice(term: Term, type_: str) -> str:
+def advice(term: TypedTree, type_: str) -> str:
     """Return how to declare a type for the column of a CSV file that a term is, to stand before a remedy.
 
     Empty for any other term.

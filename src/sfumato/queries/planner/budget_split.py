@@ -15,7 +15,7 @@ from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.noise import public_measures
 from sfumato.queries.release.record import NoisyMeasure
 
-__all__ = ["FINENESS", "Draft", "PlannedQuery", "expected_errors", "planned", "with_epsilon"]
+__all__ = ["FINENESS", "PlannedQuery", "UnpricedQuery", "expected_errors", "planned", "with_epsilon"]
 
 FINENESS: Final = 1.01
 """Epsilons are tried on a geometric grid of this ratio."""
@@ -25,7 +25,7 @@ _LEAST, _MOST = 1e-5, 100.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class Draft:
+class UnpricedQuery:
     """One query of a workload before its noise is chosen.
 
     Parameters
@@ -72,7 +72,7 @@ class PlannedQuery:
 
 
 def planned(
-    drafts: list[Draft], *, epsilon: float | None, units: float | None, level: float
+    requests: list[UnpricedQuery], *, epsilon: float | None, units: float | None, level: float
 ) -> tuple[PlannedQuery, ...]:
     """Choose an epsilon for every query: the least that meets its targets, or its part of ``epsilon``.
 
@@ -83,7 +83,7 @@ def planned(
     ParameterError
         If no epsilon is left for the queries that state none.
     """
-    curves = [_Curve(draft, units, level) for draft in drafts]
+    curves = [_Curve(request, units, level) for request in requests]
     chosen = [curve.least(1.0) for curve in curves] if epsilon is None else _split(curves, epsilon)
     return tuple(curve.at(number) for curve, number in zip(curves, chosen, strict=True))
 
@@ -95,17 +95,17 @@ def with_epsilon(query: Query, epsilon: float) -> Query:
 
 
 def _split(curves: list[_Curve], epsilon: float) -> list[float]:
-    rest = epsilon - math.fsum(curve.stated for curve in curves if curve.draft.fixed)
-    free = [curve for curve in curves if not curve.draft.fixed]
+    rest = epsilon - math.fsum(curve.stated for curve in curves if curve.request.fixed)
+    free = [curve for curve in curves if not curve.request.fixed]
     if free and rest <= 0:
         _check.refuse("epsilon", "leave something for queries without one", epsilon, "state a larger one")
-    bare = [curve for curve in free if not curve.draft.targets]
+    bare = [curve for curve in free if not curve.request.targets]
     part = rest / len(free) if free else 0.0
-    aimed = [curve for curve in free if curve.draft.targets]
+    aimed = [curve for curve in free if curve.request.targets]
     left = rest - part * len(bare)
     factor = _least_factor(lambda f: math.fsum(curve.least(f) for curve in aimed) <= left) if aimed else 1.0
     chosen = {id(curve): curve.least(factor) for curve in aimed} | {id(curve): part for curve in bare}
-    return [curve.stated if curve.draft.fixed else chosen[id(curve)] for curve in curves]
+    return [curve.stated if curve.request.fixed else chosen[id(curve)] for curve in curves]
 
 
 def _least_factor(fits: Callable[[float], bool]) -> float:
@@ -136,9 +136,9 @@ def _least_factor(fits: Callable[[float], bool]) -> float:
 class _Curve:
     """The errors of a query as its epsilon varies."""
 
-    def __init__(self, draft: Draft, units: float | None, level: float) -> None:
-        self.draft = draft
-        self.stated = draft.query.options.epsilon
+    def __init__(self, request: UnpricedQuery, units: float | None, level: float) -> None:
+        self.request = request
+        self.stated = request.query.options.epsilon
         self._units, self._level = units, level
         self._known: dict[float, PlannedQuery | None] = {}
 
@@ -147,18 +147,18 @@ class _Curve:
         found = self._try(epsilon)
         if found is None:
             raise OptionError(
-                f"{self.draft.name!r} cannot be answered with epsilon {epsilon:.3g}; give it a larger part"
+                f"{self.request.name!r} cannot be answered with epsilon {epsilon:.3g}; give it a larger part"
             )
         return found
 
     def least(self, factor: float) -> float:
         """Return the least epsilon of a grid at which errors are within ``factor`` times their targets."""
-        if self.draft.fixed:
+        if self.request.fixed:
             return self.stated
         low, high = (round(math.log(end) / math.log(FINENESS)) for end in (_LEAST, _MOST))
         if not self._meets(high, factor):
             raise OptionError(
-                f"a target of {self.draft.name!r} cannot be met with any epsilon up to {_MOST:g}; "
+                f"a target of {self.request.name!r} cannot be met with any epsilon up to {_MOST:g}; "
                 "allow more error"
             )
         while high - low > 1:
@@ -169,7 +169,7 @@ class _Curve:
     def _meets(self, place: int, factor: float) -> bool:
         found = self._try(FINENESS**place)
         return found is not None and all(
-            found.errors[name] <= factor * bound for name, bound in self.draft.targets.items()
+            found.errors[name] <= factor * bound for name, bound in self.request.targets.items()
         )
 
     def _try(self, epsilon: float) -> PlannedQuery | None:
@@ -179,11 +179,11 @@ class _Curve:
 
     def _priced(self, epsilon: float) -> PlannedQuery | None:
         try:
-            priced = price(with_epsilon(self.draft.query, epsilon))
+            priced = price(with_epsilon(self.request.query, epsilon))
         except (OptionError, ParameterError):
             return None
         errors = expected_errors(priced, units=self._units, level=self._level)
-        return PlannedQuery(self.draft.name, priced, errors, self.draft.targets)
+        return PlannedQuery(self.request.name, priced, errors, self.request.targets)
 
 
 def expected_errors(priced: PricedQuery, *, units: float | None, level: float) -> dict[str, float]:
@@ -204,18 +204,20 @@ def expected_errors(priced: PricedQuery, *, units: float | None, level: float) -
     """
     measures = public_measures(priced)
     errors = {}
-    for reading in priced.readings:
-        total = measures[reading.total]
-        if total.found and not priced.settled:
-            errors[reading.name] = math.nan
+    for estimator in priced.estimators:
+        total = measures[estimator.total]
+        if total.found and not priced.bounds_known:
+            errors[estimator.name] = math.nan
             continue
         step = 2.0**total.exponent
-        if reading.kind in ADDITIVE:
-            errors[reading.name] = total.noise.half_width(level)[0] * step
-        elif reading.kind is AggregateKind.AVG and reading.count is not None and units is not None:
-            errors[reading.name] = _mean_error(total, measures[reading.count], max(1.0, units), level) * step
+        if estimator.kind in ADDITIVE:
+            errors[estimator.name] = total.noise.half_width(level)[0] * step
+        elif estimator.kind is AggregateKind.AVG and estimator.count is not None and units is not None:
+            errors[estimator.name] = (
+                _mean_error(total, measures[estimator.count], max(1.0, units), level) * step
+            )
         else:
-            errors[reading.name] = math.nan
+            errors[estimator.name] = math.nan
     return errors
 
 

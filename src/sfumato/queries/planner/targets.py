@@ -12,7 +12,7 @@ from sfumato import _check
 from sfumato.queries.plan.query import ADDITIVE, Aggregate, AggregateKind, Query
 from sfumato.queries.release.table import TableRelease
 
-__all__ = ["Aim", "Relative", "Target", "relative"]
+__all__ = ["PlanRequest", "Relative", "Target", "relative"]
 
 
 @final
@@ -78,7 +78,7 @@ def _magnitude(release: TableRelease, column: str) -> float:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Aim:
+class PlanRequest:
     """What a workload is asked to reach; the fields are the parameters of ``session.plan``."""
 
     target: Target | Mapping[str, Target] | None

@@ -19,12 +19,12 @@ from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder.private_query import PrivateQuery
 from sfumato.queries.builder.query_session import QuerySession
 from sfumato.queries.plan.query import Query
-from sfumato.queries.planner.budget_split import FINENESS, Draft, PlannedQuery, planned, with_epsilon
-from sfumato.queries.planner.targets import Aim, Relative, Target
+from sfumato.queries.planner.budget_split import FINENESS, PlannedQuery, UnpricedQuery, planned, with_epsilon
+from sfumato.queries.planner.targets import PlanRequest, Relative, Target
 from sfumato.queries.pricing.price import price
 from sfumato.queries.release.table import TableRelease
 
-__all__ = ["Plan", "Workload", "plan_workload"]
+__all__ = ["Workload", "WorkloadPlan", "plan_workload"]
 
 _UNSTATED = (1e-9, 2e-9)  # below every limit on a query: a text that states its epsilon has it under both
 
@@ -34,7 +34,7 @@ Workload: TypeAlias = Sequence["str | PrivateQuery"] | Mapping[str, "str | Priva
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class WorkloadPlan:
     """A workload with its noise: what each query costs, and the error to expect; made by ``session.plan``.
 
     Nothing is spent by a plan, but for its pilots.
@@ -113,7 +113,7 @@ class Plan:
         yield "Nothing is charged before release()."
 
 
-def plan_workload(queries: Workload, session: QuerySession, aim: Aim) -> Plan:
+def plan_workload(queries: Workload, session: QuerySession, aim: PlanRequest) -> WorkloadPlan:
     """Choose an epsilon for every query.
 
     With targets and no ``epsilon``: the least that meets them, to one per cent. With an ``epsilon`` to split:
@@ -141,12 +141,12 @@ def plan_workload(queries: Workload, session: QuerySession, aim: Aim) -> Plan:
         if aim.pilot is not None and any(isinstance(goal, Relative) for goal in goals[name].values()):
             asked = price(with_epsilon(query, aim.pilot))
             pilots[name] = session.release(asked, f"{name}, the pilot of a plan")
-    drafts = [
-        Draft(name, query, fixed, aim.bounds(query, pilots.get(name)))
+    requests = [
+        UnpricedQuery(name, query, fixed, aim.bounds(query, pilots.get(name)))
         for name, (query, fixed) in read.items()
     ]
-    chosen = planned(drafts, epsilon=aim.epsilon, units=aim.units, level=aim.level)
-    return Plan(chosen, aim.level, pilots, session)
+    chosen = planned(requests, epsilon=aim.epsilon, units=aim.units, level=aim.level)
+    return WorkloadPlan(chosen, aim.level, pilots, session)
 
 
 def _both(query: str | PrivateQuery, session: QuerySession) -> tuple[Query, bool]:
@@ -163,7 +163,7 @@ def _require_goals(goals: Mapping[str, Mapping[str, Target]]) -> None:
             raise ParameterError(f"target must name a column of {name!r}, got none; state one, or an epsilon")
 
 
-def _require_used(aim: Aim, queries: list[Query]) -> None:
+def _require_used(aim: PlanRequest, queries: list[Query]) -> None:
     """Refuse a target for a column that no query has: a misspelt name would go unnoticed."""
     if not isinstance(aim.target, Mapping):
         return

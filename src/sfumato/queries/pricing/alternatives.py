@@ -10,7 +10,7 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.plan.query import Query
 from sfumato.queries.pricing.price import price
 
-__all__ = ["loss_at", "naming_parts"]
+__all__ = ["loss_at", "with_parts_named"]
 
 _DOWN = 1 - 2.0**-40  # so that parts which sum to the whole still do where each was rounded
 
@@ -24,7 +24,7 @@ def loss_at(query: Query) -> Callable[[float], PrivacyLoss]:
     return loss
 
 
-def naming_parts(query: Query, refused: BudgetExceeded) -> BudgetExceeded:
+def with_parts_named(query: Query, refused: BudgetExceeded) -> BudgetExceeded:
     """Return the error with the words that parts of epsilon need, where the query states any."""
     offered = refused.remaining.answerable_epsilon
     if not offered or not _parts(query):

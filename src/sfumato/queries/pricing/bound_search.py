@@ -36,10 +36,10 @@ from sfumato.queries.plan.query import (
     Query,
 )
 from sfumato.queries.plan.schema import Column
-from sfumato.queries.plan.typed_expressions import Term, column, operand
-from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, Magnitudes
+from sfumato.queries.plan.typed_expressions import TypedTree, column, operand
+from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins
 
-__all__ = ["Search"]
+__all__ = ["BoundSearch"]
 
 _FINE, _COARSE = 2.0**56, 2.0**-56
 _SMALL, _LARGE = 2.0**-14, 2.0**42  # a float between them is summed as it is, in steps of 2**-20
@@ -47,7 +47,7 @@ _SMALL, _LARGE = 2.0**-14, 2.0**42  # a float between them is summed as it is, i
 
 @final
 @dataclass(frozen=True, slots=True)
-class Search:
+class BoundSearch:
     """What bounds are searched for.
 
     Parameters
@@ -65,7 +65,7 @@ class Search:
     max_rows: int | None = None
 
     @property
-    def bins(self) -> Magnitudes:
+    def bins(self) -> MagnitudeBins:
         """The bins of the numbers."""
         return WHOLE if self.expression.type is ColumnType.INTEGER and self.max_rows is None else REAL
 
@@ -183,7 +183,7 @@ def _finite(expression: Expression) -> Expression:
     """Return a value, NULL where it is NaN or infinite: engines order NaN above all numbers, or nowhere."""
     if expression.type is ColumnType.INTEGER:
         return expression
-    value, most = operand(Term(expression.tree, expression.type)), sys.float_info.max
+    value, most = operand(TypedTree(expression.tree, expression.type)), sys.float_info.max
     least = exp.Neg(this=_real(most))
     within = exp.Between(this=value, low=least, high=_real(most))
     return _typed(

@@ -36,9 +36,18 @@ from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.query import Measure
-from sfumato.queries.pricing.grids import Draft, on_grids
+from sfumato.queries.pricing.grids import MeasureRequest, on_grids
 
-__all__ = ["AnyMechanism", "Demand", "Law", "NoisePlan", "law_of", "met", "promising", "start"]
+__all__ = [
+    "AnyMechanism",
+    "NoiseDistribution",
+    "NoisePlan",
+    "NoiseRequest",
+    "by_expected_error",
+    "distribution_of",
+    "met",
+    "start",
+]
 
 AnyMechanism: TypeAlias = Laplace | Gaussian | TruncatedLaplace
 
@@ -47,7 +56,7 @@ _ROUNDING_SLACK = 1 + Fraction(1, 1 << 30)  # outweighs every outward rounding i
 _LATTICE_SLACK = 1 + Fraction(1, 1 << 16)  # what noise on the integers costs more, where it is wide
 
 
-class Law(Enum):
+class NoiseDistribution(Enum):
     """The law of the noise."""
 
     LAPLACE = "discrete Laplace"
@@ -55,27 +64,27 @@ class Law(Enum):
     TRUNCATED = "truncated discrete Laplace"
 
 
-def law_of(mechanism: AnyMechanism) -> Law:
+def distribution_of(mechanism: AnyMechanism) -> NoiseDistribution:
     """Return the law of a mechanism's noise."""
     match mechanism:
         case Laplace():
-            return Law.LAPLACE
+            return NoiseDistribution.LAPLACE
         case Gaussian():
-            return Law.GAUSSIAN
+            return NoiseDistribution.GAUSSIAN
         case TruncatedLaplace():
-            return Law.TRUNCATED
+            return NoiseDistribution.TRUNCATED
 
 
 @dataclass(frozen=True)
-class Demand:
+class NoiseRequest:
     """What is to be noised, and what it may cost.
 
     Parameters
     ----------
-    drafts : tuple of Draft
+    requests : tuple of Draft
         Where groups are unknown, the first is the count of units that the threshold is applied to.
     weights : tuple of Fraction
-        Each draft's share; they sum to one.
+        The share of each; they sum to one.
     max_groups : int
         The most groups that a unit counts in.
     epsilon, delta : float
@@ -86,7 +95,7 @@ class Demand:
         The fewest units of a group that is considered.
     """
 
-    drafts: tuple[Draft, ...]
+    requests: tuple[MeasureRequest, ...]
     weights: tuple[Fraction, ...]
     max_groups: int
     epsilon: float
@@ -118,7 +127,7 @@ class NoisePlan:
     loss : PrivacyLoss
     """
 
-    law: Law
+    law: NoiseDistribution
     factor: Fraction
     selection_delta: float | None
     measures: tuple[Measure, ...]
@@ -127,7 +136,7 @@ class NoisePlan:
     loss: PrivacyLoss
 
 
-def promising(laws: Iterable[Law], demand: Demand) -> list[Law]:
+def by_expected_error(laws: Iterable[NoiseDistribution], demand: NoiseRequest) -> list[NoiseDistribution]:
     """Return the laws in the order of what they cost in accuracy, by closed forms, the best first.
 
     What is compared is the mean logarithm of standard deviations over sensitivities, plus that of the
@@ -136,13 +145,13 @@ def promising(laws: Iterable[Law], demand: Demand) -> list[Law]:
     return sorted(laws, key=lambda law: _badness(law, demand))
 
 
-def _badness(law: Law, demand: Demand) -> float:
+def _badness(law: NoiseDistribution, demand: NoiseRequest) -> float:
     factor = _factor(law, demand)
     per_group = _selection_delta(law, demand) / demand.max_groups if demand.unknown_groups else 1.0
     if factor is None or per_group <= 0:
         return math.inf
-    gaussian = law is Law.GAUSSIAN
-    moved = [float(draft.moved(demand.max_groups)) for draft in demand.drafts]
+    gaussian = law is NoiseDistribution.GAUSSIAN
+    moved = [float(request.moved(demand.max_groups)) for request in demand.requests]
     noise = [
         float(factor) * (math.sqrt(many) if gaussian else many) / float(weight)
         for many, weight in zip(moved, demand.weights, strict=True)
@@ -154,9 +163,9 @@ def _badness(law: Law, demand: Demand) -> float:
     return error + math.log(1 + noise[0] * tail)
 
 
-def _factor(law: Law, demand: Demand) -> Fraction | None:
+def _factor(law: NoiseDistribution, demand: NoiseRequest) -> Fraction | None:
     """Return the noise of one entry of share one: by the sum of epsilons for Laplace, or continuous noise."""
-    if law is not Law.GAUSSIAN:
+    if law is not NoiseDistribution.GAUSSIAN:
         return 1 / Fraction(demand.epsilon) * _ROUNDING_SLACK
     delta = demand.delta - (_selection_delta(law, demand) if demand.unknown_groups else 0.0)
     try:
@@ -166,11 +175,11 @@ def _factor(law: Law, demand: Demand) -> Fraction | None:
     return Fraction(stddev) * _LATTICE_SLACK
 
 
-def _selection_delta(law: Law, demand: Demand) -> float:
-    return demand.delta * (0.5 if law is Law.GAUSSIAN else 1.0)
+def _selection_delta(law: NoiseDistribution, demand: NoiseRequest) -> float:
+    return demand.delta * (0.5 if law is NoiseDistribution.GAUSSIAN else 1.0)
 
 
-def start(law: Law, demand: Demand) -> NoisePlan | None:
+def start(law: NoiseDistribution, demand: NoiseRequest) -> NoisePlan | None:
     """Calibrate by closed forms; None where the law's noise or threshold would be out of reach."""
     factor = _factor(law, demand)
     if factor is None:
@@ -182,7 +191,7 @@ def start(law: Law, demand: Demand) -> NoisePlan | None:
         return None
 
 
-def met(plan: NoisePlan, demand: Demand) -> NoisePlan | None:
+def met(plan: NoisePlan, demand: NoiseRequest) -> NoisePlan | None:
     """Return the plan if its whole loss meets the demand; else one with a little more noise that does.
 
     The loss of Laplace noise is that of its closed form or less. Gaussian noise on the integers costs a
@@ -199,7 +208,7 @@ def met(plan: NoisePlan, demand: Demand) -> NoisePlan | None:
 
     if plan.loss.quick_epsilon(demand.delta) <= demand.epsilon:
         return plan
-    if plan.law is not Law.GAUSSIAN:
+    if plan.law is not NoiseDistribution.GAUSSIAN:
         return None
     excess = plan.loss.gdp().mu * float(plan.factor) / demand.norm
     found = probe(plan.factor * Fraction(excess) * _LATTICE_SLACK**64) if excess < 2 else None
@@ -224,23 +233,25 @@ def _tightened(
     return plan
 
 
-def _with_factor(law: Law, demand: Demand, factor: Fraction, selection_delta: float | None) -> NoisePlan:
-    gaussian = law is Law.GAUSSIAN
+def _with_factor(
+    law: NoiseDistribution, demand: NoiseRequest, factor: Fraction, selection_delta: float | None
+) -> NoisePlan:
+    gaussian = law is NoiseDistribution.GAUSSIAN
     units = [factor / weight for weight in demand.weights]
-    moved = [draft.moved(demand.max_groups) for draft in demand.drafts]
+    moved = [request.moved(demand.max_groups) for request in demand.requests]
     multipliers = tuple(
         unit * (Fraction(math.sqrt(many)) if gaussian else many)
         for unit, many in zip(units, moved, strict=True)
     )
-    measures = on_grids(demand.drafts, multipliers)
-    entries = [draft.numbers(demand.max_groups) for draft in demand.drafts]
+    measures = on_grids(demand.requests, multipliers)
+    entries = [request.numbers(demand.max_groups) for request in demand.requests]
     mechanisms = list(map(_gaussian if gaussian else _laplace, measures, units, entries))
     threshold, selection = None, []
     if selection_delta is not None:
         # The union bound over the groups; division of floats may round up, so step down once. A share that
         # vanishes in floats (delta 5e-324 has no half) is refused below: there must be a threshold.
         per_group = math.nextafter(selection_delta / demand.max_groups, 0.0)
-        if law is Law.TRUNCATED:
+        if law is NoiseDistribution.TRUNCATED:
             mechanisms[0] = limited = _truncated(units[0] * entries[0], entries[0], per_group)
             threshold = demand.least_units + int(limited.limit)
         else:

@@ -15,11 +15,11 @@ from fractions import Fraction
 from sfumato.errors import OptionError
 from sfumato.numerics.rounding import fraction_down
 
-__all__ = ["Party", "Shares", "divided"]
+__all__ = ["Claimant", "Shares", "split_epsilon"]
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
+class Claimant:
     """Something that takes part in a query's epsilon.
 
     Parameters
@@ -45,7 +45,7 @@ class Shares:
     weights: tuple[Fraction, ...]
 
 
-def divided(parties: Sequence[Party], measures: int, epsilon: float) -> Shares:
+def split_epsilon(parties: Sequence[Claimant], measures: int, epsilon: float) -> Shares:
     """Divide a query's epsilon among its measures.
 
     Parameters

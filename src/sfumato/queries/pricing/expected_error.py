@@ -26,7 +26,7 @@ from typing import final
 from sfumato.mechanisms.statistics.count_tree import TreeShape
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.query import ADDITIVE, MOMENT_KINDS, AggregateKind, Measure, MeasureKind
-from sfumato.queries.pricing.measures import Reading
+from sfumato.queries.pricing.measures import ColumnEstimator
 from sfumato.queries.pricing.price import PricedQuery
 
 __all__ = ["ExpectedError", "cost_alone", "expected_error", "loss_alone"]
@@ -59,10 +59,10 @@ class ExpectedError:
     unit: str = ""
 
 
-def loss_alone(priced: PricedQuery, reading: Reading) -> PrivacyLoss:
+def loss_alone(priced: PricedQuery, estimator: ColumnEstimator) -> PrivacyLoss:
     """Return the loss of what an aggregate is read off, the searches for its bounds included."""
-    wanted = {search for index in reading.measures for search in priced.drafts[index].searches}
-    losses = [priced.mechanisms[index].privacy_loss for index in dict.fromkeys(reading.measures)]
+    wanted = {search for index in estimator.measures for search in priced.requests[index].searches}
+    losses = [priced.mechanisms[index].privacy_loss for index in dict.fromkeys(estimator.measures)]
     losses += [each.mechanism.privacy_loss for each in priced.searches if each.search in wanted]
     return compose(losses)
 
@@ -72,36 +72,38 @@ def cost_alone(priced: PricedQuery, loss: PrivacyLoss) -> float:
     return loss.quick_epsilon(priced.query.options.delta)
 
 
-def expected_error(priced: PricedQuery, reading: Reading, *, level: float = 0.95) -> ExpectedError | None:
+def expected_error(
+    priced: PricedQuery, estimator: ColumnEstimator, *, level: float = 0.95
+) -> ExpectedError | None:
     """Return the error to expect of an aggregate; None where no number of rows or units tells it.
 
     Parameters
     ----------
     priced : PricedQuery
-    reading : Reading
+    estimator : ColumnEstimator
     level : float
         Coverage of the interval whose half-width is told.
     """
-    total = priced.measures[reading.total]
-    pending = priced.drafts[reading.total].found and not priced.settled
-    stddev = float(priced.mechanisms[reading.total].stddev)
+    total = priced.measures[estimator.total]
+    pending = priced.requests[estimator.total].found and not priced.bounds_known
+    stddev = float(priced.mechanisms[estimator.total].stddev)
     step = 2.0**total.exponent
-    if reading.kind in ADDITIVE:
-        width = priced.mechanisms[reading.total].law.half_width(level)[0] * step
+    if estimator.kind in ADDITIVE:
+        width = priced.mechanisms[estimator.total].law.half_width(level)[0] * step
         return ExpectedError(stddev * step, width, unit="times the larger bound" if pending else "")
     if total.kind is MeasureKind.LEAVES:
-        weight = _rank_weight(_tree(total, pending=pending), reading.quantiles)
+        weight = _rank_weight(_tree(total, pending=pending), estimator.quantiles)
         return ExpectedError(stddev * math.sqrt(weight), unit="ranks")
-    if reading.count is None:
+    if estimator.count is None:
         return None
-    over = "units" if priced.measures[reading.count].kind is MeasureKind.VALUE_UNITS else "rows"
-    counted = float(priced.mechanisms[reading.count].stddev)
-    if reading.kind is AggregateKind.AVG:
+    over = "units" if priced.measures[estimator.count].kind is MeasureKind.VALUE_UNITS else "rows"
+    counted = float(priced.mechanisms[estimator.count].stddev)
+    if estimator.kind is AggregateKind.AVG:
         deviation = math.hypot(stddev, total.sensitivity * counted) * step
         return ExpectedError(deviation, over=over, unit=_HALF if pending else "")
-    if reading.kind not in MOMENT_KINDS or reading.kind is AggregateKind.CORR or reading.kind in _DEVIATIONS:
+    if estimator.kind not in MOMENT_KINDS or estimator.kind in (AggregateKind.CORR, *_DEVIATIONS):
         return None
-    sums = [float(priced.mechanisms[index].stddev) for index in reading.more]
+    sums = [float(priced.mechanisms[index].stddev) for index in estimator.more]
     halves = [(factor.upper - factor.lower) / 2 for factor in total.factors]
     if len(sums) == 1:
         parts = stddev, 2 * halves[0] * sums[0], 1.5 * halves[0] ** 2 * counted

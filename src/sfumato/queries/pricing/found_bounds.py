@@ -29,22 +29,22 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.numerics.source import RandomSource
 from sfumato.queries.plan.query import AggregationJob, ColumnType, Factor, FoundBounds, Measure, MeasureKind
-from sfumato.queries.pricing.bound_search import Search
-from sfumato.queries.pricing.grids import Draft
-from sfumato.queries.pricing.magnitude_bins import Magnitudes
+from sfumato.queries.pricing.bound_search import BoundSearch
+from sfumato.queries.pricing.grids import MeasureRequest
+from sfumato.queries.pricing.magnitude_bins import MagnitudeBins
 from sfumato.queries.pricing.price import PricedQuery, PricedSearch
-from sfumato.queries.pricing.quantile_bins import leaf_counts, leaf_grid
+from sfumato.queries.pricing.quantile_bins import bin_counts, quantile_bins
 
-__all__ = ["BETA", "FALLBACK", "find", "read_off", "settle", "settled", "threshold"]
+__all__ = ["BETA", "FALLBACK_BOUNDS", "find", "find_bounds", "read_off", "threshold", "with_found_bounds"]
 
-FALLBACK: Final = (-1.0, 1.0)
+FALLBACK_BOUNDS: Final = (-1.0, 1.0)
 """The bounds where no bin stands out: the same for all data."""
 
 BETA: Final = 1e-6
 """The chance that some empty bin of a search stands out by its noise alone."""
 
 
-def settle(
+def find_bounds(
     priced: PricedQuery, ask: Callable[[AggregationJob], pa.Table], source: RandomSource
 ) -> tuple[PricedQuery, tuple[FoundBounds, ...]]:
     """Find the bounds that a priced query lacks, and return it with them.
@@ -58,7 +58,7 @@ def settle(
     source : RandomSource
     """
     found = {each.search: find(each, ask(each.search.job(priced.query)), source) for each in priced.searches}
-    return (settled(priced, found) if found else priced), tuple(found.values())
+    return (with_found_bounds(priced, found) if found else priced), tuple(found.values())
 
 
 def threshold(priced: PricedSearch) -> int:
@@ -79,42 +79,46 @@ def find(priced: PricedSearch, exact: pa.Table, source: RandomSource) -> FoundBo
     search = priced.search
     noisy = np.asarray(priced.mechanism.release(_counts(search, exact), source).value)
     bounds = read_off(search.bins, noisy, threshold(priced))
-    return FoundBounds(search.words(), *(bounds or FALLBACK), found=bounds is not None)
+    return FoundBounds(search.words(), *(bounds or FALLBACK_BOUNDS), found=bounds is not None)
 
 
-def read_off(bins: Magnitudes, noisy: NDArray[np.int64], least: int) -> tuple[float, float] | None:
+def read_off(bins: MagnitudeBins, noisy: NDArray[np.int64], least: int) -> tuple[float, float] | None:
     """Return the bounds that noisy counts of all bins show; None where no bin stands out."""
     out = np.flatnonzero(noisy >= least)
     return bins.bounds(int(out[0]), int(out[-1])) if out.size else None
 
 
-def _counts(search: Search, exact: pa.Table) -> NDArray[np.int64]:
-    counts = leaf_counts(exact["m0"])
+def _counts(search: BoundSearch, exact: pa.Table) -> NDArray[np.int64]:
+    counts = bin_counts(exact["m0"])
     full = np.zeros(search.bins.many, dtype=np.int64)
     full[counts.leaves] = counts.counts
     return full
 
 
-def settled(priced: PricedQuery, found: Mapping[Search, FoundBounds]) -> PricedQuery:
+def with_found_bounds(priced: PricedQuery, found: Mapping[BoundSearch, FoundBounds]) -> PricedQuery:
     """Return the query with the bounds that were found in the place of the stand-ins."""
-    pairs = zip(priced.drafts, priced.measures, strict=True)
-    measures = tuple(_settled(draft, measure, found) if draft.found else measure for draft, measure in pairs)
-    for draft, before, now in zip(priced.drafts, priced.measures, measures, strict=True):
+    pairs = zip(priced.requests, priced.measures, strict=True)
+    measures = tuple(
+        _with_bounds(request, measure, found) if request.found else measure for request, measure in pairs
+    )
+    for request, before, now in zip(priced.requests, priced.measures, measures, strict=True):
         if now.sensitivity > before.sensitivity:
-            _check.refuse("bounds", "move no more steps than were priced", draft.kind.value)
-    return replace(priced, measures=measures, settled=True)
+            _check.refuse("bounds", "move no more steps than were priced", request.kind.value)
+    return replace(priced, measures=measures, bounds_known=True)
 
 
-def _settled(draft: Draft, measure: Measure, found: Mapping[Search, FoundBounds]) -> Measure:
+def _with_bounds(
+    request: MeasureRequest, measure: Measure, found: Mapping[BoundSearch, FoundBounds]
+) -> Measure:
     if measure.kind is MeasureKind.MOMENT:
-        factors = tuple(_factor(factor, found[Search(factor.expression)]) for factor in measure.factors)
+        factors = tuple(_factor(factor, found[BoundSearch(factor.expression)]) for factor in measure.factors)
         return replace(measure, factors=factors, exponent=sum(factor.exponent for factor in factors))
-    (search,) = draft.searches
+    (search,) = request.searches
     bounds = found[search]
     if measure.kind is MeasureKind.SUM:
         return replace(measure, exponent=measure.exponent + _power(max(-bounds.lower, bounds.upper)))
     if measure.kind is MeasureKind.LEAVES:
-        return _leaves(draft, measure, (bounds.lower, bounds.upper))
+        return _leaves(request, measure, (bounds.lower, bounds.upper))
     lower, upper, power = _even(bounds, measure.upper)
     return replace(
         measure,
@@ -132,9 +136,9 @@ def _factor(factor: Factor, bounds: FoundBounds) -> Factor:
     )
 
 
-def _leaves(draft: Draft, measure: Measure, bounds: tuple[float, float]) -> Measure:
-    grid = leaf_grid(bounds, whole=draft.typed(ColumnType.INTEGER))
-    if grid.shape.height > draft.entries:
+def _leaves(request: MeasureRequest, measure: Measure, bounds: tuple[float, float]) -> Measure:
+    grid = quantile_bins(bounds, whole=request.typed(ColumnType.INTEGER))
+    if grid.shape.height > request.entries:
         _check.refuse("bounds", "make no more levels than were priced", bounds)
     return replace(measure, exponent=grid.exponent, row_lower=grid.lower, row_upper=grid.upper)
 

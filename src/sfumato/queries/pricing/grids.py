@@ -11,13 +11,13 @@ from typing import TypeVar
 from sfumato import _check
 from sfumato.errors import OptionError
 from sfumato.queries.plan.query import ColumnType, Expression, Measure, MeasureKind
-from sfumato.queries.pricing.bound_search import Search
+from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.moment_grids import Bounded, Moment, moment_grids
-from sfumato.queries.pricing.quantile_bins import leaf_grid
+from sfumato.queries.pricing.quantile_bins import quantile_bins
 
-__all__ = ["STAND_IN", "Draft", "on_grids", "require_rows_on_grid"]
+__all__ = ["PLACEHOLDER_BOUNDS", "MeasureRequest", "on_grids", "require_rows_on_grid"]
 
-STAND_IN = (-1.0, 1.0)
+PLACEHOLDER_BOUNDS = (-1.0, 1.0)
 """The bounds that a measure is priced within whose own are to be found: noise is in their units."""
 
 _Number = TypeVar("_Number", int, float)
@@ -32,7 +32,7 @@ _LEAST_ROW_STEPS = 256  # a row's bound in steps; rounding a row is then at most
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class MeasureRequest:
     """A measure before its grid is chosen: bounds still in the data's units.
 
     ``entries`` are the numbers of a group that one unit moves, each by at most the sensitivity; ``all_rows``
@@ -50,18 +50,18 @@ class Draft:
     all_rows: int | None = None
     second: Bounded | None = None
     found: bool = False
-    search: Search | None = None
+    search: BoundSearch | None = None
 
     @property
-    def searches(self) -> tuple[Search, ...]:
+    def searches(self) -> tuple[BoundSearch, ...]:
         """What finds the bounds: one search for each column without any."""
         if self.moment is not None:
-            return tuple(dict.fromkeys(Search(c.expression) for c in self.moment.columns if c.found))
+            return tuple(dict.fromkeys(BoundSearch(c.expression) for c in self.moment.columns if c.found))
         if not self.found or self.expression is None:
             return ()
         if self.kind is not MeasureKind.SUM or self.max_rows == 1:
-            return (Search(self.expression),)
-        return (Search(self.expression, totals=True, max_rows=self.max_rows),)
+            return (BoundSearch(self.expression),)
+        return (BoundSearch(self.expression, totals=True, max_rows=self.max_rows),)
 
     @property
     def moment(self) -> Moment | None:
@@ -134,7 +134,7 @@ class Draft:
     def _leaves(self) -> Measure:
         """Count rows by bin; a row is in one node of each level of the tree."""
         whole = self.typed(ColumnType.INTEGER) and not self.found
-        grid = leaf_grid(self.row_bounds or (0.0, 0.0), whole=whole)
+        grid = quantile_bins(self.row_bounds or (0.0, 0.0), whole=whole)
         l1 = None if self.all_rows is None else self.all_rows * self.entries
         most = int(self.range[1])
         return Measure(self.kind, self.expression, grid.exponent, 0, most, grid.lower, grid.upper, l1=l1)
@@ -210,37 +210,37 @@ class Draft:
         return whole and all(float(bound).is_integer() for bound in bounds)
 
 
-def on_grids(drafts: tuple[Draft, ...], multipliers: tuple[Fraction, ...]) -> tuple[Measure, ...]:
+def on_grids(requests: tuple[MeasureRequest, ...], multipliers: tuple[Fraction, ...]) -> tuple[Measure, ...]:
     """Choose every measure's grid; a mean shares that of a sum of the same rows: they are added up once.
 
     Parameters
     ----------
-    drafts : tuple of Draft
+    requests : tuple of Draft
     multipliers : tuple of Fraction
-        Of each draft's noise: its parameter over the sensitivity.
+        Of the noise of each: its parameter over the sensitivity.
     """
     sums = {
-        draft.expression: draft.exponent(multiplier)
-        for draft, multiplier in zip(drafts, multipliers, strict=True)
-        if draft.kind is MeasureKind.SUM and draft.row_bounds is None
-        if draft.expression is not None and not draft.found
+        request.expression: request.exponent(multiplier)
+        for request, multiplier in zip(requests, multipliers, strict=True)
+        if request.kind is MeasureKind.SUM and request.row_bounds is None
+        if request.expression is not None and not request.found
     }
-    pairs = list(zip(drafts, multipliers, strict=True))
-    exponents = moment_grids((draft.moment, multiplier) for draft, multiplier in pairs if draft.moment)
+    pairs = list(zip(requests, multipliers, strict=True))
+    exponents = moment_grids((request.moment, multiplier) for request, multiplier in pairs if request.moment)
     return tuple(
-        draft.moment.on_grid(exponents, draft.all_rows)
-        if draft.moment
-        else draft.on_grid(multiplier, shared=_shared(draft, sums))
-        for draft, multiplier in pairs
+        request.moment.on_grid(exponents, request.all_rows)
+        if request.moment
+        else request.on_grid(multiplier, shared=_shared(request, sums))
+        for request, multiplier in pairs
     )
 
 
-def _shared(draft: Draft, sums: Mapping[Expression, int]) -> int | None:
+def _shared(request: MeasureRequest, sums: Mapping[Expression, int]) -> int | None:
     """Return the grid of a sum of the same rows; bounds that are to be found are on no grid yet."""
-    return None if draft.found or draft.expression is None else sums.get(draft.expression)
+    return None if request.found or request.expression is None else sums.get(request.expression)
 
 
-def require_rows_on_grid(drafts: tuple[Draft, ...], measures: tuple[Measure, ...]) -> None:
+def require_rows_on_grid(requests: tuple[MeasureRequest, ...], measures: tuple[Measure, ...]) -> None:
     """Refuse a sum over so many rows that its grid would round the single rows away.
 
     Raises
@@ -249,11 +249,11 @@ def require_rows_on_grid(drafts: tuple[Draft, ...], measures: tuple[Measure, ...
         If the bound of a row is fewer than 256 grid steps, although a unit's is more, and rows are not whole
         numbers on a grid of ones.
     """
-    for draft, measure in zip(drafts, measures, strict=True):
-        skipped = draft.moment or draft.kind is MeasureKind.LEAVES  # searches, too
-        if skipped or not (any(draft.row_bounds or ()) and any(draft.range)):
+    for request, measure in zip(requests, measures, strict=True):
+        skipped = request.moment or request.kind is MeasureKind.LEAVES  # searches, too
+        if skipped or not (any(request.row_bounds or ()) and any(request.range)):
             continue
-        whole = draft.typed(ColumnType.INTEGER)
+        whole = request.typed(ColumnType.INTEGER)
         reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))
         alone = reach >= max(abs(measure.lower), abs(measure.upper)) > 0  # no coarser for being many
         if reach < _LEAST_ROW_STEPS and not alone and not (whole and measure.exponent <= 0):

@@ -16,9 +16,9 @@ from sqlglot import exp
 
 from sfumato.queries.plan.constants import number
 from sfumato.queries.plan.schema import ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import Term, operand
+from sfumato.queries.plan.typed_expressions import TypedTree, operand
 
-__all__ = ["BLOCK", "REAL", "WHOLE", "Magnitudes"]
+__all__ = ["BLOCK", "REAL", "WHOLE", "MagnitudeBins"]
 
 BLOCK: Final = 10
 """Powers of two of a block: a tree of comparisons over all bins would take an engine longer to plan."""
@@ -26,7 +26,7 @@ BLOCK: Final = 10
 
 @final
 @dataclass(frozen=True, slots=True)
-class Magnitudes:
+class MagnitudeBins:
     """The bins 0, 1, ... from the most negative numbers to the most positive ones.
 
     Parameters
@@ -83,11 +83,11 @@ class Magnitudes:
             return 0.0
         return math.ldexp(1.0, self.low + away - 1) if away > 0 else -math.ldexp(1.0, self.low - away)
 
-    def expression(self, value: Term) -> Expression:
+    def expression(self, value: TypedTree) -> Expression:
         """Return the bin of a column without NULLs, as a tree of comparisons."""
         return Expression(_tree(0, self.many - 1, lambda p: self._from(value, p), _whole), ColumnType.INTEGER)
 
-    def _from(self, value: Term, place: int) -> exp.Expression:
+    def _from(self, value: TypedTree, place: int) -> exp.Expression:
         """Return the condition that a number is in this bin or a later one."""
         positive = place > self.zero
         power = self.low + (place - self.zero - 1 if positive else self.zero - place)
@@ -101,27 +101,27 @@ class Magnitudes:
         """How many blocks of ``BLOCK`` powers of two there are."""
         return -(-self.zero // BLOCK)
 
-    def block(self, size: Term) -> Expression:
+    def block(self, size: TypedTree) -> Expression:
         """Return the block of powers of two that a magnitude is in, from 0."""
         return Expression(self._by_block(size, _whole), ColumnType.INTEGER)
 
-    def reduced(self, size: Term) -> Expression:
+    def reduced(self, size: TypedTree) -> Expression:
         """Return a magnitude over the least power of two of its block, exactly."""
         factor = self._by_block(size, lambda place: _real(math.ldexp(1.0, -self.low - BLOCK * place)))
         return Expression(exp.Mul(this=operand(size), expression=factor), ColumnType.FLOAT)
 
-    def _by_block(self, size: Term, leaf: Callable[[int], exp.Expression]) -> exp.Expression:
+    def _by_block(self, size: TypedTree, leaf: Callable[[int], exp.Expression]) -> exp.Expression:
         def from_(place: int) -> exp.Expression:
             return _at_least(size, math.ldexp(1.0, self.low + BLOCK * place))
 
         return _tree(0, self.blocks - 1, from_, leaf)
 
-    def step(self, reduced: Term) -> Expression:
+    def step(self, reduced: TypedTree) -> Expression:
         """Return which power of two of its block a reduced magnitude is in, from 0."""
         tree = _tree(0, BLOCK - 1, lambda place: _at_least(reduced, math.ldexp(1.0, place)), _whole)
         return Expression(tree, ColumnType.INTEGER)
 
-    def joined(self, value: Term, block: Term, step: Term) -> Expression:
+    def joined(self, value: TypedTree, block: TypedTree, step: TypedTree) -> Expression:
         """Return the bin of a number from its block and the step there."""
         least = number(repr(math.ldexp(1.0, self.low)))
         before = exp.Mul(this=operand(block), expression=_whole(BLOCK))
@@ -147,7 +147,7 @@ def _real(value: float) -> exp.Expression:
     return number(repr(value)).tree
 
 
-def _at_least(value: Term, border: float) -> exp.Expression:
+def _at_least(value: TypedTree, border: float) -> exp.Expression:
     return exp.GTE(this=operand(value), expression=_real(border))
 
 
@@ -162,8 +162,8 @@ def _tree(
     return exp.Case(ifs=[exp.If(this=from_(middle), true=higher)], default=lower)
 
 
-WHOLE: Final = Magnitudes(0, 63, ColumnType.INTEGER)
+WHOLE: Final = MagnitudeBins(0, 63, ColumnType.INTEGER)
 """All whole numbers of 64 bits."""
 
-REAL: Final = Magnitudes(-64, 96, ColumnType.FLOAT)
+REAL: Final = MagnitudeBins(-64, 96, ColumnType.FLOAT)
 """Numbers from some 5e-20 to 8e28 in magnitude."""

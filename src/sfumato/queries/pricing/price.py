@@ -33,20 +33,27 @@ from fractions import Fraction
 from sfumato.errors import OptionError
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.plan.query import AggregationJob, GroupSelection, Measure, MeasureKind, Options, Query
-from sfumato.queries.pricing.bound_search import Search
-from sfumato.queries.pricing.calibration import AnyMechanism, Demand, Law, met, promising, start
-from sfumato.queries.pricing.epsilon_split import Party, divided
-from sfumato.queries.pricing.grids import Draft, require_rows_on_grid
-from sfumato.queries.pricing.measures import Reading, drafts_and_readings
+from sfumato.queries.pricing.bound_search import BoundSearch
+from sfumato.queries.pricing.calibration import (
+    AnyMechanism,
+    NoiseDistribution,
+    NoiseRequest,
+    by_expected_error,
+    met,
+    start,
+)
+from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
+from sfumato.queries.pricing.grids import MeasureRequest, require_rows_on_grid
+from sfumato.queries.pricing.measures import ColumnEstimator, requests_and_estimators
 
-__all__ = ["Law", "PricedQuery", "PricedSearch", "price"]
+__all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "price"]
 
 
 @dataclass(frozen=True, slots=True)
 class PricedSearch:
     """A search for bounds, and the noise on its counts."""
 
-    search: Search
+    search: BoundSearch
     mechanism: AnyMechanism
 
 
@@ -59,7 +66,7 @@ class PricedQuery:
     query : Query
     measures : tuple of Measure
         What the engine computes; the first is the count of units where ``threshold`` is set.
-    readings : tuple of Reading
+    estimators : tuple of Reading
         How each aggregate is read off the measures.
     law : Law
     mechanisms : tuple of Laplace or Gaussian
@@ -68,24 +75,24 @@ class PricedQuery:
         Least noisy number of units of a group that is shown; None where groups are public.
     loss : PrivacyLoss
         What is charged: the sum of the mechanisms' losses, the searches' and the threshold's.
-    drafts : tuple of Draft
+    requests : tuple of Draft
         What the measures were made from.
     searches : tuple of PricedSearch
-        What finds the bounds of measures whose drafts have none.
-    settled : bool
+        What finds the bounds of measures whose requests have none.
+    bounds_known : bool
         Whether all measures have their own bounds; else some have stand-ins, and nothing can be computed yet.
     """
 
     query: Query
     measures: tuple[Measure, ...]
-    readings: tuple[Reading, ...]
-    law: Law
+    estimators: tuple[ColumnEstimator, ...]
+    law: NoiseDistribution
     mechanisms: tuple[AnyMechanism, ...]
     threshold: int | None
     loss: PrivacyLoss
-    drafts: tuple[Draft, ...]
+    requests: tuple[MeasureRequest, ...]
     searches: tuple[PricedSearch, ...] = ()
-    settled: bool = True
+    bounds_known: bool = True
 
     @property
     def jobs(self) -> tuple[AggregationJob, ...]:
@@ -121,46 +128,48 @@ def price(query: Query) -> PricedQuery:
         If epsilon is so small that the noise would leave the samplers' range, a sum is of so many rows that
         the rows would be rounded away, or stated parts of epsilon exceed it.
     """
-    wanted, readings = drafts_and_readings(query)
-    searches = tuple(dict.fromkeys(search for draft in wanted for search in draft.searches))
-    drafts = (*wanted, *(Draft(MeasureKind.LEAVES, search=search) for search in searches))
+    wanted, estimators = requests_and_estimators(query)
+    searches = tuple(dict.fromkeys(search for request in wanted for search in request.searches))
+    requests = (*wanted, *(MeasureRequest(MeasureKind.LEAVES, search=search) for search in searches))
     options = query.options
-    demand = _demand(query, drafts, readings)
-    laws = promising(_allowed_laws(options, unknown=demand.unknown_groups), demand)
+    demand = _demand(query, requests, estimators)
+    laws = by_expected_error(_allowed_laws(options, unknown=demand.unknown_groups), demand)
     plans = (start(law, demand) for law in laws)
     found = (met(plan, demand) for plan in plans if plan is not None)
     best = next((plan for plan in found if plan is not None), None)
     if best is None:
         raise _out_of_reach(options)
-    require_rows_on_grid(drafts, best.measures)
+    require_rows_on_grid(requests, best.measures)
     many, noise = len(wanted), best.mechanisms
     return PricedQuery(
         query=query,
         measures=best.measures[:many],
-        readings=readings,
+        estimators=estimators,
         law=best.law,
         mechanisms=noise[:many],
         threshold=best.threshold,
         loss=best.loss,
-        drafts=wanted,
+        requests=wanted,
         searches=tuple(map(PricedSearch, searches, noise[many:])),
-        settled=not searches,
+        bounds_known=not searches,
     )
 
 
-def _demand(query: Query, drafts: tuple[Draft, ...], readings: tuple[Reading, ...]) -> Demand:
+def _demand(
+    query: Query, requests: tuple[MeasureRequest, ...], estimators: tuple[ColumnEstimator, ...]
+) -> NoiseRequest:
     options = query.options
     unknown_groups = bool(query.keys) and query.public_groups is None
     parties = [
-        Party(aggregate.name, reading.measures, aggregate.epsilon)
-        for aggregate, reading in zip(query.aggregates, readings, strict=True)
+        Claimant(aggregate.name, estimator.measures, aggregate.epsilon)
+        for aggregate, estimator in zip(query.aggregates, estimators, strict=True)
     ]
     if unknown_groups:
-        parties.append(Party("the choice of groups", (0,), options.group_selection_epsilon))
-    shares = divided(parties, sum(draft.search is None for draft in drafts), options.epsilon)
-    return Demand(
-        drafts=drafts,
-        weights=_with_searches(drafts, shares.weights),
+        parties.append(Claimant("the choice of groups", (0,), options.group_selection_epsilon))
+    shares = split_epsilon(parties, sum(request.search is None for request in requests), options.epsilon)
+    return NoiseRequest(
+        requests=requests,
+        weights=_with_searches(requests, shares.weights),
         max_groups=options.max_groups_contributed or options.max_rows_contributed or 1,
         epsilon=shares.epsilon,
         delta=options.delta,
@@ -169,31 +178,31 @@ def _demand(query: Query, drafts: tuple[Draft, ...], readings: tuple[Reading, ..
     )
 
 
-def _with_searches(drafts: Sequence[Draft], weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
+def _with_searches(requests: Sequence[MeasureRequest], weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Give half of the share of each measure without bounds to the searches for them, evenly."""
-    found = {draft.search: Fraction(0) for draft in drafts if draft.search is not None}
+    found = {request.search: Fraction(0) for request in requests if request.search is not None}
     kept = []
-    for draft, weight in zip(drafts, weights, strict=False):
-        wanted = draft.searches
+    for request, weight in zip(requests, weights, strict=False):
+        wanted = request.searches
         kept.append(weight / 2 if wanted else weight)
         for search in wanted:
             found[search] += weight / (2 * len(wanted))
     return (*kept, *found.values())
 
 
-def _allowed_laws(options: Options, *, unknown: bool) -> tuple[Law, ...]:
-    laplace = Law.TRUNCATED if unknown else Law.LAPLACE
+def _allowed_laws(options: Options, *, unknown: bool) -> tuple[NoiseDistribution, ...]:
+    laplace = NoiseDistribution.TRUNCATED if unknown else NoiseDistribution.LAPLACE
     if options.delta == 0:
-        return (Law.LAPLACE,)
+        return (NoiseDistribution.LAPLACE,)
     match options.group_selection:
         case GroupSelection.LAPLACE_THRESHOLD:
-            return (Law.LAPLACE,)
+            return (NoiseDistribution.LAPLACE,)
         case GroupSelection.TRUNCATED_GEOMETRIC:
             return (laplace,)
         case GroupSelection.GAUSSIAN_THRESHOLD:
-            return (Law.GAUSSIAN,)
+            return (NoiseDistribution.GAUSSIAN,)
         case _:
-            return (laplace, Law.GAUSSIAN)
+            return (laplace, NoiseDistribution.GAUSSIAN)
 
 
 def _out_of_reach(options: Options) -> OptionError:

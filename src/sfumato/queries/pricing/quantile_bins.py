@@ -19,16 +19,16 @@ from sfumato.mechanisms.rational import ceil_log2, power_of_two
 from sfumato.mechanisms.statistics.count_tree import TreeCounts, TreeShape
 
 __all__ = [
-    "LARGEST",
-    "LEAST",
-    "LeafGrid",
-    "leaf_grid",
+    "MAXIMUM_ORDER",
+    "MINIMUM_ORDER",
+    "QuantileBins",
+    "quantile_bins",
 ]
 
-LEAST: Final = 0.005
+MINIMUM_ORDER: Final = 0.005
 """The order of the quantile that MIN estimates."""
 
-LARGEST: Final = 1 - LEAST
+MAXIMUM_ORDER: Final = 1 - MINIMUM_ORDER
 """The order of the quantile that MAX estimates."""
 
 _MOST_STEPS: Final = (1 << 16) - 1
@@ -36,7 +36,7 @@ _MOST_STEPS: Final = (1 << 16) - 1
 
 @final
 @dataclass(frozen=True, slots=True)
-class LeafGrid:
+class QuantileBins:
     """The bins of values within bounds: multiples of ``2**exponent`` from ``lower`` to ``upper`` steps."""
 
     exponent: int
@@ -49,7 +49,7 @@ class LeafGrid:
         return TreeShape.of(self.upper - self.lower + 1)
 
 
-def leaf_grid(bounds: tuple[float, float], *, whole: bool) -> LeafGrid:
+def quantile_bins(bounds: tuple[float, float], *, whole: bool) -> QuantileBins:
     """Choose the bins: the finest power of two with at most 2**16 of its multiples within the bounds.
 
     Parameters
@@ -74,11 +74,11 @@ def leaf_grid(bounds: tuple[float, float], *, whole: bool) -> LeafGrid:
     if lower == upper and (not whole or lower.denominator == 1):
         odd = lower.numerator & -lower.numerator or 1  # the largest power of two in it
         exponent = odd.bit_length() - lower.denominator.bit_length()
-        return LeafGrid(exponent, *[int(lower / power_of_two(exponent))] * 2)
+        return QuantileBins(exponent, *[int(lower / power_of_two(exponent))] * 2)
     finest = ceil_log2((upper - lower) / _MOST_STEPS) if lower < upper else 0
     exponent = max(0, finest) if whole else finest
     step = power_of_two(exponent)
-    found = LeafGrid(exponent, math.ceil(lower / step), math.floor(upper / step))
+    found = QuantileBins(exponent, math.ceil(lower / step), math.floor(upper / step))
     if found.lower > found.upper:
         raise OptionError(
             f"contribution_bounds_per_row must hold a whole number for a column of them, got ({bounds[0]:g}, "
@@ -87,7 +87,7 @@ def leaf_grid(bounds: tuple[float, float], *, whole: bool) -> LeafGrid:
     return found
 
 
-def leaf_counts(column: pa.ChunkedArray) -> TreeCounts:
+def bin_counts(column: pa.ChunkedArray) -> TreeCounts:
     """Return such a measure of some groups as counts of the bins of the groups 0, 1, ..."""
     lists = column.combine_chunks()
     ends = np.asarray(lists.offsets.to_numpy(), dtype=np.int64)

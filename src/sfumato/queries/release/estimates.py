@@ -17,7 +17,7 @@ from sfumato.queries.release.quantiles import quantile_ends
 from sfumato.queries.release.record import ReleasedColumn, ReleaseRecord
 from sfumato.queries.release.variance_estimates import MomentSum, moment_ends, moment_values
 
-__all__ = ["from_numpy", "interval", "reports", "values"]
+__all__ = ["as_arrow_array", "interval", "reports", "values"]
 
 _Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
@@ -86,11 +86,11 @@ def reports(record: ReleaseRecord, column: ReleasedColumn, level: float) -> list
                 }
             }
         )
-        for value, lower, upper in zip(*(from_numpy(each).to_pylist() for each in found), strict=True)
+        for value, lower, upper in zip(*(as_arrow_array(each).to_pylist() for each in found), strict=True)
     ]
 
 
-def from_numpy(column: NDArray[Any]) -> pa.Array:
+def as_arrow_array(column: NDArray[Any]) -> pa.Array:
     """Return a column as Arrow; what has no value, NaN here, is NULL."""
     return pa.array(column, from_pandas=True)
 

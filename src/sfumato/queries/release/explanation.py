@@ -8,10 +8,10 @@ from sfumato.ledger.budget import Budget
 from sfumato.mechanisms.statistics.count_tree import TreeShape
 from sfumato.queries.plan.query import AggregateKind, FoundBounds, Measure, MeasureKind, PublicTable
 from sfumato.queries.plan.relation_text import relation_words
-from sfumato.queries.pricing.calibration import AnyMechanism, law_of
+from sfumato.queries.pricing.calibration import AnyMechanism, distribution_of
 from sfumato.queries.pricing.expected_error import cost_alone, expected_error, loss_alone
-from sfumato.queries.pricing.found_bounds import FALLBACK, threshold
-from sfumato.queries.pricing.measures import Reading
+from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold
+from sfumato.queries.pricing.measures import ColumnEstimator
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.release.record import scale_of
 
@@ -46,15 +46,15 @@ def _lines(priced: PricedQuery, privacy_unit: str, found: tuple[FoundBounds, ...
         yield _selection(priced)
     yield _bounding(priced)
     yield from _searches(priced, found)
-    for reading in priced.readings:
-        yield f"{reading.name}: {_meaning(priced, reading)}"
-        yield f"  {_cost(priced, reading)}"
-        yield f"  {_error(priced, reading)}"
+    for estimator in priced.estimators:
+        yield f"{estimator.name}: {_meaning(priced, estimator)}"
+        yield f"  {_cost(priced, estimator)}"
+        yield f"  {_error(priced, estimator)}"
     for named in query.computed:
         rows = "rows shown" if named.name == query.having else named.name
         yield f"{rows}: {named.expression.sql}, computed from the answer; it costs nothing."
-    for draft, measure, mechanism in zip(priced.drafts, priced.measures, priced.mechanisms, strict=True):
-        yield _noise(measure, mechanism, pending=draft.found and not priced.settled)
+    for request, measure, mechanism in zip(priced.requests, priced.measures, priced.mechanisms, strict=True):
+        yield _noise(measure, mechanism, pending=request.found and not priced.bounds_known)
     whole = _short(cost_alone(priced, priced.loss))
     yield f"Together: epsilon {whole} at delta {options.delta:g}, charged before a row is read."
     yield f"Loss charged: {priced.loss!r}"
@@ -109,26 +109,26 @@ def _searches(priced: PricedQuery, found: tuple[FoundBounds, ...]) -> Iterator[s
         deviation = _short(float(mechanism.stddev))
         yield (
             f"Bounds of {what}: found first, by counting one number of each unit by powers of two, in all "
-            f"groups together. Noise: {law_of(mechanism).value}, standard deviation {deviation}; one unit "
-            f"moves one count by 1. A count of {threshold(each)} or more stands out; if none does, the "
-            f"bounds are {_pair(*FALLBACK)}."
+            f"groups together. Noise: {distribution_of(mechanism).value}, standard deviation {deviation}; "
+            f"one unit moves one count by 1. A count of {threshold(each)} or more stands out; if none does, "
+            f"the bounds are {_pair(*FALLBACK_BOUNDS)}."
         )
     for bounds in found:
         how = "" if bounds.found else "nothing stood out: "
         yield f"Found for {bounds.words}: {how}{_pair(bounds.lower, bounds.upper)}"
 
 
-def _cost(priced: PricedQuery, reading: Reading) -> str:
-    alone = cost_alone(priced, loss_alone(priced, reading))
-    others = {i for other in priced.readings if other is not reading for i in other.measures}
+def _cost(priced: PricedQuery, estimator: ColumnEstimator) -> str:
+    alone = cost_alone(priced, loss_alone(priced, estimator))
+    others = {i for other in priced.estimators if other is not estimator for i in other.measures}
     others |= {0} if priced.threshold is not None else set()
-    shared = others.intersection(reading.measures)
+    shared = others.intersection(estimator.measures)
     return f"cost: epsilon {_short(alone)} alone" + (", part of it shared with others" if shared else "")
 
 
-def _error(priced: PricedQuery, reading: Reading) -> str:
+def _error(priced: PricedQuery, estimator: ColumnEstimator) -> str:
     """Tell the error to expect."""
-    error = expected_error(priced, reading)
+    error = expected_error(priced, estimator)
     if error is None:
         return "expected error: no single figure of the group tells it; the answer has intervals"
     unit = f" {error.unit}" if error.unit else ""
@@ -149,13 +149,13 @@ def _noise(measure: Measure, mechanism: AnyMechanism, *, pending: bool) -> str:
     if pending:
         many = float(mechanism.stddev) / max(1, measure.sensitivity)
         return (
-            f"Noise on {_title(measure)}: {law_of(mechanism).value}, standard deviation {many:.6g} times the "
-            "most that one unit moves a group by, which follows the bounds found."
+            f"Noise on {_title(measure)}: {distribution_of(mechanism).value}, standard deviation {many:.6g} "
+            "times the most that one unit moves a group by, which follows the bounds found."
         )
     exponent = 0 if measure.kind is MeasureKind.LEAVES else measure.exponent
     step = "" if exponent == 0 else f" steps of 2**{exponent}"
     return (
-        f"Noise on {_title(measure)}: {law_of(mechanism).value}, "
+        f"Noise on {_title(measure)}: {distribution_of(mechanism).value}, "
         f"scale {float(scale_of(mechanism)):.6g}{step}, standard deviation "
         f"{mechanism.stddev * 2.0**exponent:.6g}; one unit moves a group by at most "
         f"{measure.sensitivity * 2.0**exponent:.6g}."
@@ -170,11 +170,11 @@ def _pair(low: float, high: float) -> str:
     return f"[{low:g}, {high:g}]"
 
 
-def _meaning(priced: PricedQuery, reading: Reading) -> str:
+def _meaning(priced: PricedQuery, estimator: ColumnEstimator) -> str:
     """Say what an aggregate is, and within which bounds."""
-    if priced.drafts[reading.total].found and not priced.settled:
-        return f"{reading.kind.value}, within the bounds found{_orders(reading.quantiles)}"
-    return _within(reading.kind, priced.measures[reading.total]) + _orders(reading.quantiles)
+    if priced.requests[estimator.total].found and not priced.bounds_known:
+        return f"{estimator.kind.value}, within the bounds found{_orders(estimator.quantiles)}"
+    return _within(estimator.kind, priced.measures[estimator.total]) + _orders(estimator.quantiles)
 
 
 def _within(kind: AggregateKind, total: Measure) -> str:

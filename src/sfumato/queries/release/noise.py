@@ -8,7 +8,7 @@ import pyarrow as pa
 from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.source import RandomSource
 from sfumato.queries.plan.query import FoundBounds, Measure, MeasureKind
-from sfumato.queries.pricing.calibration import law_of
+from sfumato.queries.pricing.calibration import distribution_of
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.release.quantiles import noisy_quantiles
 from sfumato.queries.release.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
@@ -72,7 +72,7 @@ def add_noise(
                 places=tuple(orders[r.total].index(order) for order in r.quantiles),
                 report=r.report,
             )
-            for r in priced.readings
+            for r in priced.estimators
         ),
         threshold=priced.threshold,
         output=query.output,
@@ -95,9 +95,9 @@ def add_noise(
 def _orders(priced: PricedQuery) -> dict[int, list[float]]:
     """Return for each measure of counts by bin the orders of the quantiles that are read off it."""
     found: dict[int, set[float]] = {}
-    for reading in priced.readings:
-        if reading.quantiles:
-            found.setdefault(reading.total, set()).update(reading.quantiles)
+    for estimator in priced.estimators:
+        if estimator.quantiles:
+            found.setdefault(estimator.total, set()).update(estimator.quantiles)
     return {index: sorted(orders) for index, orders in sorted(found.items())}
 
 
@@ -105,7 +105,7 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
     """Return what is public about the noise of each measure."""
     return tuple(
         NoisyMeasure(
-            law=law_of(mechanism),
+            law=distribution_of(mechanism),
             scale=scale_of(mechanism),
             exponent=measure.exponent,
             lower=measure.lower,
@@ -114,9 +114,11 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
             limit=int(mechanism.limit) if isinstance(mechanism, TruncatedLaplace) else None,
             row_lower=row_lower,
             row_upper=row_upper,
-            found=draft.found,
+            found=request.found,
         )
-        for draft, measure, mechanism in zip(priced.drafts, priced.measures, priced.mechanisms, strict=True)
+        for request, measure, mechanism in zip(
+            priced.requests, priced.measures, priced.mechanisms, strict=True
+        )
         for row_lower, row_upper in [_row_range(measure)]
     )
 

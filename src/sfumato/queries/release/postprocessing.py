@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 from sqlglot import exp, parse_one
 
 from sfumato.queries.plan.query import ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import Term, column
+from sfumato.queries.plan.typed_expressions import TypedTree, column
 from sfumato.queries.sql.expressions.scalar import read_expression
 from sfumato.queries.sql.parser import PrivateSql
 
@@ -37,7 +37,7 @@ def parsed(sql: str, types: Mapping[str, ColumnType]) -> Expression:
 class _Columns:
     types: Mapping[str, ColumnType]
 
-    def resolve(self, _qualifier: str | None, name: str) -> Term:
+    def resolve(self, _qualifier: str | None, name: str) -> TypedTree:
         return column(name, self.types[name])
 
 

@@ -20,7 +20,7 @@ from sfumato.mechanisms.statistics.tree_quantiles import LEVELS, find_quantiles
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.numerics.source import RandomSource
 from sfumato.queries.plan.query import Measure
-from sfumato.queries.pricing.quantile_bins import leaf_counts
+from sfumato.queries.pricing.quantile_bins import bin_counts
 
 __all__ = ["noisy_quantiles", "quantile_ends"]
 
@@ -57,7 +57,7 @@ def noisy_quantiles(
     found = find_quantiles(
         TreeShape.of(upper - lower + 1),
         law,
-        leaf_counts(column),
+        bin_counts(column),
         np.asarray(orders, dtype=np.float64),
         source,
         groups=len(column),

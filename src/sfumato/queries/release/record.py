@@ -36,7 +36,7 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.serial import loss_from_json
 from sfumato.queries.plan.query import AggregateKind, ColumnType, FoundBounds, OrderItem
 from sfumato.queries.plan.wire_names import AGGREGATE, COLUMN_TYPE
-from sfumato.queries.pricing.calibration import AnyMechanism, Law
+from sfumato.queries.pricing.calibration import AnyMechanism, NoiseDistribution
 
 __all__ = ["ComputedColumn", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
 
@@ -51,7 +51,7 @@ class NoisyMeasure:
     ``found`` clamps were searched for; what is read off the measure is then FLOAT64, whatever the grid.
     """
 
-    law: Law
+    law: NoiseDistribution
     scale: Fraction
     exponent: int
     lower: int
@@ -65,9 +65,13 @@ class NoisyMeasure:
     @property
     def noise(self) -> SymmetricLaw:
         """The law of the noise on the grid."""
-        if self.law is Law.TRUNCATED and self.limit is not None:
+        if self.law is NoiseDistribution.TRUNCATED and self.limit is not None:
             return TruncatedLaplaceLaw(self.scale, self.limit)
-        return DiscreteGaussianLaw(self.scale) if self.law is Law.GAUSSIAN else DiscreteLaplaceLaw(self.scale)
+        return (
+            DiscreteGaussianLaw(self.scale)
+            if self.law is NoiseDistribution.GAUSSIAN
+            else DiscreteLaplaceLaw(self.scale)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +204,12 @@ class ReleaseRecord:
         return cls(table=table.replace_schema_metadata(None), **facts)
 
 
-_LAW: Final[Codec[Law]] = Names(
+_LAW: Final[Codec[NoiseDistribution]] = Names(
     "a distribution of noise",
     {
-        "discrete-gaussian": Law.GAUSSIAN,
-        "discrete-laplace": Law.LAPLACE,
-        "truncated-discrete-laplace": Law.TRUNCATED,
+        "discrete-gaussian": NoiseDistribution.GAUSSIAN,
+        "discrete-laplace": NoiseDistribution.LAPLACE,
+        "truncated-discrete-laplace": NoiseDistribution.TRUNCATED,
     },
 )
 

@@ -20,7 +20,7 @@ from sfumato.queries.plan.query import AggregateKind, ColumnType, FoundBounds, N
 from sfumato.queries.plan.schema import ARROW_TYPES
 from sfumato.queries.plan.typed_expressions import NUMERIC
 from sfumato.queries.release.display import as_html, as_text, printable
-from sfumato.queries.release.estimates import from_numpy, interval, reports
+from sfumato.queries.release.estimates import as_arrow_array, interval, reports
 from sfumato.queries.release.estimates import values as values_of
 from sfumato.queries.release.postprocessing import ends, named_columns, parsed
 from sfumato.queries.release.record import ComputedColumn, ReleaseRecord
@@ -257,13 +257,13 @@ def _base(record: ReleaseRecord) -> pa.Table:
 def _as_array(values: np.ndarray[Any, Any]) -> pa.Array:
     """Return one value for each row; where it is a row of numbers, a list."""
     if values.ndim == 1:
-        return from_numpy(values)
+        return as_arrow_array(values)
     ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.shape[1])
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(values.ravel()))
 
 
 def _as_type(values: np.ndarray[Any, Any], type_: ColumnType) -> pa.Array:
-    return from_numpy(values).cast(ARROW_TYPES[type_])
+    return as_arrow_array(values).cast(ARROW_TYPES[type_])
 
 
 def read_back(payload: bytes) -> TableRelease:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Expression, Filter, Relation, Scan, Schema
-from sfumato.queries.plan.typed_expressions import closest, only
+from sfumato.queries.plan.typed_expressions import closest_name, only
 
 __all__ = ["Catalog", "CommonTable", "PublicSource", "Source", "Tables", "Visits", "suggestion"]
 
@@ -149,7 +149,7 @@ def _lookup(names: Iterable[str], name: str) -> str | None:
 def suggestion(name: str, known: Iterable[str], what: str) -> str:
     """Say what may have been meant: the closest name, else the names there are."""
     names = sorted(set(known))
-    close = closest(name, names)
+    close = closest_name(name, names)
     if close is not None:
         return f"did you mean {close!r}?"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")

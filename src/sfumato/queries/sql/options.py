@@ -12,7 +12,7 @@ from sqlglot import Token, TokenType
 from sfumato import _check
 from sfumato.errors import OptionError, ParameterError
 from sfumato.queries.plan.query import GroupSelection, Options
-from sfumato.queries.plan.typed_expressions import closest
+from sfumato.queries.plan.typed_expressions import closest_name
 
 __all__ = ["OPTION_NAMES", "Identifier", "Situation", "given_options", "resolve_options"]
 
@@ -112,7 +112,7 @@ def _entries(tokens: Sequence[Token]) -> list[list[Token]]:
 def _check_name(name: str, where: str) -> None:
     if name in OPTION_NAMES:
         return
-    close = closest(name, OPTION_NAMES)
+    close = closest_name(name, OPTION_NAMES)
     hint = f"did you mean {close}?" if close else f"the options are {', '.join(OPTION_NAMES)}"
     raise OptionError(f"{name!r} is not an option of {where}; {_ELSEWHERE.get(name, hint)}")
 

@@ -10,10 +10,10 @@ from sqlglot import exp
 from sfumato.errors import QueryError, SchemaError
 from sfumato.queries.plan.nodes import Relation
 from sfumato.queries.plan.schema import Column, Expression, Named, Schema
-from sfumato.queries.plan.typed_expressions import Term, column
+from sfumato.queries.plan.typed_expressions import TypedTree, column
 from sfumato.queries.sql.catalog import suggestion
 
-__all__ = ["Member", "Rows", "Visible", "free_name", "output_name"]
+__all__ = ["Rows", "ScopeColumn", "Visible", "free_name", "output_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Visible:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ScopeColumn:
     """A table or subquery of a FROM clause: what qualifies its columns, and these."""
 
     qualifier: str | None
@@ -53,21 +53,21 @@ class Rows:
     """
 
     relation: Relation
-    members: tuple[Member, ...]
+    members: tuple[ScopeColumn, ...]
     private: bool = True
 
     @classmethod
     def of(cls, relation: Relation, qualifier: str | None, *, private: bool = True) -> Rows:
         """Return the rows of one table or subquery."""
         columns = tuple(Visible(known.name, known.name) for known in relation.schema.columns)
-        return cls(relation, (Member(qualifier, columns),), private)
+        return cls(relation, (ScopeColumn(qualifier, columns),), private)
 
     @property
     def schema(self) -> Schema:
         """The relation's columns."""
         return self.relation.schema
 
-    def resolve(self, qualifier: str | None, name: str) -> Term:
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         """Return the column as a term, or refuse it."""
         found = self._found(qualifier, name)
         if found.type is None:

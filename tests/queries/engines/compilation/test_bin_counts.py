@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError, ParameterError
 from sfumato.frames.sources import open_source
-from sfumato.queries.engines.compilation.bin_counts import with_leaves
+from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import (
     AggregationJob,
@@ -28,7 +28,7 @@ from sfumato.queries.plan.query import (
     PublicValues,
     Scan,
 )
-from sfumato.queries.pricing.quantile_bins import leaf_counts, leaf_grid
+from sfumato.queries.pricing.quantile_bins import bin_counts, quantile_bins
 from sfumato.queries.release.quantiles import quantile_ends
 from tests.run_time import run_time
 
@@ -60,28 +60,28 @@ def test_counts_stand_beside_their_groups_whatever_the_order() -> None:
             "n": [n for _, _, n in bins],
         }
     )
-    found = with_leaves(answer, {1: long})
+    found = with_bin_counts(answer, {1: long})
     assert found.column_names == answer.column_names
     expected = [[{"leaf": leaf, "n": 10 * at + leaf} for leaf in range(at + 1)] for at in range(5)]
     expected[2] = []  # a group without any value
     assert found["m1"].to_pylist() == expected
-    some = leaf_counts(found["m1"].take(pa.array([3, 2, 0])))
+    some = bin_counts(found["m1"].take(pa.array([3, 2, 0])))
     assert list(zip(some.groups, some.leaves, some.counts, strict=True)) == [
         (0, 0, 30), (0, 1, 31), (0, 2, 32), (0, 3, 33), (2, 0, 0),
     ]  # fmt: skip
 
 
 def test_no_keys_no_rows_and_public_groups() -> None:
-    one = with_leaves(pa.table({"m0": [0]}), {0: pa.table({"leaf": [5, 2], "n": [1, 4]})})
+    one = with_bin_counts(pa.table({"m0": [0]}), {0: pa.table({"leaf": [5, 2], "n": [1, 4]})})
     assert one["m0"].to_pylist() == [[{"leaf": 2, "n": 4}, {"leaf": 5, "n": 1}]]
     none = pa.table({"leaf": pa.array([], pa.int64()), "n": pa.array([], pa.int64())})
-    assert with_leaves(pa.table({"m0": [0]}), {0: none})["m0"].to_pylist() == [[]]
+    assert with_bin_counts(pa.table({"m0": [0]}), {0: none})["m0"].to_pylist() == [[]]
     empty = pa.table({"k0": pa.array([], pa.string()), "m0": pa.array([], pa.int64())})
     keyed = none.append_column("k0", pa.array([], pa.string()))
-    assert with_leaves(empty, {0: keyed})["m0"].to_pylist() == []
+    assert with_bin_counts(empty, {0: keyed})["m0"].to_pylist() == []
     public = pa.table({"k0": ["x", "y", "z"], "m0": [0, 0, 0]})
     numbered = pa.table({"g": [3, 1], "leaf": [0, 7], "n": [2, 9]})
-    assert with_leaves(public, {0: numbered})["m0"].to_pylist() == [
+    assert with_bin_counts(public, {0: numbered})["m0"].to_pylist() == [
         [{"leaf": 7, "n": 9}], [], [{"leaf": 0, "n": 2}],
     ]  # fmt: skip
 
@@ -139,7 +139,7 @@ def test_bins_need_a_limit_that_the_noise_is_made_for() -> None:
 def test_bins_lie_within_the_bounds(lower: float, factor: float, whole: bool) -> None:
     upper = lower + factor * max(1.0, abs(lower))
     try:
-        grid = leaf_grid((lower, upper), whole=whole)
+        grid = quantile_bins((lower, upper), whole=whole)
     except OptionError:
         assert whole
         assert math.ceil(lower) > upper

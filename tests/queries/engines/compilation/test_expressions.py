@@ -17,7 +17,7 @@ from sfumato.queries.engines.compilation.relations import relation_layer
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import ColumnType, Expression, Scan, Schema
-from sfumato.queries.plan.typed_expressions import Term, column
+from sfumato.queries.plan.typed_expressions import TypedTree, column
 from sfumato.queries.sql.expressions.scalar import read_expression
 from tests.cases import cases
 
@@ -69,7 +69,7 @@ class _Scope:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def resolve(self, qualifier: str | None, name: str) -> Term:
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         found = self.schema.find(name)
         assert found is not None
         return column(found.name, found.type)

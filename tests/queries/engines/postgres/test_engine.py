@@ -22,7 +22,7 @@ from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.postgres.dialect import PostgreSQL
 from sfumato.queries.engines.postgres.engine import PostgresEngine, _run
 from sfumato.queries.engines.postgres.source import PostgresSource
-from sfumato.queries.engines.self_test import trial
+from sfumato.queries.engines.self_test import run_self_test
 from sfumato.queries.plan.query import AggregationJob, Column, ColumnType, Measure, MeasureKind, Named, Scan
 from tests.chance import accepts_only, frequencies
 from tests.postgres import Cluster
@@ -298,8 +298,8 @@ def test_the_trial_is_answered_as_by_duckdb(
         PostgresEngine(PostgresSource(url, tables=["data"])) as engine,
         engine._transaction() as connection,
     ):
-        answer = _run(connection, trial(engine._dialect), _SECRET)
-        assert answer.equals(duckdb._run(trial(DUCKDB), None, _SECRET))
+        answer = _run(connection, run_self_test(engine._dialect), _SECRET)
+        assert answer.equals(duckdb._run(run_self_test(DUCKDB), None, _SECRET))
     assert sum(answer["m0"].to_pylist()) == 2
 
 

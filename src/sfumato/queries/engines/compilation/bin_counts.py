@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["with_leaves"]
+__all__ = ["with_bin_counts"]
 
 _LEAF = pa.struct([("leaf", pa.int64()), ("n", pa.int64())])
 
 
-def with_leaves(answer: pa.Table, leaves: Mapping[int, pa.Table]) -> pa.Table:
+def with_bin_counts(answer: pa.Table, leaves: Mapping[int, pa.Table]) -> pa.Table:
     """Put counts by bin in the place of their measures.
 
     Parameters

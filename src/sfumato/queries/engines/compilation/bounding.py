@@ -32,7 +32,7 @@ import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sfumato.queries.engines.compilation.measure_columns import Slots
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
 from sfumato.queries.engines.dialects.base import REACH, Dialect
 
 __all__ = ["Bounding", "Step"]
@@ -77,7 +77,7 @@ class Bounding:
 
     rows: Callable[[str | None], str]
     keys: tuple[str, ...]
-    slots: Slots
+    slots: MeasureColumns
     max_groups: int | None
     max_rows: int | None
     secret: bytes

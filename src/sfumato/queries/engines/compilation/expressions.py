@@ -19,15 +19,15 @@ from sfumato.queries.engines.compilation.calendar import between, moved
 from sfumato.queries.engines.dialects.base import LONGEST_JOINED, Dialect
 from sfumato.queries.plan.constants import is_constant
 from sfumato.queries.plan.query import ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import TEMPORAL, Term
+from sfumato.queries.plan.typed_expressions import TEMPORAL, TypedTree
 
-__all__ = ["Rendered", "render"]
+__all__ = ["TypedSql", "render"]
 
 _LONGEST_TEXT = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class TypedSql:
     """SQL text, closed (it can stand as an operand), and its type; None for a bare NULL."""
 
     sql: str
@@ -38,10 +38,10 @@ class Rendered:
 class _Terms:
     """Renders nodes over the columns below, by case-folded name, in a dialect."""
 
-    columns: Mapping[str, Rendered]
+    columns: Mapping[str, TypedSql]
     dialect: Dialect
 
-    def __call__(self, node: exp.Expr) -> Rendered:
+    def __call__(self, node: exp.Expr) -> TypedSql:
         if isinstance(node, exp.Paren):
             return self(node.this)
         if type(node) is exp.Column:
@@ -58,7 +58,7 @@ class _Terms:
             )
         return made
 
-    def cast(self, term: Rendered, type_: ColumnType) -> str:
+    def cast(self, term: TypedSql, type_: ColumnType) -> str:
         """Return a term in a type that it has, or widens to."""
         return term.sql if term.type is type_ else self.dialect.converted(term.sql, type_)
 
@@ -66,7 +66,7 @@ class _Terms:
         """Return a number as a float."""
         return self.cast(self(node), ColumnType.FLOAT)
 
-    def unified(self, terms: list[Rendered]) -> tuple[list[str], ColumnType | None]:
+    def unified(self, terms: list[TypedSql]) -> tuple[list[str], ColumnType | None]:
         """Return terms in the type they share."""
         type_ = _shared(terms)
         if type_ is None:
@@ -74,10 +74,10 @@ class _Terms:
         return [self.cast(term, type_) for term in terms], type_
 
 
-_Rule: TypeAlias = Callable[[exp.Expr, _Terms], Rendered]
+_Rule: TypeAlias = Callable[[exp.Expr, _Terms], TypedSql]
 
 
-def render(expression: Expression, columns: Mapping[str, Rendered], dialect: Dialect) -> str:
+def render(expression: Expression, columns: Mapping[str, TypedSql], dialect: Dialect) -> str:
     """Return the text of a checked expression, in the type the plan gives it.
 
     Parameters
@@ -97,100 +97,100 @@ def render(expression: Expression, columns: Mapping[str, Rendered], dialect: Dia
     return terms.cast(terms(expression.tree), expression.type)
 
 
-def _shared(terms: list[Rendered]) -> ColumnType | None:
+def _shared(terms: list[TypedSql]) -> ColumnType | None:
     """Return the type of values that stand beside each other; only integers and floats ever mix."""
     types = {term.type for term in terms if term.type is not None}
     return ColumnType.FLOAT if len(types) > 1 else next(iter(types), None)
 
 
-def _literal(node: exp.Expr, term: _Terms) -> Rendered:
+def _literal(node: exp.Expr, term: _Terms) -> TypedSql:
     if node.is_string:
-        return Rendered(term.dialect.text(node.name), ColumnType.TEXT)
+        return TypedSql(term.dialect.text(node.name), ColumnType.TEXT)
     return _number(node.name, term.dialect)
 
 
-def _number(digits: str, dialect: Dialect) -> Rendered:
+def _number(digits: str, dialect: Dialect) -> TypedSql:
     if digits.lstrip("-").isdigit():
-        return Rendered(dialect.integer(int(digits)), ColumnType.INTEGER)
-    return Rendered(dialect.real(float(digits)), ColumnType.FLOAT)
+        return TypedSql(dialect.integer(int(digits)), ColumnType.INTEGER)
+    return TypedSql(dialect.real(float(digits)), ColumnType.FLOAT)
 
 
-def _boolean(node: exp.Expr, _: _Terms) -> Rendered:
-    return Rendered("TRUE" if node.this else "FALSE", ColumnType.BOOLEAN)
+def _boolean(node: exp.Expr, _: _Terms) -> TypedSql:
+    return TypedSql("TRUE" if node.this else "FALSE", ColumnType.BOOLEAN)
 
 
-def _null(_node: exp.Expr, _: _Terms) -> Rendered:
-    return Rendered("NULL", None)
+def _null(_node: exp.Expr, _: _Terms) -> TypedSql:
+    return TypedSql("NULL", None)
 
 
-def _negative(node: exp.Expr, term: _Terms) -> Rendered:
+def _negative(node: exp.Expr, term: _Terms) -> TypedSql:
     if isinstance(node.this, exp.Literal):
         return _number("-" + node.this.name, term.dialect)
     inner = term(node.this)
     if inner.type is ColumnType.FLOAT:
-        return Rendered(f"(-({inner.sql}))", inner.type)
+        return TypedSql(f"(-({inner.sql}))", inner.type)
     # the minus sign before a constant would widen the type instead of overflowing
     zero = term.dialect.integer(0)
-    return Rendered(term.dialect.arithmetic("-", zero, inner.sql, inner.type), inner.type)
+    return TypedSql(term.dialect.arithmetic("-", zero, inner.sql, inner.type), inner.type)
 
 
 def _arithmetic(sign: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> Rendered:
+    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
         (left, right), type_ = term.unified([term(node.this), term(node.expression)])
-        return Rendered(term.dialect.arithmetic(sign, left, right, type_), type_)
+        return TypedSql(term.dialect.arithmetic(sign, left, right, type_), type_)
 
     return rule
 
 
-def _divide(node: exp.Expr, term: _Terms) -> Rendered:
-    return Rendered(term.dialect.divided(term.real(node.this), term.real(node.expression)), ColumnType.FLOAT)
+def _divide(node: exp.Expr, term: _Terms) -> TypedSql:
+    return TypedSql(term.dialect.divided(term.real(node.this), term.real(node.expression)), ColumnType.FLOAT)
 
 
-def _modulo(node: exp.Expr, term: _Terms) -> Rendered:
+def _modulo(node: exp.Expr, term: _Terms) -> TypedSql:
     (left, right), type_ = term.unified([term(node.this), term(node.expression)])
-    return Rendered(term.dialect.remainder(left, right, type_), type_)
+    return TypedSql(term.dialect.remainder(left, right, type_), type_)
 
 
 def _comparison(sign: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> Rendered:
+    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
         (left, right), _ = term.unified([term(node.this), term(node.expression)])
-        return Rendered(f"({left} {sign} {right})", ColumnType.BOOLEAN)
+        return TypedSql(f"({left} {sign} {right})", ColumnType.BOOLEAN)
 
     return rule
 
 
 def _connective(word: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> Rendered:
+    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
         sql = f"({term(node.this).sql} {word} {term(node.expression).sql})"
-        return Rendered(sql, ColumnType.BOOLEAN)
+        return TypedSql(sql, ColumnType.BOOLEAN)
 
     return rule
 
 
-def _not(node: exp.Expr, term: _Terms) -> Rendered:
-    return Rendered(f"(NOT {term(node.this).sql})", ColumnType.BOOLEAN)
+def _not(node: exp.Expr, term: _Terms) -> TypedSql:
+    return TypedSql(f"(NOT {term(node.this).sql})", ColumnType.BOOLEAN)
 
 
-def _is_null(node: exp.Expr, term: _Terms) -> Rendered:
-    return Rendered(f"({term(node.this).sql} IS NULL)", ColumnType.BOOLEAN)
+def _is_null(node: exp.Expr, term: _Terms) -> TypedSql:
+    return TypedSql(f"({term(node.this).sql} IS NULL)", ColumnType.BOOLEAN)
 
 
-def _in(node: exp.Expr, term: _Terms) -> Rendered:
+def _in(node: exp.Expr, term: _Terms) -> TypedSql:
     (subject, *members), _ = term.unified([term(part) for part in (node.this, *node.expressions)])
-    return Rendered(f"({subject} IN ({', '.join(members)}))", ColumnType.BOOLEAN)
+    return TypedSql(f"({subject} IN ({', '.join(members)}))", ColumnType.BOOLEAN)
 
 
-def _between(node: exp.Expr, term: _Terms) -> Rendered:
+def _between(node: exp.Expr, term: _Terms) -> TypedSql:
     parts = (node.this, node.args["low"], node.args["high"])
     (subject, low, high), _ = term.unified([term(part) for part in parts])
-    return Rendered(f"({subject} BETWEEN {low} AND {high})", ColumnType.BOOLEAN)
+    return TypedSql(f"({subject} BETWEEN {low} AND {high})", ColumnType.BOOLEAN)
 
 
-def _like(node: exp.Expr, term: _Terms) -> Rendered:
-    return Rendered(term.dialect.like(term(node.this).sql, node.expression.name), ColumnType.BOOLEAN)
+def _like(node: exp.Expr, term: _Terms) -> TypedSql:
+    return TypedSql(term.dialect.like(term(node.this).sql, node.expression.name), ColumnType.BOOLEAN)
 
 
-def _case(node: exp.Expr, term: _Terms) -> Rendered:
+def _case(node: exp.Expr, term: _Terms) -> TypedSql:
     branches = node.args["ifs"]
     tests = [term(branch.this) for branch in branches]
     if node.args.get("this") is not None:
@@ -200,93 +200,93 @@ def _case(node: exp.Expr, term: _Terms) -> Rendered:
         conditions = [test.sql for test in tests]
     default = node.args.get("default")
     results = [term(branch.args["true"]) for branch in branches]
-    results.append(Rendered("NULL", None) if default is None else term(default))
+    results.append(TypedSql("NULL", None) if default is None else term(default))
     (*thens, otherwise), type_ = term.unified(results)
     whens = " ".join(f"WHEN {c} THEN {t}" for c, t in zip(conditions, thens, strict=True))
-    return Rendered(f"(CASE {whens} ELSE {otherwise} END)", type_)
+    return TypedSql(f"(CASE {whens} ELSE {otherwise} END)", type_)
 
 
-def _coalesce(node: exp.Expr, term: _Terms) -> Rendered:
+def _coalesce(node: exp.Expr, term: _Terms) -> TypedSql:
     values, type_ = term.unified([term(part) for part in (node.this, *node.expressions)])
-    return Rendered(f"COALESCE({', '.join(values)})", type_)
+    return TypedSql(f"COALESCE({', '.join(values)})", type_)
 
 
 def _extreme(name: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> Rendered:
+    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
         values, type_ = term.unified([term(part) for part in (node.this, *node.expressions)])
         # DuckDB's LEAST and GREATEST skip NULLs; the plan's are NULL if any argument is
         absent = " OR ".join(f"{value} IS NULL" for value in values)
-        return Rendered(f"(CASE WHEN {absent} THEN NULL ELSE {name}({', '.join(values)}) END)", type_)
+        return TypedSql(f"(CASE WHEN {absent} THEN NULL ELSE {name}({', '.join(values)}) END)", type_)
 
     return rule
 
 
-def _nullif(node: exp.Expr, term: _Terms) -> Rendered:
+def _nullif(node: exp.Expr, term: _Terms) -> TypedSql:
     first, second = term(node.this), term(node.expression)
     (left, right), _ = term.unified([first, second])
-    return Rendered(f"(CASE WHEN {left} = {right} THEN NULL ELSE {first.sql} END)", first.type)
+    return TypedSql(f"(CASE WHEN {left} = {right} THEN NULL ELSE {first.sql} END)", first.type)
 
 
-def _absolute(node: exp.Expr, term: _Terms) -> Rendered:
+def _absolute(node: exp.Expr, term: _Terms) -> TypedSql:
     inner = term(node.this)
-    return Rendered(term.dialect.absolute(inner.sql, inner.type), inner.type)
+    return TypedSql(term.dialect.absolute(inner.sql, inner.type), inner.type)
 
 
-def _sign(node: exp.Expr, term: _Terms) -> Rendered:
+def _sign(node: exp.Expr, term: _Terms) -> TypedSql:
     inner = term(node.this)
     type_ = ColumnType.INTEGER if inner.type is None else inner.type
-    return Rendered(f"CAST(sign({inner.sql}) AS {term.dialect.types[type_]})", inner.type)
+    return TypedSql(f"CAST(sign({inner.sql}) AS {term.dialect.types[type_]})", inner.type)
 
 
 def _real(name: str) -> _Rule:
     """Make the rule of a function of one float; outside its domain it is NULL."""
 
-    def rule(node: exp.Expr, term: _Terms) -> Rendered:
-        return Rendered(term.dialect.real_function(name, term.real(node.this)), ColumnType.FLOAT)
+    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
+        return TypedSql(term.dialect.real_function(name, term.real(node.this)), ColumnType.FLOAT)
 
     return rule
 
 
-def _log10(node: exp.Expr, term: _Terms) -> Rendered:
-    return Rendered(term.dialect.real_function("log10", term.real(node.expression)), ColumnType.FLOAT)
+def _log10(node: exp.Expr, term: _Terms) -> TypedSql:
+    return TypedSql(term.dialect.real_function("log10", term.real(node.expression)), ColumnType.FLOAT)
 
 
-def _power(node: exp.Expr, term: _Terms) -> Rendered:
-    return Rendered(term.dialect.power(term.real(node.this), term.real(node.expression)), ColumnType.FLOAT)
+def _power(node: exp.Expr, term: _Terms) -> TypedSql:
+    return TypedSql(term.dialect.power(term.real(node.this), term.real(node.expression)), ColumnType.FLOAT)
 
 
-def _round(node: exp.Expr, term: _Terms) -> Rendered:
+def _round(node: exp.Expr, term: _Terms) -> TypedSql:
     decimals = node.args.get("decimals")
     places = None if decimals is None else int(decimals.name)
-    return Rendered(term.dialect.rounded(term.real(node.this), places), ColumnType.FLOAT)
+    return TypedSql(term.dialect.rounded(term.real(node.this), places), ColumnType.FLOAT)
 
 
 def _text(name: str, type_: ColumnType = ColumnType.TEXT) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> Rendered:
-        return Rendered(term.dialect.text_function(name, term(node.this).sql), type_)
+    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
+        return TypedSql(term.dialect.text_function(name, term(node.this).sql), type_)
 
     return rule
 
 
-def _substring(node: exp.Expr, term: _Terms) -> Rendered:
+def _substring(node: exp.Expr, term: _Terms) -> TypedSql:
     bounds = [node.args["start"], *([node.args["length"]] if node.args.get("length") is not None else [])]
-    return Rendered(
+    return TypedSql(
         f"substr({term(node.this).sql}, {', '.join(str(int(b.name)) for b in bounds)})", ColumnType.TEXT
     )
 
 
-def _starts_with(node: exp.Expr, term: _Terms) -> Rendered:
-    return Rendered(
+def _starts_with(node: exp.Expr, term: _Terms) -> TypedSql:
+    return TypedSql(
         term.dialect.starts_with(term(node.this).sql, term(node.expression).sql), ColumnType.BOOLEAN
     )
 
 
-def _concatenate(node: exp.Expr, term: _Terms) -> Rendered:
+def _concatenate(node: exp.Expr, term: _Terms) -> TypedSql:
     # nothing else makes a text longer; without an end, doubling a text often enough would exhaust the memory
     # for some rows and not for others
     parts = [term(part).sql for part in node.flatten()]
     size = " + ".join(term.dialect.bytes_of(part) for part in parts)
-    return Rendered(f"(CASE WHEN {size} <= {LONGEST_JOINED} THEN {' || '.join(parts)} END)", ColumnType.TEXT)
+    return TypedSql(f"(CASE WHEN {size} <= {LONGEST_JOINED} THEN {' || '.join(parts)} END)", ColumnType.TEXT)
 
 
 _TARGETS = {
@@ -300,40 +300,40 @@ _TARGETS = {
 }
 
 
-def _cast(node: exp.Expr, term: _Terms) -> Rendered:
+def _cast(node: exp.Expr, term: _Terms) -> TypedSql:
     inner, target = term(node.this), _TARGETS[node.args["to"].this]
-    if target in TEMPORAL and isinstance(node, exp.TryCast) and is_constant(Term(node, target)):
-        return Rendered(term.dialect.moment(node.this.name, target), target)
-    return Rendered(term.dialect.cast(inner.sql, inner.type, target), target)
+    if target in TEMPORAL and isinstance(node, exp.TryCast) and is_constant(TypedTree(node, target)):
+        return TypedSql(term.dialect.moment(node.this.name, target), target)
+    return TypedSql(term.dialect.cast(inner.sql, inner.type, target), target)
 
 
-def _extract(node: exp.Expr, term: _Terms) -> Rendered:
+def _extract(node: exp.Expr, term: _Terms) -> TypedSql:
     moment = term(node.expression)
-    return Rendered(term.dialect.part(node.this.name, moment.sql, moment.type), ColumnType.INTEGER)
+    return TypedSql(term.dialect.part(node.this.name, moment.sql, moment.type), ColumnType.INTEGER)
 
 
-def _truncate(node: exp.Expr, term: _Terms) -> Rendered:
+def _truncate(node: exp.Expr, term: _Terms) -> TypedSql:
     moment = term(node.this)
-    return Rendered(term.dialect.truncated(node.args["unit"].name, moment.sql, moment.type), moment.type)
+    return TypedSql(term.dialect.truncated(node.args["unit"].name, moment.sql, moment.type), moment.type)
 
 
-def _right(node: exp.Expr, term: _Terms) -> Rendered:
-    return Rendered(f"right({term(node.this).sql}, {int(node.expression.name)})", ColumnType.TEXT)
+def _right(node: exp.Expr, term: _Terms) -> TypedSql:
+    return TypedSql(f"right({term(node.this).sql}, {int(node.expression.name)})", ColumnType.TEXT)
 
 
-def _replace(node: exp.Expr, term: _Terms) -> Rendered:
+def _replace(node: exp.Expr, term: _Terms) -> TypedSql:
     old, new = (term.dialect.text(node.args[slot].name) for slot in ("expression", "replacement"))
-    return Rendered(f"replace({term(node.this).sql}, {old}, {new})", ColumnType.TEXT)
+    return TypedSql(f"replace({term(node.this).sql}, {old}, {new})", ColumnType.TEXT)
 
 
-def _moved(node: exp.Expr, term: _Terms) -> Rendered:
+def _moved(node: exp.Expr, term: _Terms) -> TypedSql:
     moment = term(node.this)
-    return Rendered(moved(node, moment.sql, term.dialect), moment.type)
+    return TypedSql(moved(node, moment.sql, term.dialect), moment.type)
 
 
-def _between_moments(node: exp.Expr, term: _Terms) -> Rendered:
+def _between_moments(node: exp.Expr, term: _Terms) -> TypedSql:
     later, earlier = term(node.this).sql, term(node.expression).sql
-    return Rendered(between(node, later, earlier, term.dialect), ColumnType.INTEGER)
+    return TypedSql(between(node, later, earlier, term.dialect), ColumnType.INTEGER)
 
 
 _RULES: dict[type[exp.Expr], _Rule] = {

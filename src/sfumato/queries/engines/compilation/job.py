@@ -11,7 +11,7 @@ from sfumato._check import integer, refuse
 from sfumato.queries.engines.compilation.bounding import Bounding
 from sfumato.queries.engines.compilation.expressions import render
 from sfumato.queries.engines.compilation.group_table import listed_groups, table_groups
-from sfumato.queries.engines.compilation.measure_columns import Slot, Slots
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, ValueColumn
 from sfumato.queries.engines.compilation.relations import relation_layer
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
 from sfumato.queries.plan.query import (
@@ -25,14 +25,14 @@ from sfumato.queries.plan.query import (
 )
 from sfumato.queries.plan.schema import ARROW_TYPES
 
-__all__ = ["GROUPS", "Prepared", "prepare"]
+__all__ = ["GROUPS", "CompiledJob", "compile_job"]
 
 GROUPS = "groups_"
 """The table of the public groups: the keys, numbered ``g``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class CompiledJob:
     """A job as SQL.
 
     ``base`` has the unit, the keys in canonical form and the values that ``values`` put on the grid.
@@ -44,7 +44,7 @@ class Prepared:
     base: str
     values: tuple[str, ...]
     types: tuple[ColumnType, ...]
-    slots: Slots
+    slots: MeasureColumns
     unit: bool
     max_groups: int | None
     max_rows: int | None
@@ -116,12 +116,12 @@ class Prepared:
         return pa.schema([*keys, *((f"m{i}", pa.int64()) for i in range(len(self.slots.measures)))])
 
 
-def prepare(
+def compile_job(
     job: AggregationJob,
     tables: Mapping[str, StoredTable],
     dialect: Dialect,
-    known: Sequence[Slot] = (),
-) -> Prepared:
+    known: Sequence[ValueColumn] = (),
+) -> CompiledJob:
     """Write a job in a dialect, with columns of values that are ``known`` already before its own.
 
     Raises
@@ -136,7 +136,7 @@ def prepare(
     types = tuple(key.expression.type for key in job.keys)
     for measure in job.measures:
         _check_leaves(measure, (max_rows or all_rows) if layer.unit else 1)
-    slots = Slots(job.measures, max_rows or all_rows, dialect, known)
+    slots = MeasureColumns(job.measures, max_rows or all_rows, dialect, known)
     values: list[Expression] = []
     for slot in slots.items:
         if slot.expression not in values:
@@ -162,7 +162,7 @@ def prepare(
     limits = max_groups, max_rows, all_rows
     groups = table if listed is None else listed.to_pydict()
     identity = repr((layer.sql, layer.unit, keys, types, limits, groups))
-    return Prepared(dialect, base, gridded, types, slots, layer.unit, *limits, listed, table, identity)
+    return CompiledJob(dialect, base, gridded, types, slots, layer.unit, *limits, listed, table, identity)
 
 
 def _check_leaves(measure: Measure, max_rows: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Slots: the integer columns that measures are computed from, and the measures as SQL over them.
+"""MeasureColumns: the integer columns that measures are computed from, and the measures as SQL over them.
 
 Rows carry ``v0, v1, ...``, the values on the grid. A unit's part of a group carries ``n`` (rows) and for
 each slot i ``ci`` (rows with a value) and ``si`` (their exact sum), and ``t...`` for sums of products.
@@ -15,7 +15,7 @@ from sfumato._check import refuse
 from sfumato.queries.engines.dialects.base import REACH, Dialect
 from sfumato.queries.plan.query import ColumnType, Expression, Measure, MeasureKind
 
-__all__ = ["Slot", "Slots"]
+__all__ = ["MeasureColumns", "ValueColumn"]
 
 _FLOAT_INTEGERS = 2**53  # every integer up to here is a float, so float sums of integers are exact
 _SUMMED = (MeasureKind.SUM, MeasureKind.MEAN)
@@ -25,7 +25,7 @@ _OF_VALUES = (MeasureKind.VALUES, MeasureKind.VALUE_UNITS, MeasureKind.DISTINCT)
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class ValueColumn:
     """One integer per row: the value of ``expression`` on the grid, NULL where there is none.
 
     ``exponent`` None marks a slot that only tells whether there is a value; ``whole`` one that has the value
@@ -82,7 +82,7 @@ def _shifted(value: str, exponent: int, dialect: Dialect) -> str:
     return f"{value} * 0" if exponent >= 64 else dialect.shifted(value, exponent)
 
 
-class Slots:
+class MeasureColumns:
     """The slots of a job's measures, each once, and the measures read off them.
 
     Parameters
@@ -106,13 +106,13 @@ class Slots:
         measures: Sequence[Measure],
         max_rows: int | None,
         dialect: Dialect,
-        known: Sequence[Slot] = (),
+        known: Sequence[ValueColumn] = (),
     ) -> None:
         for measure in measures:
             _check(measure)
         self.dialect = dialect
         self.measures = tuple(measures)
-        self.items: list[Slot] = list(known)
+        self.items: list[ValueColumn] = list(known)
         self._rows = max_rows
         self._summed: dict[int, int] = {}  # measure to slot
         self._counted: dict[int, int] = {}  # measure to the one slot that counts the values of its expression
@@ -129,7 +129,7 @@ class Slots:
         if measure.expression is None:
             return
         if measure.kind is MeasureKind.DISTINCT:
-            slot = Slot(measure.expression, None, whole=True)
+            slot = ValueColumn(measure.expression, None, whole=True)
             if slot not in self.items:
                 self.items.append(slot)
             self._whole[index] = self.items.index(slot)
@@ -137,7 +137,7 @@ class Slots:
         if measure.kind is MeasureKind.MOMENT:
             self._place_moment(index)
         if measure.kind in _GRIDDED:
-            slot = Slot(measure.expression, measure.exponent, *_row_range(measure))
+            slot = ValueColumn(measure.expression, measure.exponent, *_row_range(measure))
             if slot not in self.items:
                 self.items.append(slot)
             places = self._binned if measure.kind is MeasureKind.LEAVES else self._summed
@@ -146,7 +146,7 @@ class Slots:
             return
         same = [place for place, slot in enumerate(self.items) if slot.expression == measure.expression]
         if not same:
-            self.items.append(Slot(measure.expression, None))
+            self.items.append(ValueColumn(measure.expression, None))
             same = [len(self.items) - 1]
         self._counted[index] = same[0]
 
@@ -154,7 +154,7 @@ class Slots:
         factors = self.measures[index].factors
         places = []
         for factor in factors:
-            slot = Slot(factor.expression, factor.exponent, factor.lower, factor.upper)
+            slot = ValueColumn(factor.expression, factor.exponent, factor.lower, factor.upper)
             if slot not in self.items:
                 self.items.append(slot)
             places.append((self.items.index(slot), factor.center))

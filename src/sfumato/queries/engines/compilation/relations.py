@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sfumato.errors import SchemaError
-from sfumato.queries.engines.compilation.expressions import Rendered, render
-from sfumato.queries.engines.compilation.select import Layer, selected
+from sfumato.queries.engines.compilation.expressions import TypedSql, render
+from sfumato.queries.engines.compilation.select import SelectLayer, selected
 from sfumato.queries.engines.compilation.unit_windows import per_unit_layer, windows_layer
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
 from sfumato.queries.plan.nodes import (
@@ -31,22 +31,22 @@ from sfumato.queries.plan.nodes import (
 )
 from sfumato.queries.plan.schema import Expression, Schema
 
-__all__ = ["Layer", "relation_layer", "scan_columns"]
+__all__ = ["SelectLayer", "relation_layer", "scan_columns"]
 
 
-def scan_columns(table: StoredTable, dialect: Dialect) -> tuple[list[str], dict[str, Rendered]]:
+def scan_columns(table: StoredTable, dialect: Dialect) -> tuple[list[str], dict[str, TypedSql]]:
     """Return the usable columns of a table in standard types, as select items and by name."""
     items: list[str] = []
-    columns: dict[str, Rendered] = {}
+    columns: dict[str, TypedSql] = {}
     for column in table.columns:
         if column.type is None:
             continue
-        columns[column.name.casefold()] = Rendered(f"c{len(items)}", column.type)
+        columns[column.name.casefold()] = TypedSql(f"c{len(items)}", column.type)
         items.append(f"{dialect.standard(column)} AS c{len(items)}")
     return items, columns
 
 
-def relation_layer(relation: Relation, tables: Mapping[str, StoredTable], dialect: Dialect) -> Layer:
+def relation_layer(relation: Relation, tables: Mapping[str, StoredTable], dialect: Dialect) -> SelectLayer:
     """Return the SELECT of a relation.
 
     Raises
@@ -69,11 +69,11 @@ class _Writer:
     tables: Mapping[str, StoredTable]
     dialect: Dialect
 
-    def layer(self, relation: Relation) -> Layer:
+    def layer(self, relation: Relation) -> SelectLayer:
         """Return the SELECT of a relation below."""
         return relation_layer(relation, self.tables, self.dialect)
 
-    def scan(self, scan: Scan) -> Layer:
+    def scan(self, scan: Scan) -> SelectLayer:
         """Return the rows of a private table."""
         table = self.tables[scan.table]
         items, columns = scan_columns(table, self.dialect)
@@ -88,40 +88,40 @@ class _Writer:
             items.insert(0, f"{self.dialect.identity(found)} AS u")
             stored = self.dialect.unit_type(found)
         unit = scan.unit is not None
-        return Layer(f"SELECT {', '.join(items)} FROM {table.name}", columns, unit, stored)
+        return SelectLayer(f"SELECT {', '.join(items)} FROM {table.name}", columns, unit, stored)
 
-    def public_scan(self, scan: PublicScan) -> Layer:
+    def public_scan(self, scan: PublicScan) -> SelectLayer:
         """Return the rows of a public table."""
         table = self.tables[scan.table]
         items, columns = scan_columns(table, self.dialect)
-        return Layer(f"SELECT {', '.join(items)} FROM {table.name}", columns, unit=False)
+        return SelectLayer(f"SELECT {', '.join(items)} FROM {table.name}", columns, unit=False)
 
-    def filter(self, node: Filter) -> Layer:
+    def filter(self, node: Filter) -> SelectLayer:
         """Return the rows that meet a condition."""
         below = self.layer(node.child)
         predicate = render(node.predicate, below.columns, self.dialect)
         return self._same(below, selected(["*"], below.sql, self.dialect, f"WHERE {predicate}"))
 
-    def project(self, node: Project) -> Layer:
+    def project(self, node: Project) -> SelectLayer:
         """Return new columns, row by row."""
         below = self.layer(node.child)
         made = [render(named.expression, below.columns, self.dialect) for named in node.columns]
         return self._columns(below, made, node.schema)
 
-    def join_public(self, node: JoinPublic) -> Layer:
+    def join_public(self, node: JoinPublic) -> SelectLayer:
         """Return the rows with the public rows that match."""
         left, right = self.layer(node.child), self.layer(node.public)
         if node.single is not None:
             right = self._single(right, node.single, node.public.schema)
         return self._join(left, right, node, node.public.schema, [])
 
-    def join_on_unit(self, node: JoinOnUnit) -> Layer:
+    def join_on_unit(self, node: JoinOnUnit) -> SelectLayer:
         """Return the rows with other rows of their unit."""
         left, right = self.layer(node.left), self.layer(node.right)
         _require_one_type([left.stored, right.stored])
         return self._join(left, right, node, node.right_columns, ["l.u = r.u"])
 
-    def in_public(self, node: InPublic) -> Layer:
+    def in_public(self, node: InPublic) -> SelectLayer:
         """Return the rows whose value is among public ones."""
         below, listed = self.layer(node.child), self.layer(node.public)
         (member,) = (listed.columns[c.name.casefold()].sql for c in node.public.schema.usable.columns)
@@ -130,7 +130,7 @@ class _Writer:
         test = f"{subject} {word} ({selected([member], listed.sql, self.dialect)})"
         return self._same(below, selected(["*"], below.sql, self.dialect, f"WHERE {test}"))
 
-    def union(self, node: Union) -> Layer:
+    def union(self, node: Union) -> SelectLayer:
         """Return the rows of all parts."""
         parts = [self.layer(part) for part in node.parts]
         _require_one_type([part.stored for part in parts])
@@ -139,53 +139,58 @@ class _Writer:
         made = self._columns(parts[0], _named(parts[0], node.schema), node.schema)
         return self._same(made, " UNION ALL ".join(layer.sql for layer in layers))
 
-    def distinct(self, node: Distinct) -> Layer:
+    def distinct(self, node: Distinct) -> SelectLayer:
         """Return each row of each unit once."""
         below = self.layer(node.child)
         made = self._columns(below, self._canonical(below, node.schema), node.schema)
         items = [*_unit(below), *(f"c{i}" for i in range(len(node.schema.columns)))]
         return self._same(made, selected([f"DISTINCT {items[0]}", *items[1:]], made.sql, self.dialect))
 
-    def per_unit(self, node: PerUnit) -> Layer:
+    def per_unit(self, node: PerUnit) -> SelectLayer:
         """Return one row for each unit and key."""
         return per_unit_layer(node, self.layer(node.child), self.dialect)
 
-    def unit_windows(self, node: UnitWindows) -> Layer:
+    def unit_windows(self, node: UnitWindows) -> SelectLayer:
         """Return the rows with what is computed over rows of their unit."""
         return windows_layer(node, self.layer(node.child), self.dialect)
 
-    def _same(self, below: Layer, sql: str) -> Layer:
-        return Layer(sql, below.columns, below.unit, below.stored)
+    def _same(self, below: SelectLayer, sql: str) -> SelectLayer:
+        return SelectLayer(sql, below.columns, below.unit, below.stored)
 
-    def _columns(self, below: Layer, made: Sequence[str], schema: Schema) -> Layer:
+    def _columns(self, below: SelectLayer, made: Sequence[str], schema: Schema) -> SelectLayer:
         """Return expressions as the columns ``c0, c1, ...`` of a schema."""
         items = [*_unit(below), *(f"{sql} AS c{i}" for i, sql in enumerate(made))]
         pairs = enumerate(schema.usable.columns)
-        columns = {column.name.casefold(): Rendered(f"c{i}", column.type) for i, column in pairs}
-        return Layer(selected(items, below.sql, self.dialect), columns, below.unit, below.stored)
+        columns = {column.name.casefold(): TypedSql(f"c{i}", column.type) for i, column in pairs}
+        return SelectLayer(selected(items, below.sql, self.dialect), columns, below.unit, below.stored)
 
-    def _canonical(self, layer: Layer, schema: Schema) -> list[str]:
+    def _canonical(self, layer: SelectLayer, schema: Schema) -> list[str]:
         """Return the usable columns of a schema in their one form."""
         pairs = zip(_named(layer, schema), schema.usable.columns, strict=True)
         return [self.dialect.canonical(sql, known.type) for sql, known in pairs if known.type is not None]
 
     def _join(
-        self, left: Layer, right: Layer, node: JoinPublic | JoinOnUnit, added: Schema, tests: list[str]
-    ) -> Layer:
+        self,
+        left: SelectLayer,
+        right: SelectLayer,
+        node: JoinPublic | JoinOnUnit,
+        added: Schema,
+        tests: list[str],
+    ) -> SelectLayer:
         kept = node.child.schema if isinstance(node, JoinPublic) else node.left.schema
         sources = [*(f"l.{sql}" for sql in _named(left, kept)), *(f"r.{sql}" for sql in _named(right, added))]
         known = list(zip(node.schema.columns, sources, strict=True))
-        inside = {column.name.casefold(): Rendered(sql, column.type) for column, sql in known}
+        inside = {column.name.casefold(): TypedSql(sql, column.type) for column, sql in known}
         tests = [*tests, *([] if node.on is None else [render(node.on, inside, self.dialect)])]
         word = "LEFT JOIN" if node.keep else "JOIN" if tests else "CROSS JOIN"
         on = f" ON {' AND '.join(tests) or 'TRUE'}" if tests or node.keep else ""
         items = [*(["l.u AS u"] if left.unit else []), *(f"{sql} AS c{i}" for i, sql in enumerate(sources))]
         fence = self.dialect.fence
         both = f"({left.sql}{fence}) AS l {word} ({right.sql}{fence}) AS r{on}"
-        columns = {c.name.casefold(): Rendered(f"c{i}", c.type) for i, (c, _) in enumerate(known)}
-        return Layer(f"SELECT {', '.join(items)} FROM {both}", columns, left.unit, left.stored)
+        columns = {c.name.casefold(): TypedSql(f"c{i}", c.type) for i, (c, _) in enumerate(known)}
+        return SelectLayer(f"SELECT {', '.join(items)} FROM {both}", columns, left.unit, left.stored)
 
-    def _single(self, right: Layer, keys: Sequence[Expression], schema: Schema) -> Layer:
+    def _single(self, right: SelectLayer, keys: Sequence[Expression], schema: Schema) -> SelectLayer:
         """Return the first public row of those with the same keys, in the order of all columns.
 
         Floats are in one form, so that rows that no order can tell apart are the same in all they show.
@@ -203,11 +208,11 @@ class _Writer:
         return self._same(made, selected(own, sql, self.dialect, "WHERE place = 1"))
 
 
-def _unit(layer: Layer) -> list[str]:
+def _unit(layer: SelectLayer) -> list[str]:
     return ["u"] if layer.unit else []
 
 
-def _named(layer: Layer, schema: Schema) -> list[str]:
+def _named(layer: SelectLayer, schema: Schema) -> list[str]:
     """Return where a layer has the usable columns of a schema."""
     return [layer.columns[column.name.casefold()].sql for column in schema.usable.columns]
 
@@ -221,7 +226,7 @@ def _require_one_type(stored: Sequence[str]) -> None:
         )
 
 
-_LAYERS: Final[dict[type[Any], Callable[[_Writer, Any], Layer]]] = {
+_LAYERS: Final[dict[type[Any], Callable[[_Writer, Any], SelectLayer]]] = {
     Scan: _Writer.scan,
     PublicScan: _Writer.public_scan,
     Filter: _Writer.filter,

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.queries.engines.compilation.expressions import Rendered
+from sfumato.queries.engines.compilation.expressions import TypedSql
 from sfumato.queries.engines.dialects.base import Dialect
 
-__all__ = ["Layer", "selected"]
+__all__ = ["SelectLayer", "selected"]
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class SelectLayer:
     """A SELECT: its text, and where its columns are found by case-folded name; the unit is in ``u``.
 
     ``stored`` is the engine's own type of the unit.
     """
 
     sql: str
-    columns: Mapping[str, Rendered]
+    columns: Mapping[str, TypedSql]
     unit: bool
     stored: str = ""
 

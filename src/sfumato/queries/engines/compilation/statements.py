@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, Prepared
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob
 from sfumato.queries.plan.query import ColumnType
 
-__all__ = ["chained"]
+__all__ = ["as_one_statement"]
 
 
-def chained(prepared: Prepared, secret: bytes) -> tuple[str, ...]:
+def as_one_statement(prepared: CompiledJob, secret: bytes) -> tuple[str, ...]:
     """Return the statements that compute a job, each from the tables alone.
 
     Parameters
@@ -37,7 +37,7 @@ def chained(prepared: Prepared, secret: bytes) -> tuple[str, ...]:
     return tuple(f"WITH {head}\n{answer}" if head else answer for answer in answers)
 
 
-def _groups(prepared: Prepared) -> str:
+def _groups(prepared: CompiledJob) -> str:
     source = f"({prepared.table})"
     if prepared.listed is not None:
         rows = [
@@ -56,7 +56,7 @@ def _groups(prepared: Prepared) -> str:
     return numbered_groups(source, prepared.types, prepared.dialect)
 
 
-def _literal(prepared: Prepared, value: object, type_: ColumnType) -> str:
+def _literal(prepared: CompiledJob, value: object, type_: ColumnType) -> str:
     dialect = prepared.dialect
     match value:
         case None:

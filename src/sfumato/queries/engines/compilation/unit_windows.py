@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sfumato.queries.engines.compilation.expressions import Rendered, render
-from sfumato.queries.engines.compilation.measure_columns import Slot
-from sfumato.queries.engines.compilation.select import Layer, selected
+from sfumato.queries.engines.compilation.expressions import TypedSql, render
+from sfumato.queries.engines.compilation.measure_columns import ValueColumn
+from sfumato.queries.engines.compilation.select import SelectLayer, selected
 from sfumato.queries.engines.dialects.base import Dialect
 from sfumato.queries.plan.nodes import PerUnit, UnitAggregate, UnitFunction, UnitWindow, UnitWindows
 from sfumato.queries.plan.schema import ColumnType, Expression, Schema
@@ -45,7 +45,7 @@ class _Call:
             return []
         value = self.dialect.canonical(x, argument.type)
         if self.made.function in _SUMS and argument.type is ColumnType.FLOAT:
-            value = Slot(argument, _STEP).sql(x, self.dialect)
+            value = ValueColumn(argument, _STEP).sql(x, self.dialect)
         return [f"{value} AS y{self.place}"]
 
     def parts(self, over: str = "") -> list[str]:
@@ -85,7 +85,7 @@ class _Call:
         return f"CASE WHEN {a} BETWEEN {least} AND {most} THEN {narrow} END"
 
 
-def _arguments(calls: Sequence[_Call], columns: Mapping[str, Rendered]) -> list[str]:
+def _arguments(calls: Sequence[_Call], columns: Mapping[str, TypedSql]) -> list[str]:
     return [
         f"{render(call.made.expression, columns, call.dialect)} AS x{call.place}"
         for call in calls
@@ -93,7 +93,7 @@ def _arguments(calls: Sequence[_Call], columns: Mapping[str, Rendered]) -> list[
     ]
 
 
-def per_unit_layer(node: PerUnit, below: Layer, dialect: Dialect) -> Layer:
+def per_unit_layer(node: PerUnit, below: SelectLayer, dialect: Dialect) -> SelectLayer:
     """Return one row for each unit and each value of the keys."""
     calls = [_Call(place, made, dialect) for place, made in enumerate(node.aggregates)]
     rendered = [render(key.expression, below.columns, dialect) for key in node.keys]
@@ -111,7 +111,7 @@ def per_unit_layer(node: PerUnit, below: Layer, dialect: Dialect) -> Layer:
     return _numbered(made, node.schema, replace(below, sql=sql), dialect)
 
 
-def windows_layer(node: UnitWindows, below: Layer, dialect: Dialect) -> Layer:
+def windows_layer(node: UnitWindows, below: SelectLayer, dialect: Dialect) -> SelectLayer:
     """Return all rows with what is computed over rows of their unit."""
     known = node.child.schema.usable.columns
     own = [f"c{i}" for i in range(len(known))]
@@ -121,7 +121,7 @@ def windows_layer(node: UnitWindows, below: Layer, dialect: Dialect) -> Layer:
         for i, c in enumerate(known)
     ]
     sql = selected(["u", *forms], below.sql, dialect)
-    columns = {c.name.casefold(): Rendered(f"c{i}", c.type) for i, c in enumerate(known)}
+    columns = {c.name.casefold(): TypedSql(f"c{i}", c.type) for i, c in enumerate(known)}
     calls = [_Call(place, window.aggregate, dialect) for place, window in enumerate(node.windows)]
     by = [_by(place, window) for place, window in enumerate(node.windows)]
     terms = [(name, expression) for named in by for name, expression in named.items()]
@@ -155,10 +155,10 @@ def _over(place: int, window: UnitWindow, own: Sequence[str], dialect: Dialect) 
     return f" OVER (PARTITION BY {', '.join(map(dialect.partition, by))}{order})"
 
 
-def _numbered(made: Sequence[str], schema: Schema, below: Layer, dialect: Dialect) -> Layer:
+def _numbered(made: Sequence[str], schema: Schema, below: SelectLayer, dialect: Dialect) -> SelectLayer:
     """Return expressions as the columns ``c0, c1, ...`` of a schema."""
     items = ["u", *(f"{value} AS c{i}" for i, value in enumerate(made))]
-    columns = {c.name.casefold(): Rendered(f"c{i}", c.type) for i, c in enumerate(schema.columns)}
+    columns = {c.name.casefold(): TypedSql(f"c{i}", c.type) for i, c in enumerate(schema.columns)}
     return replace(below, sql=selected(items, below.sql, dialect), columns=columns)
 
 

@@ -1,6 +1,6 @@
-"""Layouts: what bounding made for one choice of rows, groups and limits, kept for the next query over it.
+"""What bounding made for one choice of rows, groups and limits, stored for the next query over it.
 
-It saves time, never privacy: a query that finds its layout kept pays its full loss. What is kept is raw data
+It saves time, never privacy: a query that finds its rows here pays its full loss. What is stored is raw data
 and stays where the engine's other tables are.
 
 Notes
@@ -17,19 +17,19 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from sfumato.queries.engines.compilation.measure_columns import Slot, Slots
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, ValueColumn
 from sfumato.queries.plan.query import Measure
 
-__all__ = ["KEPT", "Layout", "Layouts"]
+__all__ = ["CACHED_PARTS", "BoundingCache", "CachedBounding"]
 
-KEPT = "kept"
+CACHED_PARTS = "kept"
 """The table of the parts that count."""
 
 _ANSWERS = 16  # small tables, one row for each group
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class CachedBounding:
     """What one run made.
 
     Parameters
@@ -49,24 +49,24 @@ class Layout:
     """
 
     secret: bytes
-    slots: tuple[Slot, ...]
+    slots: tuple[ValueColumn, ...]
     columns: frozenset[str]
     tables: tuple[str, ...]
     crowded: bool
     answers: Mapping[tuple[Measure, ...], pa.Table] = field(default_factory=dict)
 
-    def with_answer(self, measures: tuple[Measure, ...], answer: pa.Table) -> Layout:
+    def with_answer(self, measures: tuple[Measure, ...], answer: pa.Table) -> CachedBounding:
         """Return the layout with one more answer remembered, of the last few."""
         rest = {asked: told for asked, told in self.answers.items() if asked != measures}
         return replace(self, answers=dict([*rest.items(), (measures, answer)][-_ANSWERS:]))
 
-    def serves(self, slots: Slots) -> bool:
+    def serves(self, slots: MeasureColumns) -> bool:
         """Whether all that ``slots``, made with these known, needs is there."""
         rows_by_bin = not (slots.rowwise and self.crowded) or "chosen" in self.tables
         return tuple(slots.items) == self.slots and self.columns.issuperset(slots.part_names) and rows_by_bin
 
 
-class Layouts:
+class BoundingCache:
     """The last few layouts, each put away under names of its own.
 
     Parameters
@@ -80,15 +80,15 @@ class Layouts:
     def __init__(self, run: Callable[[str], object], most: int) -> None:
         self._run = run
         self.most = most
-        self._kept: OrderedDict[str, tuple[int, Layout]] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[int, CachedBounding]] = OrderedDict()
         self._next = 0
 
-    def known(self, identity: str) -> Sequence[Slot] | None:
+    def known(self, identity: str) -> Sequence[ValueColumn] | None:
         """Return the columns of values of a kept layout; None where it is not kept."""
         found = self._kept.get(identity)
         return None if found is None else found[1].slots
 
-    def take(self, identity: str, slots: Slots) -> Layout | None:
+    def take(self, identity: str, slots: MeasureColumns) -> CachedBounding | None:
         """Return a kept layout that serves, its tables under their own names; it must be kept again."""
         found = self._kept.get(identity)
         if found is None or not found[1].serves(slots):
@@ -98,7 +98,7 @@ class Layouts:
             self._run(f"ALTER TABLE {_stored(table, number)} RENAME TO {table}")
         return layout
 
-    def keep(self, identity: str, layout: Layout) -> None:
+    def keep(self, identity: str, layout: CachedBounding) -> None:
         """Put the tables of a layout away; of too many, the one that was used least lately is dropped."""
         if self.most == 0:
             for table in layout.tables:

@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 from sfumato._check import refuse
 from sfumato.frames.sources import FileKind, FileSource, Source
 from sfumato.queries.plan.schema import ColumnType
-from sfumato.queries.plan.typed_expressions import closest, target_type
+from sfumato.queries.plan.typed_expressions import closest_name, target_type
 
 __all__ = ["ColumnTypes", "TableTypes", "require_columns", "require_no_types", "with_types"]
 
@@ -67,7 +67,7 @@ def require_columns(table: str, types: Mapping[str, ColumnType], names: Sequence
     known = {name.casefold() for name in names}
     for column in types:
         if column.casefold() not in known:
-            near = closest(column, names)
+            near = closest_name(column, names)
             listed = ", ".join(repr(name) for name in names[:20])
             remedy = f"did you mean {near!r}?" if near else f"name columns among {listed}"
             refuse("types", f"name columns of table {table!r}", column, remedy)

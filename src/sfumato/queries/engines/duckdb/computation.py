@@ -12,7 +12,7 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from sfumato.queries.engines.compilation.expressions import Rendered, render
+from sfumato.queries.engines.compilation.expressions import TypedSql, render
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.plan.schema import ARROW_TYPES
@@ -68,7 +68,7 @@ def evaluate(table: pa.Table, expressions: Sequence[Expression]) -> list[pa.Chun
         return []
     types = column_types(table)
     place = {name: f"c{i}" for i, name in enumerate(table.column_names)}
-    columns = {name.casefold(): Rendered(place[name], type_) for name, type_ in types.items()}
+    columns = {name.casefold(): TypedSql(place[name], type_) for name, type_ in types.items()}
     below = ", ".join(f"{render(e, columns, DUCKDB)} AS x{i}" for i, e in enumerate(expressions))
     above = ", ".join(f"{DUCKDB.canonical(f'x{i}', e.type)} AS p{i}" for i, e in enumerate(expressions))
     numbered = table.rename_columns(list(place.values())).append_column("i", pa.array(range(table.num_rows)))

@@ -18,18 +18,18 @@ import pyarrow as pa
 from sfumato._check import integer, refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
 from sfumato.frames.sources import Source
-from sfumato.queries.engines.compilation.bin_counts import with_leaves
+from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
 from sfumato.queries.engines.compilation.bounding import Bounding
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, Prepared, prepare
-from sfumato.queries.engines.duckdb.cache import KEPT, Layout, Layouts
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job
+from sfumato.queries.engines.duckdb.cache import CACHED_PARTS, BoundingCache, CachedBounding
 from sfumato.queries.engines.duckdb.components import add_components
 from sfumato.queries.engines.duckdb.connection import connect, lock
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.engines.duckdb.fingerprint import fingerprint, stamps
 from sfumato.queries.engines.duckdb.storage import store
-from sfumato.queries.engines.self_test import trial
-from sfumato.queries.engines.stored_tables import TablesEngine, require_secret
+from sfumato.queries.engines.self_test import run_self_test
+from sfumato.queries.engines.stored_tables import StoredTablesEngine, require_secret
 from sfumato.queries.plan.query import AggregationJob
 
 __all__ = ["DuckDBEngine"]
@@ -42,7 +42,7 @@ _LISTED = "listed"
 _SERVED = ("parts", "trimmed")
 
 
-class DuckDBEngine(TablesEngine):
+class DuckDBEngine(StoredTablesEngine):
     """Computes jobs over sources with a private DuckDB in this process.
 
     The database lies in memory, reads nothing but its sources, and never writes to them; what does not fit
@@ -104,12 +104,12 @@ class DuckDBEngine(TablesEngine):
         except duckdb.Error:
             self._remove_spill()
             refuse("memory_limit", "be a size such as '2GB'", memory_limit, "check it and threads")
-        self._layouts = Layouts(self._connection.execute, 0)
+        self._layouts = BoundingCache(self._connection.execute, 0)
         self._stamps = stamps(self._sources)
         try:
             if memory_limit is not None:
                 self._try_out(memory_limit)
-            self._layouts = Layouts(self._connection.execute, cache)
+            self._layouts = BoundingCache(self._connection.execute, cache)
             self._tables = store(self._connection, self._sources)
             lock(self._connection, self._sources)
         except BaseException:
@@ -120,7 +120,7 @@ class DuckDBEngine(TablesEngine):
         """Refuse a limit under which no query could be computed, however few the rows."""
         answer = None
         with suppress(duckdb.Error, MemoryError):
-            answer = self._run(trial(DUCKDB), None, bytes(32))
+            answer = self._run(run_self_test(DUCKDB), None, bytes(32))
         if answer is None:
             refuse(
                 "memory_limit", "be enough for a query over a few rows", memory_limit, "give 100MB or more"
@@ -194,7 +194,7 @@ class DuckDBEngine(TablesEngine):
             If the engine cannot express the job, or public keys are not of their keys' types.
         """
         self._check_unchanged()
-        prepared = prepare(job, self._tables, DUCKDB)
+        prepared = compile_job(job, self._tables, DUCKDB)
         with self._lock:
             try:
                 self._connection.execute(
@@ -228,12 +228,12 @@ class DuckDBEngine(TablesEngine):
             If the database fails; the message is fixed.
         """
         require_secret(secret)
-        fresh = prepare(job, self._tables, DUCKDB)
+        fresh = compile_job(job, self._tables, DUCKDB)
         known = self._layouts.known(fresh.identity)
-        again = prepare(job, self._tables, DUCKDB, known) if known is not None else None
+        again = compile_job(job, self._tables, DUCKDB, known) if known is not None else None
         return _without_data(lambda: self._run(fresh, again, secret))
 
-    def _run(self, fresh: Prepared, again: Prepared | None, secret: bytes) -> pa.Table:
+    def _run(self, fresh: CompiledJob, again: CompiledJob | None, secret: bytes) -> pa.Table:
         """Compute a job, ``again`` from its kept layout if that serves, else ``fresh``."""
         made: list[str] = []
         with self._lock, self._temporary(made):
@@ -250,28 +250,28 @@ class DuckDBEngine(TablesEngine):
             made.clear()
         return answer
 
-    def _laid_out(self, prepared: Prepared, secret: bytes, made: list[str]) -> Layout:
+    def _laid_out(self, prepared: CompiledJob, secret: bytes, made: list[str]) -> CachedBounding:
         if prepared.public:
             self._make(GROUPS, self._groups(prepared), made)
         bounding = prepared.bounding(secret)
         crowded = prepared.unit and self._bound(bounding, made)
         if prepared.unit and self._layouts.most:
             # Later jobs read what stays, and rows by bin; the rest has served.
-            self._make(KEPT, bounding.staying(unit=True, any_crowded=crowded), made)
+            self._make(CACHED_PARTS, bounding.staying(unit=True, any_crowded=crowded), made)
             self._drop([table for table in made if table in _SERVED], made)
         slots = prepared.slots
-        return Layout(secret, tuple(slots.items), frozenset(slots.part_names), tuple(made), crowded)
+        return CachedBounding(secret, tuple(slots.items), frozenset(slots.part_names), tuple(made), crowded)
 
-    def _computed(self, prepared: Prepared, layout: Layout) -> pa.Table:
+    def _computed(self, prepared: CompiledJob, layout: CachedBounding) -> pa.Table:
         bounding, crowded = prepared.bounding(layout.secret), layout.crowded
-        kept = KEPT if KEPT in layout.tables else None
+        kept = CACHED_PARTS if CACHED_PARTS in layout.tables else None
         select = prepared.answer(bounding, any_crowded=crowded, kept=kept)
         answer = self._connection.sql(select).to_arrow_table()
         leaves = {
             index: self._connection.sql(select).to_arrow_table()
             for index, select in prepared.leaves(bounding, any_crowded=crowded).items()
         }
-        return with_leaves(answer.cast(prepared.schema), leaves)
+        return with_bin_counts(answer.cast(prepared.schema), leaves)
 
     def _bound(self, bounding: Bounding, made: list[str]) -> bool:
         """Make the parts that count; tell whether some were computed again from fewer rows."""
@@ -287,7 +287,7 @@ class DuckDBEngine(TablesEngine):
         made.append(table)
         self._connection.execute(f"CREATE TEMP TABLE {table} AS {select}")
 
-    def _groups(self, prepared: Prepared) -> str:
+    def _groups(self, prepared: CompiledJob) -> str:
         if prepared.listed is None:
             return numbered_groups(f"({prepared.table})", prepared.types, DUCKDB)
         self._connection.register(_LISTED, prepared.listed)

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from sfumato._check import refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
-from sfumato.queries.engines.compilation.bin_counts import with_leaves
+from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
 from sfumato.queries.engines.compilation.bounding import Bounding, Step
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, Prepared, prepare
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job
 from sfumato.queries.engines.postgres.fingerprint import content
 from sfumato.queries.engines.postgres.source import PostgresSource
 from sfumato.queries.engines.postgres.tables import (
@@ -26,8 +26,8 @@ from sfumato.queries.engines.postgres.tables import (
     settle,
     stamp,
 )
-from sfumato.queries.engines.self_test import trial
-from sfumato.queries.engines.stored_tables import TablesEngine, require_secret
+from sfumato.queries.engines.self_test import run_self_test
+from sfumato.queries.engines.stored_tables import StoredTablesEngine, require_secret
 from sfumato.queries.plan.query import AggregationJob
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _UNABLE: Final = (
 _LISTED: Final = "listed"
 
 
-class PostgresEngine(TablesEngine):
+class PostgresEngine(StoredTablesEngine):
     """Computes jobs in a PostgreSQL database, over the tables as they were when the engine opened.
 
     One connection holds a snapshot of the database from opening to closing; each job runs on another one,
@@ -112,7 +112,7 @@ class PostgresEngine(TablesEngine):
         """Refuse a user for whom no query could be computed."""
         answer = None
         with suppress(library().Error), self._transaction() as connection:
-            answer = _run(connection, trial(self._dialect), bytes(32))
+            answer = _run(connection, run_self_test(self._dialect), bytes(32))
         if answer is None:
             raise SourceError(_UNABLE)
 
@@ -147,7 +147,7 @@ class PostgresEngine(TablesEngine):
         QueryError
             If the engine cannot express the job, or public keys are not of their keys' types.
         """
-        prepared = prepare(job, self._tables, self._dialect)
+        prepared = compile_job(job, self._tables, self._dialect)
         plain = replace(prepared, listed=None, table=None)
         select = plain.bounding(bytes(32)).parts().select if prepared.unit else plain.rows(None)
         with self._lock, self._or_lost():
@@ -180,7 +180,7 @@ class PostgresEngine(TablesEngine):
             If the database fails, or the connection to it; the message is fixed.
         """
         require_secret(secret)
-        prepared = prepare(job, self._tables, self._dialect)
+        prepared = compile_job(job, self._tables, self._dialect)
         answer = None
         with suppress(Exception), self._lock, self._transaction() as connection:
             self._check_unchanged(connection)
@@ -230,7 +230,7 @@ class PostgresEngine(TablesEngine):
             raise SourceError(_LOST)
 
 
-def _run(connection: psycopg.Connection[Any], prepared: Prepared, secret: bytes) -> pa.Table:
+def _run(connection: psycopg.Connection[Any], prepared: CompiledJob, secret: bytes) -> pa.Table:
     bounding = prepared.bounding(secret)
     steps = _groups(connection, prepared)
     bounds = bounding.steps() if prepared.unit else []
@@ -243,10 +243,10 @@ def _run(connection: psycopg.Connection[Any], prepared: Prepared, secret: bytes)
     crowded = _bound(connection, bounding, bounds)
     answer = _table(connection, prepared.answer(bounding, any_crowded=crowded), prepared.schema)
     leaves = prepared.leaves(bounding, any_crowded=crowded)
-    return with_leaves(answer, {index: _leaves(connection, prepared, leaves[index]) for index in leaves})
+    return with_bin_counts(answer, {index: _leaves(connection, prepared, leaves[index]) for index in leaves})
 
 
-def _groups(connection: psycopg.Connection[Any], prepared: Prepared) -> list[Step]:
+def _groups(connection: psycopg.Connection[Any], prepared: CompiledJob) -> list[Step]:
     """Return the step that makes the table of public groups, if there are any."""
     if not prepared.public:
         return []
@@ -259,7 +259,7 @@ def _groups(connection: psycopg.Connection[Any], prepared: Prepared) -> list[Ste
     return [Step(GROUPS, numbered_groups(source, prepared.types, prepared.dialect))]
 
 
-def _list_groups(connection: psycopg.Connection[Any], prepared: Prepared) -> None:
+def _list_groups(connection: psycopg.Connection[Any], prepared: CompiledJob) -> None:
     if prepared.listed is not None:
         with connection.cursor() as cursor, cursor.copy(f"COPY {_LISTED} FROM STDIN") as copy:
             for row in prepared.listed.to_pylist():
@@ -282,7 +282,7 @@ def _fill(connection: psycopg.Connection[Any], step: Step) -> None:
     connection.execute(f"ANALYZE pg_temp.{step.name}")
 
 
-def _leaves(connection: psycopg.Connection[Any], prepared: Prepared, select: str) -> pa.Table:
+def _leaves(connection: psycopg.Connection[Any], prepared: CompiledJob, select: str) -> pa.Table:
     keys = [(key, prepared.schema.field(key).type if key != "g" else pa.int64()) for key in prepared.grouping]
     return _table(connection, select, pa.schema([*keys, ("leaf", pa.int64()), ("n", pa.int64())]))
 

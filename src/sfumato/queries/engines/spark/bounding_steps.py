@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.queries.engines.compilation.bounding import Bounding, Step
-from sfumato.queries.engines.compilation.job import GROUPS, Prepared
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob
 from sfumato.queries.engines.dialects.base import REACH
 
 __all__ = ["SparkBounding", "with_steps"]
@@ -46,7 +46,7 @@ class SparkBounding(Bounding):
     summed: str = "summed"
 
     @classmethod
-    def of(cls, prepared: Prepared, secret: bytes, summed: str) -> SparkBounding:
+    def of(cls, prepared: CompiledJob, secret: bytes, summed: str) -> SparkBounding:
         """Return the steps of a prepared job."""
         limits = prepared.max_groups, prepared.max_rows
         return cls(
@@ -152,7 +152,7 @@ class SparkBounding(Bounding):
         source = f"SELECT {mine} FROM {rows} LEFT ANTI JOIN crowded AS o ON {on}"
         return f"{source} UNION ALL SELECT {names} FROM chosen"
 
-    def answer(self, prepared: Prepared, *, any_crowded: bool) -> str:
+    def answer(self, prepared: CompiledJob, *, any_crowded: bool) -> str:
         """Return the SELECT of the answer, with ``g`` where groups are public, in no order."""
         totals = self.totals(unit=prepared.unit, any_crowded=any_crowded)
         if not prepared.public:

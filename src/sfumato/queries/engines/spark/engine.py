@@ -16,17 +16,17 @@ import pyarrow.compute as pc
 
 from sfumato._check import refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
-from sfumato.queries.engines.compilation.bin_counts import with_leaves
+from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
 from sfumato.queries.engines.compilation.bounding import Step
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, Prepared, prepare
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job
 from sfumato.queries.engines.dialects.base import StoredColumn, StoredTable
-from sfumato.queries.engines.self_test import trial
+from sfumato.queries.engines.self_test import run_self_test
 from sfumato.queries.engines.spark.bounding_steps import SparkBounding, with_steps
 from sfumato.queries.engines.spark.dialect import SPARK
 from sfumato.queries.engines.spark.fingerprint import content
 from sfumato.queries.engines.spark.source import SparkSource
-from sfumato.queries.engines.stored_tables import TablesEngine, require_secret
+from sfumato.queries.engines.stored_tables import StoredTablesEngine, require_secret
 from sfumato.queries.plan.query import AggregationJob
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _TRIED: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 @final
-class SparkEngine(TablesEngine):
+class SparkEngine(StoredTablesEngine):
     """Computes jobs in a Spark session, classic or Connect, over tables that stay where they are.
 
     Everything is SQL on DataFrames: no RDDs, no Python on the workers, no setting of the session changed or
@@ -110,7 +110,7 @@ class SparkEngine(TablesEngine):
         kept: DataFrame | None = None
         found = None
         with suppress(Exception), _silent():
-            (groups,) = self._groups(trial(SPARK), views)
+            (groups,) = self._groups(run_self_test(SPARK), views)
             kept = self._keep(groups.select, _name(), views)
             found = self._session.sql(f"SELECT * FROM {views[-1]}").toArrow()
         self._let_go(kept, views)
@@ -146,7 +146,7 @@ class SparkEngine(TablesEngine):
         QueryError
             If the engine cannot express the job, or public keys are not of their keys' types.
         """
-        prepared = prepare(job, self._tables, SPARK)
+        prepared = compile_job(job, self._tables, SPARK)
         plain = replace(prepared, listed=None, table=None)
         select = SparkBounding.of(plain, bytes(32), "").parts().select if prepared.unit else plain.rows(None)
         with self._lock, self._or_lost(), _silent():
@@ -177,7 +177,7 @@ class SparkEngine(TablesEngine):
             If Spark fails, or the connection to it; the message is fixed.
         """
         require_secret(secret)
-        prepared = prepare(job, self._tables, SPARK)
+        prepared = compile_job(job, self._tables, SPARK)
         answer = None
         with suppress(Exception), self._lock, _silent():
             answer = self._run(prepared, secret)
@@ -185,7 +185,7 @@ class SparkEngine(TablesEngine):
             raise EngineError(_FAILED)
         return answer
 
-    def _run(self, prepared: Prepared, secret: bytes) -> pa.Table:
+    def _run(self, prepared: CompiledJob, secret: bytes) -> pa.Table:
         views: list[str] = []
         kept: DataFrame | None = None
         run: Callable[[str], pa.Table] = lambda select: self._session.sql(select).toArrow()  # noqa: E731
@@ -205,7 +205,7 @@ class SparkEngine(TablesEngine):
             }
         finally:
             self._let_go(kept, views)
-        return with_leaves(_ordered(answer, prepared).cast(prepared.schema), leaves)
+        return with_bin_counts(_ordered(answer, prepared).cast(prepared.schema), leaves)
 
     def _keep(self, select: str, name: str, views: list[str]) -> DataFrame:
         """Keep what a SELECT gives, under a name, once it is computed."""
@@ -223,7 +223,7 @@ class SparkEngine(TablesEngine):
                 kept.unpersist()
         self._drop(views)
 
-    def _groups(self, prepared: Prepared, views: list[str]) -> list[Step]:
+    def _groups(self, prepared: CompiledJob, views: list[str]) -> list[Step]:
         """Return the step of the public groups, if there are any."""
         if not prepared.public:
             return []
@@ -288,7 +288,7 @@ def _loggers() -> list[logging.Logger]:
     ]
 
 
-def _ordered(answer: pa.Table, prepared: Prepared) -> pa.Table:
+def _ordered(answer: pa.Table, prepared: CompiledJob) -> pa.Table:
     """Return the rows in their order: the workers send them in any."""
     keys: Sequence[str] = ("g",) if prepared.public else prepared.keys
     if keys:

@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError, UnsupportedSql
 from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import NUMERIC, Term, require
-from sfumato.queries.pricing.quantile_bins import LARGEST, LEAST, leaf_grid
+from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, require
+from sfumato.queries.pricing.quantile_bins import MAXIMUM_ORDER, MINIMUM_ORDER, quantile_bins
 from sfumato.queries.sql.aggregates.arguments import PER_GROUP, PER_ROW, Bounds, Call, Signature, read_call
-from sfumato.queries.sql.aggregates.variances import SPREADS, read_covariance, read_variance
+from sfumato.queries.sql.aggregates.variances import VARIANCE_CALLS, read_covariance, read_variance
 from sfumato.queries.sql.expressions.scalar import read_expression
 from sfumato.queries.sql.scope import Rows
 
@@ -89,7 +89,7 @@ def _number(call: Call, rows: Rows, place: int = 0) -> Expression:
         raise UnsupportedSql(f"{call.name}(DISTINCT x) mixes the values of several units; leave DISTINCT out")
     what = f"the argument of {call.name}"
     expression = read_expression(argument, rows, what)
-    require(Term(expression.tree, expression.type), NUMERIC, what)
+    require(TypedTree(expression.tree, expression.type), NUMERIC, what)
     return expression
 
 
@@ -142,7 +142,7 @@ def _quantiles(
     expression, bounds = _number(call, context.rows), call.bounds(PER_ROW)
     if bounds is not None:
         _require_wide(call.name, PER_ROW, bounds)
-        leaf_grid(bounds, whole=expression.type is ColumnType.INTEGER)
+        quantile_bins(bounds, whole=expression.type is ColumnType.INTEGER)
     return Aggregate(kind, context.name, expression, row_bounds=bounds, quantiles=orders)
 
 
@@ -163,7 +163,7 @@ def _approx_quantiles(call: Call, context: _Context) -> Aggregate:
             f"{parts!r}; write 4 for quartiles"
         )
     inner = (place / parts for place in range(1, parts))
-    return _quantiles(call, context, (LEAST, *inner, LARGEST), AggregateKind.QUANTILES)
+    return _quantiles(call, context, (MINIMUM_ORDER, *inner, MAXIMUM_ORDER), AggregateKind.QUANTILES)
 
 
 def _count(call: Call, context: _Context) -> Aggregate:
@@ -236,7 +236,7 @@ def _count_units(call: Call, context: _Context) -> Aggregate:
 
 
 _OF_TWO = ("COVAR_POP", "COVAR_SAMP", "CORR")
-_OF_ONE = tuple(name for name in SPREADS if name not in _OF_TWO)
+_OF_ONE = tuple(name for name in VARIANCE_CALLS if name not in _OF_TWO)
 
 _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingProxyType(
     {
@@ -246,8 +246,8 @@ _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingPr
         "APPROX_COUNT_DISTINCT": (Signature(1, (_MOST_VALUES, _STRATEGY, PER_GROUP)), _approximate_distinct),
         "PERCENTILE_CONT": (Signature(2, (PER_ROW,), "x, 0.5"), _percentile),
         "MEDIAN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(0.5,))),
-        "MIN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(LEAST,))),
-        "MAX": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(LARGEST,))),
+        "MIN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(MINIMUM_ORDER,))),
+        "MAX": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(MAXIMUM_ORDER,))),
         "APPROX_QUANTILES": (Signature(2, (PER_ROW,), "x, 4"), _approx_quantiles),
         **dict.fromkeys(_OF_ONE, (Signature(1, (PER_ROW, PER_GROUP)), _variance)),
         **dict.fromkeys(_OF_TWO, (Signature(2, (PER_ROW, PER_GROUP)), _covariance)),

@@ -13,12 +13,12 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError
 from sfumato.queries.plan.query import Aggregate, AggregateKind, Expression
-from sfumato.queries.plan.typed_expressions import Term, operand
+from sfumato.queries.plan.typed_expressions import TypedTree, operand
 from sfumato.queries.sql.aggregates.arguments import PER_GROUP, PER_ROW, Bounds, Call, as_bounds
 
-__all__ = ["SPREADS", "read_covariance", "read_variance"]
+__all__ = ["VARIANCE_CALLS", "read_covariance", "read_variance"]
 
-SPREADS: Final = MappingProxyType(
+VARIANCE_CALLS: Final = MappingProxyType(
     {
         "VAR_POP": AggregateKind.VAR_POP,
         "VAR_SAMP": AggregateKind.VAR_SAMP,
@@ -48,7 +48,7 @@ def read_variance(call: Call, name: str, expression: Expression) -> Aggregate:
     bounds = call.bounds(PER_ROW)
     if bounds is not None:
         _require_wide(call.name, bounds)
-    return Aggregate(SPREADS[call.name], name, expression, row_bounds=bounds)
+    return Aggregate(VARIANCE_CALLS[call.name], name, expression, row_bounds=bounds)
 
 
 def read_covariance(call: Call, name: str, columns: tuple[Expression, Expression]) -> Aggregate:
@@ -68,7 +68,7 @@ def read_covariance(call: Call, name: str, columns: tuple[Expression, Expression
     first, second = _pair(call, form) if PER_ROW in call.named else (None, None)
     one, other = columns
     return Aggregate(
-        SPREADS[call.name],
+        VARIANCE_CALLS[call.name],
         name,
         _where_present(one, other),
         row_bounds=first,
@@ -110,7 +110,7 @@ def _where_present(value: Expression, other: Expression) -> Expression:
     if value == other:
         return value
     there = exp.Not(
-        this=exp.Paren(this=exp.Is(this=operand(Term(other.tree, other.type)), expression=exp.Null()))
+        this=exp.Paren(this=exp.Is(this=operand(TypedTree(other.tree, other.type)), expression=exp.Null()))
     )
     tree = exp.Case(ifs=[exp.If(this=there, true=value.tree)], default=exp.Null())
     return Expression(tree, value.type)

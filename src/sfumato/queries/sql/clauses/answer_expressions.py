@@ -13,12 +13,12 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Expression, Named
-from sfumato.queries.plan.typed_expressions import Term, column, operand, require
+from sfumato.queries.plan.typed_expressions import TypedTree, column, operand, require
 from sfumato.queries.sql.aggregates.aggregates import read_aggregate
 from sfumato.queries.sql.clauses.from_clause import GroupScope, Source
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
 
-__all__ = ["Answer", "aggregate_name", "free", "released_type", "require_number"]
+__all__ = ["AnswerColumns", "aggregate_name", "free", "released_type", "require_number"]
 
 
 def released_type(kind: AggregateKind) -> ColumnType:
@@ -70,7 +70,7 @@ def free(name: str, taken: set[str]) -> str:
 
 
 @dataclass(slots=True)
-class Answer:
+class AnswerColumns:
     """The columns of an answer while they are read.
 
     Parameters
@@ -121,7 +121,7 @@ class Answer:
     def condition(self, node: exp.Expr, what: str) -> Expression:
         """Read a condition over the answer."""
         read = self.expression(node, what, aliases=True)
-        require(Term(read.tree, read.type), {ColumnType.BOOLEAN}, what)
+        require(TypedTree(read.tree, read.type), {ColumnType.BOOLEAN}, what)
         return read
 
     def hidden(self, expression: Expression, name: str) -> str:
@@ -148,16 +148,16 @@ class Answer:
             if named and node.name.casefold() == aggregate.name.casefold():
                 require_number(aggregate)
 
-    def _aliases(self) -> Mapping[str, Term]:
-        terms = {key.name: Term(column(key.name, None).tree, key.expression.type) for key in self.keys}
+    def _aliases(self) -> Mapping[str, TypedTree]:
+        terms = {key.name: TypedTree(column(key.name, None).tree, key.expression.type) for key in self.keys}
         numbers = (a for a in self.aggregates if not (a.report or a.kind is AggregateKind.QUANTILES))
         terms |= {a.name: column(a.name, released_type(a.kind)) for a in numbers}
         for named in self.computed:
-            whole = Term(named.expression.tree, named.expression.type)
-            terms[named.name] = Term(operand(whole), whole.type)
+            whole = TypedTree(named.expression.tree, named.expression.type)
+            terms[named.name] = TypedTree(operand(whole), whole.type)
         return {name.casefold(): term for name, term in terms.items() if name in self.output}
 
-    def _whole(self, node: exp.Expr, aliases: Mapping[str, Term]) -> Term | None:
+    def _whole(self, node: exp.Expr, aliases: Mapping[str, TypedTree]) -> TypedTree | None:
         if is_aggregate(node):
             found = self.aggregate(node)
             require_number(found)
@@ -165,7 +165,7 @@ class Answer:
         self._refuse_array(node)
         if isinstance(node, exp.Column) and not node.table and node.name.casefold() in aliases:
             term = aliases[node.name.casefold()]
-            return Term(term.tree.copy(), term.type)
+            return TypedTree(term.tree.copy(), term.type)
         parts = list(node.walk())
         if not any(isinstance(part, exp.Column) for part in parts) or any(map(is_aggregate, parts)):
             return None
@@ -180,9 +180,9 @@ class Answer:
 class _Released:
     """The scope of expressions over the answer; keys and aggregates are found before it is asked."""
 
-    answer: Answer
+    answer: AnswerColumns
 
-    def resolve(self, qualifier: str | None, name: str) -> Term:
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         """Refuse a column of the rows."""
         GroupScope(self.answer.source).resolve(qualifier, name)
         if not self.answer.keys:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Expression
-from sfumato.queries.plan.typed_expressions import Term, only
+from sfumato.queries.plan.typed_expressions import TypedTree, only
 from sfumato.queries.sql.catalog import PublicSource, Tables
 from sfumato.queries.sql.clauses.joins import joined
 from sfumato.queries.sql.clauses.public_groups import JoinedGroups, PublicList, comparable, read_public_list
@@ -33,7 +33,7 @@ class GroupScope:
 
     source: Source
 
-    def resolve(self, qualifier: str | None, name: str) -> Term:
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         """Return a column; one of the public list stands for the private key it is equated with."""
         rows, groups = self.source.rows, self.source.groups
         place = None if groups is None else groups.listed.find(name)
@@ -46,7 +46,7 @@ class GroupScope:
                 raise SchemaError(f"the column {name!r} is in both tables; write its table in front of it")
         elif not _names(groups.listed, qualifier):
             return rows.resolve(qualifier, name)
-        return Term(key.tree.copy(), key.type)
+        return TypedTree(key.tree.copy(), key.type)
 
 
 def _names(listed: PublicList, qualifier: str) -> bool:

@@ -11,9 +11,9 @@ from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.constants import common
 from sfumato.queries.plan.nodes import JoinOnUnit, JoinPublic, PublicScan, Relation, Scan
 from sfumato.queries.plan.schema import ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import Term, cast, column, only, operand
+from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand
 from sfumato.queries.sql.expressions.scalar import read_predicate
-from sfumato.queries.sql.scope import Member, Rows, Visible, free_name
+from sfumato.queries.sql.scope import Rows, ScopeColumn, Visible, free_name
 
 __all__ = ["conjuncts", "joined", "require_one_unit", "scans", "together"]
 
@@ -75,7 +75,7 @@ class _Pair:
         names = {known.name: free_name(known.name, taken) for known in other.schema.usable.columns}
         return cls(kept, other, names)
 
-    def members(self, side: Rows, seen: Mapping[str, str], merged: set[str]) -> Iterator[Member]:
+    def members(self, side: Rows, seen: Mapping[str, str], merged: set[str]) -> Iterator[ScopeColumn]:
         """Yield the members of a side as they are seen in the join."""
         for member in side.members:
             columns = []
@@ -87,9 +87,9 @@ class _Pair:
                 elif known.column in seen:
                     hidden = known.merged or known.written.casefold() in merged
                     columns.append(Visible(known.written, seen[known.column], hidden))
-            yield Member(member.qualifier, tuple(columns))
+            yield ScopeColumn(member.qualifier, tuple(columns))
 
-    def term(self, side: Rows, qualifier: str | None, name: str) -> Term:
+    def term(self, side: Rows, qualifier: str | None, name: str) -> TypedTree:
         """Return a column of one side under its name in the join."""
         term = side.resolve(qualifier, name)
         if side is self.kept:
@@ -112,7 +112,7 @@ class _Both:
     right: Rows
     pair: _Pair
 
-    def resolve(self, qualifier: str | None, name: str) -> Term:
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         """Return a column of either side."""
         sides = [s for s in (self.left, self.right) if qualifier is None or s.answers_to(qualifier)]
         holding = [side for side in sides if qualifier is not None or side.has(name)]
@@ -152,7 +152,7 @@ def together(conditions: Sequence[Expression]) -> Expression | None:
         return conditions[0] if conditions else None
     half = len(conditions) // 2
     sides = [together(conditions[:half]), together(conditions[half:])]
-    left, right = (operand(Term(side.tree, side.type)) for side in sides if side is not None)
+    left, right = (operand(TypedTree(side.tree, side.type)) for side in sides if side is not None)
     return Expression(exp.And(this=left, expression=right), ColumnType.BOOLEAN)
 
 

@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import ColumnType, Expression, Named, OrderItem
-from sfumato.queries.plan.typed_expressions import Term, from_decimal, only
-from sfumato.queries.sql.clauses.answer_expressions import Answer, aggregate_name, free, require_number
+from sfumato.queries.plan.typed_expressions import TypedTree, from_decimal, only
+from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns, aggregate_name, free, require_number
 from sfumato.queries.sql.clauses.from_clause import GroupScope, Source
 from sfumato.queries.sql.clauses.table_expressions import output_name
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
@@ -81,7 +81,7 @@ def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list
                 "units share, and count units with COUNT(DISTINCT unit)"
             )
         if key.type is ColumnType.DECIMAL:
-            remedy = from_decimal(Term(key.tree, key.type))
+            remedy = from_decimal(TypedTree(key.tree, key.type))
             raise SchemaError(f"a GROUP BY item must have a type of answers, got NUMERIC; {remedy}")
         if key not in keys:
             keys.append(key)
@@ -123,7 +123,7 @@ def _named_item(node: exp.Expr, items: Sequence[Item]) -> Item | None:
 
 def read_outputs(
     items: Sequence[Item], keys: Sequence[Expression], source: Source, *, max_rows: int | None
-) -> Answer:
+) -> AnswerColumns:
     """Name the keys, the aggregates and what is computed from them.
 
     Raises
@@ -144,7 +144,7 @@ def read_outputs(
         if place not in key_names:
             key_names[place] = free(_default_key_name(key, place), taken)
     named = tuple(Named(key_names[place], key) for place, key in enumerate(keys))
-    answer = Answer(source, named, max_rows, tuple(names), taken)
+    answer = AnswerColumns(source, named, max_rows, tuple(names), taken)
     rest = [(item, name) for item, name, place in zip(items, names, shown, strict=True) if place is None]
     for item, name in rest:
         if item.aggregates:
@@ -226,7 +226,7 @@ def _default_key_name(key: Expression, place: int) -> str:
     return key.tree.name if isinstance(key.tree, exp.Column) else f"key_{place + 1}"
 
 
-def read_having(select: exp.Select, answer: Answer) -> str | None:
+def read_having(select: exp.Select, answer: AnswerColumns) -> str | None:
     """Read HAVING, a condition on released columns; return the name of the column that holds it."""
     having = select.args.get("having")
     if having is None:
@@ -235,7 +235,7 @@ def read_having(select: exp.Select, answer: Answer) -> str | None:
     return answer.hidden(answer.condition(having.this, "the condition of HAVING"), "having")
 
 
-def read_order(select: exp.Select, answer: Answer) -> tuple[OrderItem, ...]:
+def read_order(select: exp.Select, answer: AnswerColumns) -> tuple[OrderItem, ...]:
     """Read ORDER BY: released columns by name or position, or expressions over keys and aggregates."""
     order = select.args.get("order")
     if order is None:
@@ -249,7 +249,7 @@ def read_order(select: exp.Select, answer: Answer) -> tuple[OrderItem, ...]:
     return tuple(items)
 
 
-def _released(node: exp.Expr, answer: Answer) -> str:
+def _released(node: exp.Expr, answer: AnswerColumns) -> str:
     name = _released_name(node, answer)
     for aggregate in answer.aggregates:
         if aggregate.name == name:
@@ -257,7 +257,7 @@ def _released(node: exp.Expr, answer: Answer) -> str:
     return name
 
 
-def _released_name(node: exp.Expr, answer: Answer) -> str:
+def _released_name(node: exp.Expr, answer: AnswerColumns) -> str:
     if isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 9:
         if 1 <= int(node.name) <= len(answer.output):
             return answer.output[int(node.name) - 1]

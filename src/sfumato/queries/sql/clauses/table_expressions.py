@@ -23,7 +23,7 @@ from sfumato.queries.plan.nodes import (
     Union,
 )
 from sfumato.queries.plan.schema import ColumnType, Expression, Named
-from sfumato.queries.plan.typed_expressions import Term, cast, column, only, operand, require
+from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand, require
 from sfumato.queries.sql.catalog import PublicSource, Source, Tables
 from sfumato.queries.sql.clauses.joins import conjuncts, joined, require_one_unit, together
 from sfumato.queries.sql.clauses.unit_subqueries import Groups, Windows, groups_units, has_window, named_item
@@ -231,7 +231,7 @@ def _member(rows: Rows, relation: Relation, test: exp.In, tables: Tables, *, neg
     if len(columns) != 1:
         raise SchemaError(f"the subquery of IN must have one column, got {len(columns)}; select one")
     subject = read_expression(test.this, rows, "the left side of IN")
-    sides = [Term(subject.tree, subject.type), column(columns[0].name, columns[0].type)]
+    sides = [TypedTree(subject.tree, subject.type), column(columns[0].name, columns[0].type)]
     _, type_ = common(sides, "IN")
     public = listed.relation
     if type_ is not None and subject.type is not type_:
@@ -264,10 +264,12 @@ def _grouped(select: exp.Select, rows: Rows) -> Relation:
     if having is not None:
         aliases = {named.name.casefold(): named.expression for named in columns}
 
-        def whole_or_alias(node: exp.Expr) -> Term | None:
+        def whole_or_alias(node: exp.Expr) -> TypedTree | None:
             named = isinstance(node, exp.Column) and not node.table and not rows.has(node.name)
             found = aliases.get(node.name.casefold()) if named else None
-            return groups.whole(node) if found is None else Term(operand(_term(found)).copy(), found.type)
+            return (
+                groups.whole(node) if found is None else TypedTree(operand(_term(found)).copy(), found.type)
+            )
 
         condition = read_expression(having.this, groups, "the condition of HAVING", whole=whole_or_alias)
     relation: Relation = groups.relation
@@ -276,12 +278,12 @@ def _grouped(select: exp.Select, rows: Rows) -> Relation:
     return _project(columns, relation, private=True)
 
 
-def _term(expression: Expression) -> Term:
-    return Term(expression.tree, expression.type)
+def _term(expression: Expression) -> TypedTree:
+    return TypedTree(expression.tree, expression.type)
 
 
 def _boolean(condition: Expression) -> Expression:
-    require(Term(condition.tree, condition.type), {ColumnType.BOOLEAN}, "the condition")
+    require(TypedTree(condition.tree, condition.type), {ColumnType.BOOLEAN}, "the condition")
     return condition
 
 

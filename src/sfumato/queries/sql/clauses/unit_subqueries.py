@@ -22,7 +22,7 @@ from sfumato.queries.plan.nodes import (
     UnitWindows,
 )
 from sfumato.queries.plan.schema import ColumnType, Named
-from sfumato.queries.plan.typed_expressions import NUMERIC, Term, column, only, require, require_order
+from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, column, only, require, require_order
 from sfumato.queries.sql.expressions.scalar import function_name, is_aggregate, read_expression
 from sfumato.queries.sql.scope import Rows, free_name, output_name
 
@@ -100,7 +100,7 @@ def _function(node: exp.Expr, rows: Rows, name: str) -> UnitAggregate:
     accepted = (
         NUMERIC if called in ("SUM", "AVG") else _ORDERED if called in ("MIN", "MAX") else set(ColumnType)
     )
-    require(Term(read.tree, read.type), accepted, what)
+    require(TypedTree(read.tree, read.type), accepted, what)
     return UnitAggregate(name, function, read)
 
 
@@ -135,7 +135,7 @@ class Groups:
             raise UnsupportedSql(_BY_UNIT.format(unit=unit))
         return cls(rows, keys, taken)
 
-    def whole(self, node: exp.Expr, name: str | None = None) -> Term | None:
+    def whole(self, node: exp.Expr, name: str | None = None) -> TypedTree | None:
         """Return the column that an aggregate or a GROUP BY item is."""
         if isinstance(node, exp.Window):
             raise UnsupportedSql("a window must not stand beside GROUP BY; write it in a subquery of its own")
@@ -156,7 +156,7 @@ class Groups:
             return None
         return next((column(k.name, k.expression.type) for k in self.keys if k.expression == read_key), None)
 
-    def resolve(self, qualifier: str | None, name: str) -> Term:
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         """Refuse a column that is neither a GROUP BY item nor in an aggregate."""
         self.rows.resolve(qualifier, name)
         raise UnsupportedSql(f"{name!r} is neither a GROUP BY item nor an aggregate; add it to GROUP BY")
@@ -197,7 +197,7 @@ class Windows:
         """Begin with the columns of the rows."""
         return cls(rows, {known.name.casefold() for known in rows.schema.usable.columns})
 
-    def whole(self, node: exp.Expr, name: str | None = None) -> Term | None:
+    def whole(self, node: exp.Expr, name: str | None = None) -> TypedTree | None:
         """Return the column that a window is."""
         if not isinstance(node, exp.Window):
             return None
@@ -252,7 +252,7 @@ class Windows:
         for item in order.expressions:
             only(item, "this", "desc", "nulls_first", what="ORDER BY in a window")
             read = read_expression(item.this, self.rows, "an item of ORDER BY")
-            require_order([Term(read.tree, read.type)], "ORDER BY")
+            require_order([TypedTree(read.tree, read.type)], "ORDER BY")
             made.append(UnitOrder(read, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
         return tuple(made)
 

@@ -13,7 +13,7 @@ from sfumato.queries.plan.typed_expressions import (
     NUMERIC,
     TEMPORAL,
     Compile,
-    Term,
+    TypedTree,
     cast,
     listing,
     only,
@@ -42,7 +42,7 @@ _CASTS = {
 """The types that each type can be cast from."""
 
 
-def read_cast(node: exp.Expr, compile_: Compile) -> Term:
+def read_cast(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read CAST, SAFE_CAST and typed literals: a value that cannot be cast becomes NULL."""
     only(node, "this", "to", "safe", what="CAST")
     target = target_type(node.args["to"])
@@ -61,28 +61,28 @@ def read_cast(node: exp.Expr, compile_: Compile) -> Term:
     return cast(argument, target)
 
 
-def read_extract(node: exp.Expr, compile_: Compile) -> Term:
+def read_extract(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read EXTRACT(part FROM moment)."""
     only(node, "this", "expression", what="EXTRACT")
     moment = require(compile_(node.expression), TEMPORAL, "the argument of EXTRACT")
     part = _part(node.this, moment, "EXTRACT", _DATE_PARTS | {"DAYOFWEEK", "DAYOFYEAR"})
     if part == "DAYOFWEEK":
         return weekday(moment)
-    return Term(exp.Extract(this=exp.var(part), expression=moment.tree), ColumnType.INTEGER)
+    return TypedTree(exp.Extract(this=exp.var(part), expression=moment.tree), ColumnType.INTEGER)
 
 
-def read_truncate(node: exp.Expr, compile_: Compile) -> Term:
+def read_truncate(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read DATE_TRUNC and TIMESTAMP_TRUNC; which of the two it becomes follows from the argument's type."""
     only(node, "this", "unit", "input_type_preserved", what="DATE_TRUNC")
     moment = require(compile_(node.this), TEMPORAL, "the argument of DATE_TRUNC")
     part = _part(node.args.get("unit"), moment, "DATE_TRUNC", _DATE_PARTS)
     if moment.type is ColumnType.DATE:
         unit = exp.Literal.string(part)
-        return Term(exp.DateTrunc(this=moment.tree, unit=unit), moment.type)  # type: ignore[no-untyped-call]
-    return Term(exp.TimestampTrunc(this=moment.tree, unit=exp.var(part)), moment.type)
+        return TypedTree(exp.DateTrunc(this=moment.tree, unit=unit), moment.type)  # type: ignore[no-untyped-call]
+    return TypedTree(exp.TimestampTrunc(this=moment.tree, unit=exp.var(part)), moment.type)
 
 
-def _part(node: exp.Expr | None, moment: Term, what: str, date_parts: frozenset[str]) -> str:
+def _part(node: exp.Expr | None, moment: TypedTree, what: str, date_parts: frozenset[str]) -> str:
     allowed = date_parts | _TIME_PARTS if moment.type is ColumnType.TIMESTAMP else date_parts
     name = node.name.upper() if isinstance(node, (exp.Var, exp.Literal)) else ""
     if name not in allowed:

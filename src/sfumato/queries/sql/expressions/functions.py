@@ -19,7 +19,7 @@ from sfumato.queries.plan.query import ColumnType
 from sfumato.queries.plan.typed_expressions import (
     NUMERIC,
     Compile,
-    Term,
+    TypedTree,
     only,
     operand,
     require,
@@ -37,7 +37,7 @@ from sfumato.queries.sql.expressions.rewrites import (
 
 __all__ = ["FUNCTIONS", "FUNCTION_NAMES", "VOLATILE", "Reader", "join_text"]
 
-Reader: TypeAlias = Callable[[exp.Expr, Compile], Term]
+Reader: TypeAlias = Callable[[exp.Expr, Compile], TypedTree]
 
 FUNCTION_NAMES = (
     *("ABS", "CAST", "CEIL", "COALESCE", "CONCAT", "DATE", "DATE_ADD", "DATE_DIFF", "DATE_SUB", "DATE_TRUNC"),
@@ -68,10 +68,10 @@ class _Unary:
     accepts: Collection[ColumnType]
     result: ColumnType | None = None
 
-    def __call__(self, node: exp.Expr, compile_: Compile) -> Term:
+    def __call__(self, node: exp.Expr, compile_: Compile) -> TypedTree:
         only(node, "this", "binary", what=self.name)
         argument = require(compile_(node.this), self.accepts, f"the argument of {self.name}")
-        return Term(self.make(this=argument.tree), self.result or argument.type)
+        return TypedTree(self.make(this=argument.tree), self.result or argument.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class _Common:
     name: str
     make: type[exp.Expression]
 
-    def __call__(self, node: exp.Expr, compile_: Compile) -> Term:
+    def __call__(self, node: exp.Expr, compile_: Compile) -> TypedTree:
         only(node, "this", "expressions", "ignore_nulls", what=self.name)
         parts = [compile_(part) for part in (node.this, *node.expressions)]
         if self.make is not exp.Coalesce:
@@ -90,74 +90,74 @@ class _Common:
         first, *rest = [term.tree for term in terms]
         # LEAST and GREATEST are NULL if any argument is, as in BigQuery; some engines skip NULLs unless told
         told = {} if self.make is exp.Coalesce else {"ignore_nulls": False}
-        return Term(self.make(this=first, expressions=rest, **told), type_)
+        return TypedTree(self.make(this=first, expressions=rest, **told), type_)
 
 
-def _power(node: exp.Expr, compile_: Compile) -> Term:
+def _power(node: exp.Expr, compile_: Compile) -> TypedTree:
     base, exponent = _two(node, compile_, NUMERIC, "POWER")
-    return Term(exp.Pow(this=base.tree, expression=exponent.tree), ColumnType.FLOAT)
+    return TypedTree(exp.Pow(this=base.tree, expression=exponent.tree), ColumnType.FLOAT)
 
 
-def _mod(node: exp.Expr, compile_: Compile) -> Term:
+def _mod(node: exp.Expr, compile_: Compile) -> TypedTree:
     sides = _two(node, compile_, NUMERIC, "MOD")
     _, type_ = common(sides, "MOD")
-    return Term(exp.Mod(this=operand(sides[0]), expression=operand(sides[1])), type_)
+    return TypedTree(exp.Mod(this=operand(sides[0]), expression=operand(sides[1])), type_)
 
 
-def _safe_divide(node: exp.Expr, compile_: Compile) -> Term:
+def _safe_divide(node: exp.Expr, compile_: Compile) -> TypedTree:
     left, right = (operand(side) for side in _two(node, compile_, NUMERIC, "SAFE_DIVIDE"))
-    return Term(exp.Div(this=left, expression=right, typed=False, safe=False), ColumnType.FLOAT)
+    return TypedTree(exp.Div(this=left, expression=right, typed=False, safe=False), ColumnType.FLOAT)
 
 
-def _starts_with(node: exp.Expr, compile_: Compile) -> Term:
+def _starts_with(node: exp.Expr, compile_: Compile) -> TypedTree:
     subject, prefix = _two(node, compile_, _TEXT, "STARTS_WITH")
-    return Term(exp.StartsWith(this=subject.tree, expression=prefix.tree), ColumnType.BOOLEAN)
+    return TypedTree(exp.StartsWith(this=subject.tree, expression=prefix.tree), ColumnType.BOOLEAN)
 
 
-def _two(node: exp.Expr, compile_: Compile, accepts: Collection[ColumnType], name: str) -> list[Term]:
+def _two(node: exp.Expr, compile_: Compile, accepts: Collection[ColumnType], name: str) -> list[TypedTree]:
     only(node, "this", "expression", what=name)
     return [
         require(compile_(side), accepts, f"an argument of {name}") for side in (node.this, node.expression)
     ]
 
 
-def _nullif(node: exp.Expr, compile_: Compile) -> Term:
+def _nullif(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "expression", what="NULLIF")
     (value, null), type_ = common([compile_(node.this), compile_(node.expression)], "NULLIF")
-    return Term(exp.Nullif(this=value.tree, expression=null.tree), type_)
+    return TypedTree(exp.Nullif(this=value.tree, expression=null.tree), type_)
 
 
-def _log10(node: exp.Expr, compile_: Compile) -> Term:
+def _log10(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "expression", what="LOG10")
     base = node.this
     if not isinstance(base, exp.Literal) or base.name != "10" or node.args.get("expression") is None:
         raise UnsupportedSql("LOG with a base is not supported; write LN(x) / LN(base), or LOG10(x)")
     argument = require(compile_(node.expression), NUMERIC, "the argument of LOG10")
-    return Term(exp.Log(this=exp.Literal.number("10"), expression=argument.tree), ColumnType.FLOAT)
+    return TypedTree(exp.Log(this=exp.Literal.number("10"), expression=argument.tree), ColumnType.FLOAT)
 
 
-def _round(node: exp.Expr, compile_: Compile) -> Term:
+def _round(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "decimals", what="ROUND")
     argument = require(compile_(node.this), NUMERIC, "the argument of ROUND")
     places = node.args.get("decimals")
     decimals = None if places is None else _literal_integer(places, compile_, "the decimals of ROUND", 0, 15)
-    return Term(exp.Round(this=argument.tree, decimals=decimals), ColumnType.FLOAT)
+    return TypedTree(exp.Round(this=argument.tree, decimals=decimals), ColumnType.FLOAT)
 
 
-def _trim(node: exp.Expr, compile_: Compile) -> Term:
+def _trim(node: exp.Expr, compile_: Compile) -> TypedTree:
     if node.args.get("expression") is not None or node.args.get("position") is not None:
         raise UnsupportedSql("TRIM must take one string and trims white space on both sides; write TRIM(x)")
     return _Unary("TRIM", exp.Trim, _TEXT)(node, compile_)
 
 
-def _substring(node: exp.Expr, compile_: Compile) -> Term:
+def _substring(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "start", "length", what="SUBSTR")
     argument = require(compile_(node.this), _TEXT, "the argument of SUBSTR")
     start = _literal_integer(node.args.get("start"), compile_, "the start of SUBSTR", 1, 1_000_000)
     if node.args.get("length") is None:
-        return Term(exp.Substring(this=argument.tree, start=start), ColumnType.TEXT)
+        return TypedTree(exp.Substring(this=argument.tree, start=start), ColumnType.TEXT)
     length = _literal_integer(node.args["length"], compile_, "the length of SUBSTR", 0, 1_000_000)
-    return Term(exp.Substring(this=argument.tree, start=start, length=length), ColumnType.TEXT)
+    return TypedTree(exp.Substring(this=argument.tree, start=start, length=length), ColumnType.TEXT)
 
 
 def _literal_integer(
@@ -171,7 +171,7 @@ def _literal_integer(
     raise UnsupportedSql(f"{what} must be an integer literal from {least} to {most}; write the number")
 
 
-def _concat(node: exp.Expr, compile_: Compile) -> Term:
+def _concat(node: exp.Expr, compile_: Compile) -> TypedTree:
     # CONCAT becomes ||: some engines skip the NULLs of CONCAT, || is NULL everywhere if any operand is
     only(node, "expressions", "safe", "coalesce", what="CONCAT")
     terms = [require(compile_(part), _TEXT, "an argument of CONCAT") for part in node.expressions]
@@ -180,23 +180,23 @@ def _concat(node: exp.Expr, compile_: Compile) -> Term:
     return join_text(terms)
 
 
-def join_text(terms: list[Term]) -> Term:
+def join_text(terms: list[TypedTree]) -> TypedTree:
     """Return the strings joined by ||."""
     joined = terms[0]
     for term in terms[1:]:
         left = joined.tree if isinstance(joined.tree, exp.DPipe) else operand(joined)
-        joined = Term(exp.DPipe(this=left, expression=operand(term), safe=True), ColumnType.TEXT)
+        joined = TypedTree(exp.DPipe(this=left, expression=operand(term), safe=True), ColumnType.TEXT)
     return joined
 
 
-def _if(node: exp.Expr, compile_: Compile) -> Term:
+def _if(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "true", "false", what="IF")
     condition = require(compile_(node.this), {ColumnType.BOOLEAN}, "the condition of IF")
     other = node.args.get("false")
     if other is None:
         raise UnsupportedSql("IF must take three arguments; write IF(condition, then, otherwise)")
     (then, default), type_ = common([compile_(node.args["true"]), compile_(other)], "IF")
-    return Term(exp.Case(ifs=[exp.If(this=condition.tree, true=then.tree)], default=default.tree), type_)
+    return TypedTree(exp.Case(ifs=[exp.If(this=condition.tree, true=then.tree)], default=default.tree), type_)
 
 
 FUNCTIONS: dict[type[exp.Expr], Reader] = {

@@ -11,7 +11,7 @@ from sfumato.queries.plan.query import ColumnType
 from sfumato.queries.plan.typed_expressions import (
     NUMERIC,
     Compile,
-    Term,
+    TypedTree,
     only,
     operand,
     require,
@@ -26,32 +26,32 @@ _BOOLEAN = frozenset({ColumnType.BOOLEAN})
 _TEXT = frozenset({ColumnType.TEXT})
 
 
-def _literal(node: exp.Expr, _: Compile) -> Term:
+def _literal(node: exp.Expr, _: Compile) -> TypedTree:
     return text(node.name) if node.is_string else number(node.name)
 
 
-def _boolean(node: exp.Expr, _: Compile) -> Term:
-    return Term(exp.Boolean(this=bool(node.this)), ColumnType.BOOLEAN)
+def _boolean(node: exp.Expr, _: Compile) -> TypedTree:
+    return TypedTree(exp.Boolean(this=bool(node.this)), ColumnType.BOOLEAN)
 
 
-def _null(_node: exp.Expr, _: Compile) -> Term:
-    return Term(exp.Null(), None)
+def _null(_node: exp.Expr, _: Compile) -> TypedTree:
+    return TypedTree(exp.Null(), None)
 
 
-def _raw_string(node: exp.Expr, _: Compile) -> Term:
+def _raw_string(node: exp.Expr, _: Compile) -> TypedTree:
     return text(str(node.this))
 
 
-def _negative(node: exp.Expr, compile_: Compile) -> Term:
+def _negative(node: exp.Expr, compile_: Compile) -> TypedTree:
     inner = node.this.unnest()
     if isinstance(inner, exp.Literal) and not inner.is_string:
         return number(inner.name, negative=True)
     term = require(compile_(inner), NUMERIC, "the operand of -")
-    return Term(exp.Neg(this=operand(term)), term.type)
+    return TypedTree(exp.Neg(this=operand(term)), term.type)
 
 
 def _arithmetic(make: type[exp.Expression], sign: str) -> Reader:
-    def read(node: exp.Expr, compile_: Compile) -> Term:
+    def read(node: exp.Expr, compile_: Compile) -> TypedTree:
         only(node, "this", "expression", "typed", "safe", what=sign)
         span = node.expression.unnest()
         if isinstance(span, exp.Interval) and make is not exp.Div and make is not exp.Mul:
@@ -62,35 +62,35 @@ def _arithmetic(make: type[exp.Expression], sign: str) -> Reader:
         _, type_ = common(sides, sign)
         left, right = (operand(side) for side in sides)
         if make is exp.Div:
-            return Term(exp.Div(this=left, expression=right, typed=False, safe=False), ColumnType.FLOAT)
-        return Term(make(this=left, expression=right), type_)
+            return TypedTree(exp.Div(this=left, expression=right, typed=False, safe=False), ColumnType.FLOAT)
+        return TypedTree(make(this=left, expression=right), type_)
 
     return read
 
 
 def _comparison(make: type[exp.Expression], sign: str) -> Reader:
-    def read(node: exp.Expr, compile_: Compile) -> Term:
+    def read(node: exp.Expr, compile_: Compile) -> TypedTree:
         only(node, "this", "expression", what=sign)
         sides = [_not_null(compile_(side), sign) for side in (node.this, node.expression)]
         if make not in (exp.EQ, exp.NEQ):
             require_order(sides, f"the comparison {sign}")
         (left, right), _ = common(sides, f"the comparison {sign}")
-        return Term(make(this=operand(left), expression=operand(right)), ColumnType.BOOLEAN)
+        return TypedTree(make(this=operand(left), expression=operand(right)), ColumnType.BOOLEAN)
 
     return read
 
 
-def _not_null(term: Term, sign: str) -> Term:
+def _not_null(term: TypedTree, sign: str) -> TypedTree:
     if term.type is None:
         raise SchemaError(f"{sign} with NULL is never true; write IS NULL or IS NOT NULL")
     return term
 
 
 def _connective(make: type[exp.And] | type[exp.Or], word: str) -> Reader:
-    def read(node: exp.Expr, compile_: Compile) -> Term:
+    def read(node: exp.Expr, compile_: Compile) -> TypedTree:
         only(node, "this", "expression", what=word)
         terms = [require(compile_(part), _BOOLEAN, f"an operand of {word}") for part in _chain(node, make)]
-        return Term(_balanced(make, [operand(term) for term in terms]), ColumnType.BOOLEAN)
+        return TypedTree(_balanced(make, [operand(term) for term in terms]), ColumnType.BOOLEAN)
 
     return read
 
@@ -116,21 +116,21 @@ def _balanced(make: type[exp.And] | type[exp.Or], trees: list[exp.Expression]) -
     return make(this=_balanced(make, trees[:half]), expression=_balanced(make, trees[half:]))
 
 
-def _not(node: exp.Expr, compile_: Compile) -> Term:
+def _not(node: exp.Expr, compile_: Compile) -> TypedTree:
     return _negated(require(compile_(node.this), _BOOLEAN, "the operand of NOT"))
 
 
-def _negated(term: Term) -> Term:
-    return Term(exp.Not(this=operand(term)), ColumnType.BOOLEAN)
+def _negated(term: TypedTree) -> TypedTree:
+    return TypedTree(exp.Not(this=operand(term)), ColumnType.BOOLEAN)
 
 
-def _perhaps_negated(node: exp.Expr, tree: exp.Expression) -> Term:
+def _perhaps_negated(node: exp.Expr, tree: exp.Expression) -> TypedTree:
     # NOT LIKE, NOT IN and NOT BETWEEN come as a flag or as a Not above, by the parser's version
-    term = Term(tree, ColumnType.BOOLEAN)
+    term = TypedTree(tree, ColumnType.BOOLEAN)
     return _negated(term) if node.args.get("negate") else term
 
 
-def _is(node: exp.Expr, compile_: Compile) -> Term:
+def _is(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "expression", "negate", what="IS")
     if isinstance(node.expression, exp.Boolean):
         return read_truth(node, compile_)
@@ -139,7 +139,7 @@ def _is(node: exp.Expr, compile_: Compile) -> Term:
     return _perhaps_negated(node, exp.Is(this=operand(compile_(node.this)), expression=exp.Null()))
 
 
-def _in(node: exp.Expr, compile_: Compile) -> Term:
+def _in(node: exp.Expr, compile_: Compile) -> TypedTree:
     if node.args.get("unnest") is not None:
         raise UnsupportedSql("IN UNNEST is not answered; list the values, as in x IN (1, 2)")
     if node.args.get("query") is not None:
@@ -157,7 +157,7 @@ def _in(node: exp.Expr, compile_: Compile) -> Term:
     )
 
 
-def _between(node: exp.Expr, compile_: Compile) -> Term:
+def _between(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "low", "high", "negate", what="BETWEEN")
     parts = [
         _not_null(compile_(part), "BETWEEN") for part in (node.this, node.args["low"], node.args["high"])
@@ -168,7 +168,7 @@ def _between(node: exp.Expr, compile_: Compile) -> Term:
     return _perhaps_negated(node, tree)
 
 
-def _like(node: exp.Expr, compile_: Compile) -> Term:
+def _like(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "expression", "negate", what="LIKE")
     subject = require(compile_(node.this), _TEXT, "the left side of LIKE")
     pattern = node.expression.unnest()
@@ -179,14 +179,14 @@ def _like(node: exp.Expr, compile_: Compile) -> Term:
     return _perhaps_negated(node, exp.Like(this=operand(subject), expression=text(pattern.name).tree))
 
 
-def _pipes(node: exp.Expr, compile_: Compile) -> Term:
+def _pipes(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "expression", "safe", what="||")
     return join_text(
         [require(compile_(side), _TEXT, "an operand of ||") for side in (node.this, node.expression)]
     )
 
 
-def _case(node: exp.Expr, compile_: Compile) -> Term:
+def _case(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "ifs", "default", what="CASE")
     branches = node.args["ifs"]
     subject = node.args.get("this")
@@ -198,10 +198,10 @@ def _case(node: exp.Expr, compile_: Compile) -> Term:
         subject = value.tree
     default = node.args.get("default")
     results = [compile_(branch.args["true"]) for branch in branches]
-    results.append(Term(exp.Null(), None) if default is None else compile_(default))
+    results.append(TypedTree(exp.Null(), None) if default is None else compile_(default))
     (*thens, otherwise), type_ = common(results, "CASE")
     ifs = [exp.If(this=test.tree, true=then.tree) for test, then in zip(tests, thens, strict=True)]
-    return Term(exp.Case(this=subject, ifs=ifs, default=otherwise.tree), type_)
+    return TypedTree(exp.Case(this=subject, ifs=ifs, default=otherwise.tree), type_)
 
 
 OPERATORS: dict[type[exp.Expr], Reader] = {

@@ -14,7 +14,7 @@ from sfumato.queries.plan.typed_expressions import (
     DATA_TYPES,
     NUMERIC,
     Compile,
-    Term,
+    TypedTree,
     cast,
     only,
     operand,
@@ -40,7 +40,7 @@ _MOST_BUCKETS: Final = 1_000_000
 _BUCKETS: Final = "buckets"
 
 
-def read_width_bucket(node: exp.Expr, compile_: Compile) -> Term:
+def read_width_bucket(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read WIDTH_BUCKET: 0 below the bounds, n + 1 from the upper one on, else the place among n parts."""
     only(node, "this", "min_value", "max_value", "num_buckets", what="WIDTH_BUCKET")
     value = require(compile_(node.this), NUMERIC, "the argument of WIDTH_BUCKET")
@@ -61,7 +61,7 @@ def read_width_bucket(node: exp.Expr, compile_: Compile) -> Term:
     )
     following = exp.Add(this=place, expression=exp.Literal.number("1"))
     least = exp.Least(this=following, expressions=[n.copy()], ignore_nulls=False)
-    inside = cast(Term(least, ColumnType.FLOAT), ColumnType.INTEGER)
+    inside = cast(TypedTree(least, ColumnType.FLOAT), ColumnType.INTEGER)
     ifs = [
         exp.If(
             this=exp.LT(this=operand(value).copy(), expression=operand(low).copy()), true=number("0").tree
@@ -73,7 +73,7 @@ def read_width_bucket(node: exp.Expr, compile_: Compile) -> Term:
     ]
     tree = exp.Case(ifs=ifs, default=inside.tree)
     tree.meta[_BUCKETS] = int(count)
-    return Term(tree, ColumnType.INTEGER)
+    return TypedTree(tree, ColumnType.INTEGER)
 
 
 def buckets(expression: Expression) -> int | None:
@@ -89,27 +89,27 @@ def _number(node: exp.Expr | None, compile_: Compile) -> float:
     return float(str(python_value(term)))
 
 
-def _real(value: float) -> Term:
+def _real(value: float) -> TypedTree:
     return number(
         repr(abs(value)) if "." in repr(value) or "e" in repr(value) else f"{abs(value)}.0",
         negative=value < 0,
     )
 
 
-def read_left(node: exp.Expr, compile_: Compile) -> Term:
+def read_left(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read LEFT: the first characters."""
     subject, count = _cut(node, compile_, "LEFT")
     made = exp.Substring(this=subject.tree, start=exp.Literal.number("1"), length=count)
-    return Term(made, ColumnType.TEXT)
+    return TypedTree(made, ColumnType.TEXT)
 
 
-def read_right(node: exp.Expr, compile_: Compile) -> Term:
+def read_right(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read RIGHT: the last characters."""
     subject, count = _cut(node, compile_, "RIGHT")
-    return Term(exp.Right(this=subject.tree, expression=count), ColumnType.TEXT)
+    return TypedTree(exp.Right(this=subject.tree, expression=count), ColumnType.TEXT)
 
 
-def _cut(node: exp.Expr, compile_: Compile, name: str) -> tuple[Term, exp.Expression]:
+def _cut(node: exp.Expr, compile_: Compile, name: str) -> tuple[TypedTree, exp.Expression]:
     only(node, "this", "expression", what=name)
     subject = require(compile_(node.this), _TEXT, f"the argument of {name}")
     count = compile_(node.expression).tree
@@ -120,16 +120,16 @@ def _cut(node: exp.Expr, compile_: Compile, name: str) -> tuple[Term, exp.Expres
     return subject, count
 
 
-def read_ends_with(node: exp.Expr, compile_: Compile) -> Term:
+def read_ends_with(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read ENDS_WITH a literal: its last characters are these."""
     only(node, "this", "expression", what="ENDS_WITH")
     subject = require(compile_(node.this), _TEXT, "the argument of ENDS_WITH")
     suffix = _literal(node.expression, compile_, "the ending of ENDS_WITH")
     last = exp.Right(this=subject.tree, expression=exp.Literal.number(str(len(suffix))))
-    return Term(exp.EQ(this=last, expression=text(suffix).tree), ColumnType.BOOLEAN)
+    return TypedTree(exp.EQ(this=last, expression=text(suffix).tree), ColumnType.BOOLEAN)
 
 
-def read_replace(node: exp.Expr, compile_: Compile) -> Term:
+def read_replace(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read REPLACE of a literal by one that is no longer: so no row's text can grow."""
     only(node, "this", "expression", "replacement", what="REPLACE")
     subject = require(compile_(node.this), _TEXT, "the argument of REPLACE")
@@ -141,7 +141,7 @@ def read_replace(node: exp.Expr, compile_: Compile) -> Term:
             "REPLACE must put in a text no longer than what it looks for, in bytes; write a shorter one"
         )
     made = exp.Replace(this=subject.tree, expression=text(old).tree, replacement=text(new).tree)
-    return Term(made, ColumnType.TEXT)
+    return TypedTree(made, ColumnType.TEXT)
 
 
 def _literal(node: exp.Expr, compile_: Compile, what: str, *, empty: bool = False) -> str:
@@ -151,10 +151,10 @@ def _literal(node: exp.Expr, compile_: Compile, what: str, *, empty: bool = Fals
     return str(tree.name)
 
 
-def read_same(*, negated: bool) -> Callable[[exp.Expr, Compile], Term]:
+def read_same(*, negated: bool) -> Callable[[exp.Expr, Compile], TypedTree]:
     """Make the reader of IS NOT DISTINCT FROM, or of IS DISTINCT FROM: NULL is equal to NULL."""
 
-    def read(node: exp.Expr, compile_: Compile) -> Term:
+    def read(node: exp.Expr, compile_: Compile) -> TypedTree:
         only(node, "this", "expression", what="IS DISTINCT FROM")
         (left, right), type_ = common([compile_(node.this), compile_(node.expression)], "IS DISTINCT FROM")
         if type_ is None:
@@ -166,21 +166,21 @@ def read_same(*, negated: bool) -> Callable[[exp.Expr, Compile], Term]:
             this=exp.EQ(this=operand(left), expression=operand(right)),
             expressions=[exp.And(this=absent[0], expression=absent[1])],
         )
-        return Term(exp.Not(this=same) if negated else same, ColumnType.BOOLEAN)
+        return TypedTree(exp.Not(this=same) if negated else same, ColumnType.BOOLEAN)
 
     return read
 
 
-def read_truth(node: exp.Expr, compile_: Compile) -> Term:
+def read_truth(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read IS TRUE and IS FALSE: a condition that is NULL is neither."""
     condition = require(compile_(node.this), {ColumnType.BOOLEAN}, "the left side of IS")
     wanted = bool(node.expression.this)
     meant = condition.tree if wanted else exp.Not(this=operand(condition))
     made = exp.Coalesce(this=meant, expressions=[exp.Boolean(this=False)])
-    return Term(exp.Not(this=made) if node.args.get("negate") else made, ColumnType.BOOLEAN)
+    return TypedTree(exp.Not(this=made) if node.args.get("negate") else made, ColumnType.BOOLEAN)
 
 
-def read_date(node: exp.Expr, compile_: Compile) -> Term:
+def read_date(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read DATE(x): a cast."""
     only(node, "this", what="DATE")
     return read_cast(exp.Cast(this=node.this, to=DATA_TYPES[ColumnType.DATE].copy()), compile_)

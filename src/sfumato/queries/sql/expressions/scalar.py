@@ -20,7 +20,7 @@ from sqlglot import exp
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.constants import is_constant
 from sfumato.queries.plan.query import ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import Term, closest, only, require
+from sfumato.queries.plan.typed_expressions import TypedTree, closest_name, only, require
 from sfumato.queries.sql.expressions.functions import FUNCTION_NAMES, FUNCTIONS, VOLATILE
 from sfumato.queries.sql.expressions.operators import OPERATORS
 from sfumato.queries.sql.parser import AGGREGATE_NAMES, PrivateSql
@@ -33,14 +33,14 @@ _DEEPEST_TREE = 48
 class Scope(Protocol):
     """What the columns of an expression may name."""
 
-    def resolve(self, qualifier: str | None, name: str) -> Term:
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         """Return the column as a term, or refuse it."""
 
 
 class _NoColumns:
     """The scope of constants."""
 
-    def resolve(self, _qualifier: str | None, name: str) -> Term:
+    def resolve(self, _qualifier: str | None, name: str) -> TypedTree:
         """Refuse every column."""
         raise UnsupportedSql(f"a literal is needed here, got the column {name!r}; write the value itself")
 
@@ -50,10 +50,10 @@ class _Reading:
     """One pass over an expression: the scope, what stands for a column as a whole, and how deep it is."""
 
     scope: Scope
-    whole: Callable[[exp.Expr], Term | None] | None = None
+    whole: Callable[[exp.Expr], TypedTree | None] | None = None
     depth: int = field(default=0)
 
-    def term(self, node: exp.Expr) -> Term:
+    def term(self, node: exp.Expr) -> TypedTree:
         """Read one node and what is below it."""
         node = node.unnest()
         self.depth += 1
@@ -72,7 +72,7 @@ class _Reading:
         finally:
             self.depth -= 1
 
-    def _column(self, node: exp.Column) -> Term:
+    def _column(self, node: exp.Column) -> TypedTree:
         if isinstance(node.this, exp.Star):
             raise UnsupportedSql("* must not stand in an expression; name the columns")
         only(node, "this", "table", what=f"the column {node.name!r}")
@@ -81,7 +81,7 @@ class _Reading:
 
 
 def read_expression(
-    node: exp.Expr, scope: Scope, what: str, *, whole: Callable[[exp.Expr], Term | None] | None = None
+    node: exp.Expr, scope: Scope, what: str, *, whole: Callable[[exp.Expr], TypedTree | None] | None = None
 ) -> Expression:
     """Read a scalar expression; ``whole`` may give the column that a part of it stands for.
 
@@ -106,7 +106,7 @@ def read_predicate(node: exp.Expr, scope: Scope, what: str) -> Expression:
     return Expression(term.tree, ColumnType.BOOLEAN)
 
 
-def read_constant(node: exp.Expr, what: str) -> Term:
+def read_constant(node: exp.Expr, what: str) -> TypedTree:
     """Read a literal: a number with or without sign, a string, a boolean, a DATE or a TIMESTAMP."""
     term = _Reading(_NoColumns()).term(node)
     if not is_constant(term):
@@ -148,7 +148,7 @@ def _refuse(node: exp.Expr) -> NoReturn:
             f"{name} is not determined by the row, so its sensitivity is unknown; write a literal instead"
         )
     if name:
-        close = closest(name, FUNCTION_NAMES)
+        close = closest_name(name, FUNCTION_NAMES)
         hint = f"did you mean {close}? " if close else ""
         raise UnsupportedSql(
             f"the function {_written_name(node) or name} is not supported; {hint}"
