@@ -14,9 +14,9 @@ import pytest
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import Measure, Scan
-from sfumato.queries.pricing.grids import MeasureRequest
 from sfumato.queries.pricing.moment_grids import Moment
 from sfumato.queries.pricing.price import PricedQuery, price
+from sfumato.queries.pricing.requests.base import MeasureRequest
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 

@@ -301,7 +301,7 @@ def test_bounds_that_would_move_more_steps_are_refused(monkeypatch: pytest.Monke
     priced = _priced("AVG(x) AS a")
     (search,) = (each.search for each in priced.searches)
     monkeypatch.setattr(
-        "sfumato.queries.pricing.found_bounds._even", lambda _, half: (-3 * half, 3 * half, 0)
+        "sfumato.queries.pricing.requests.sums.even_steps", lambda _, half: (-3 * half, 3 * half, 0)
     )
     with pytest.raises(ParameterError, match="move no more steps"):
         with_found_bounds(priced, {search: FoundBounds("", 0.0, 2.0, found=True)})

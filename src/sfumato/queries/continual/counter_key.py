@@ -81,7 +81,7 @@ def counter_key(query: Query, terms: CounterParameters, mechanisms: Iterable[Con
     ----------
     query : Query
         Over all periods.
-    terms : Terms
+    terms : CounterParameters
     mechanisms : iterable of ContinualSum
         The noise of each sum.
     """

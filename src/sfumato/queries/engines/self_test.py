@@ -41,7 +41,7 @@ def run_self_test(dialect: Dialect) -> CompiledJob:
     Examples
     --------
     >>> from sfumato.queries.engines.duckdb.dialect import DUCKDB
-    >>> made = trial(DUCKDB)
+    >>> made = run_self_test(DUCKDB)
     >>> [step.name for step in made.bounding(bytes(32)).steps()]
     ['parts', 'cuts', 'crowded', 'chosen', 'trimmed']
     """

@@ -79,8 +79,10 @@ def closest_name(name: str, known: Collection[str]) -> str | None:
 
     Examples
     --------
-    >>> closest("incme", ["age", "Income"]), closest("main.data", ["data"]), closest("nope", ["income"])
-    ('Income', 'data', None)
+    >>> closest_name("incme", ["age", "Income"]), closest_name("main.data", ["data"])
+    ('Income', 'data')
+    >>> closest_name("nope", ["income"]) is None
+    True
     """
     folded = {candidate.casefold(): candidate for candidate in sorted(known)}
     wanted = name.casefold()

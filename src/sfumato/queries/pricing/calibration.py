@@ -36,7 +36,8 @@ from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.query import Measure
-from sfumato.queries.pricing.grids import MeasureRequest, on_grids
+from sfumato.queries.pricing.requests.base import MeasureRequest
+from sfumato.queries.pricing.requests.grids import on_grids
 
 __all__ = [
     "AnyMechanism",
@@ -81,7 +82,7 @@ class NoiseRequest:
 
     Parameters
     ----------
-    requests : tuple of Draft
+    requests : tuple of MeasureRequest
         Where groups are unknown, the first is the count of units that the threshold is applied to.
     weights : tuple of Fraction
         The share of each; they sum to one.

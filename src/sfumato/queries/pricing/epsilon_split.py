@@ -50,7 +50,7 @@ def split_epsilon(parties: Sequence[Claimant], measures: int, epsilon: float) ->
 
     Parameters
     ----------
-    parties : sequence of Party
+    parties : sequence of Claimant
         Every measure is some party's.
     measures : int
         How many there are.
@@ -64,7 +64,7 @@ def split_epsilon(parties: Sequence[Claimant], measures: int, epsilon: float) ->
 
     Examples
     --------
-    >>> parts = divided([Party("n", (0,), 0.1), Party("mean", (1, 2))], 3, 0.5)
+    >>> parts = split_epsilon([Claimant("n", (0,), 0.1), Claimant("mean", (1, 2))], 3, 0.5)
     >>> [str(weight) for weight in parts.weights]
     ['1/5', '2/5', '2/5']
     """

@@ -39,7 +39,7 @@ class MagnitudeBins:
 
     Examples
     --------
-    >>> bins = Magnitudes(0, 2, ColumnType.INTEGER)
+    >>> bins = MagnitudeBins(0, 2, ColumnType.INTEGER)
     >>> [bins.place(x) for x in (-9, -2, -1, 0, 1, 2, 3, 4)]
     [0, 0, 1, 2, 3, 4, 4, 4]
     >>> bins.bounds(2, 4), bins.bounds(0, 4), bins.bounds(2, 2)

@@ -32,7 +32,7 @@ from fractions import Fraction
 
 from sfumato.errors import OptionError
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.queries.plan.query import AggregationJob, GroupSelection, Measure, MeasureKind, Options, Query
+from sfumato.queries.plan.query import AggregationJob, GroupSelection, Measure, Options, Query
 from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.calibration import (
     AnyMechanism,
@@ -43,8 +43,10 @@ from sfumato.queries.pricing.calibration import (
     start,
 )
 from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
-from sfumato.queries.pricing.grids import MeasureRequest, require_rows_on_grid
 from sfumato.queries.pricing.measures import ColumnEstimator, requests_and_estimators
+from sfumato.queries.pricing.requests.base import MeasureRequest
+from sfumato.queries.pricing.requests.counts import CountBounds
+from sfumato.queries.pricing.requests.grids import require_rows_on_grid
 
 __all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "price"]
 
@@ -66,7 +68,7 @@ class PricedQuery:
     query : Query
     measures : tuple of Measure
         What the engine computes; the first is the count of units where ``threshold`` is set.
-    estimators : tuple of Reading
+    estimators : tuple of ColumnEstimator
         How each aggregate is read off the measures.
     law : Law
     mechanisms : tuple of Laplace or Gaussian
@@ -75,7 +77,7 @@ class PricedQuery:
         Least noisy number of units of a group that is shown; None where groups are public.
     loss : PrivacyLoss
         What is charged: the sum of the mechanisms' losses, the searches' and the threshold's.
-    requests : tuple of Draft
+    requests : tuple of MeasureRequest
         What the measures were made from.
     searches : tuple of PricedSearch
         What finds the bounds of measures whose requests have none.
@@ -130,7 +132,7 @@ def price(query: Query) -> PricedQuery:
     """
     wanted, estimators = requests_and_estimators(query)
     searches = tuple(dict.fromkeys(search for request in wanted for search in request.searches))
-    requests = (*wanted, *(MeasureRequest(MeasureKind.LEAVES, search=search) for search in searches))
+    requests = (*wanted, *(CountBounds(searched=search) for search in searches))
     options = query.options
     demand = _demand(query, requests, estimators)
     laws = by_expected_error(_allowed_laws(options, unknown=demand.unknown_groups), demand)

@@ -65,10 +65,10 @@ def quantile_bins(bounds: tuple[float, float], *, whole: bool) -> QuantileBins:
 
     Examples
     --------
-    >>> leaf_grid((0, 120), whole=True)
-    LeafGrid(exponent=0, lower=0, upper=120)
-    >>> leaf_grid((0, 100), whole=False)
-    LeafGrid(exponent=-9, lower=0, upper=51200)
+    >>> quantile_bins((0, 120), whole=True)
+    QuantileBins(exponent=0, lower=0, upper=120)
+    >>> quantile_bins((0, 100), whole=False)
+    QuantileBins(exponent=-9, lower=0, upper=51200)
     """
     lower, upper = map(Fraction, bounds)
     if lower == upper and (not whole or lower.denominator == 1):

@@ -47,7 +47,7 @@ class Rows:
     Parameters
     ----------
     relation : Relation
-    members : tuple of Member
+    members : tuple of ScopeColumn
     private : bool
         Whether a private table is read; else every column is public.
     """

@@ -66,7 +66,7 @@ class Bounding:
         the name of a table of units and keys, only of its parts.
     keys : tuple of str
         The key columns in ``rows``.
-    slots : Slots
+    slots : MeasureColumns
     max_groups, max_rows : int or None
         None where no limit applies.
     secret : bytes

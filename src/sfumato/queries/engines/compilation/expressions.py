@@ -84,7 +84,7 @@ def render(expression: Expression, columns: Mapping[str, TypedSql], dialect: Dia
     ----------
     expression : Expression
         Whitelisted nodes only.
-    columns : mapping of str to Rendered
+    columns : mapping of str to TypedSql
         The columns below, by case-folded name.
     dialect : Dialect
 

@@ -92,8 +92,8 @@ class MeasureColumns:
         Most rows of one unit in one group, None for any number; it tells where a sum fits in 64 bits.
     dialect : Dialect
         What the texts are written in.
-    known : sequence of Slot
-        Slots that are there already and come first, used or not.
+    known : sequence of ValueColumn
+        Columns that are there already and come first, used or not.
 
     Raises
     ------

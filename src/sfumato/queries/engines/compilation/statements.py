@@ -14,7 +14,7 @@ def as_one_statement(prepared: CompiledJob, secret: bytes) -> tuple[str, ...]:
 
     Parameters
     ----------
-    prepared : Prepared
+    prepared : CompiledJob
     secret : bytes
         Keys the choice of rows and groups, and stands in the texts.
 

@@ -8,10 +8,10 @@ How to add to it:
   file of ``engines/dialects``. What it makes must be total: no row can raise, on any engine, whatever its
   values, also where all operands are constants. Without a value it is NULL.
 - A measure: its kind in ``queries/plan.py``, its integer per unit and group in
-  :meth:`~sfumato.queries.engines.compilation.measure_columns.Slots.contribution`, in terms of the methods
-  here (``clamped``, ``quotient``, ``wide``, ``total``, ...).
+  :meth:`~sfumato.queries.engines.compilation.measure_columns.MeasureColumns.contribution`, in terms of the
+  methods here (``clamped``, ``quotient``, ``wide``, ``total``, ...).
 - A step before the sums: a :class:`~sfumato.queries.engines.compilation.bounding.Step` of ``Bounding.steps``.
-- An engine: a dialect, and a class that runs ``Prepared`` (see ``engines/duckdb.py``). Portable texts give
+- An engine: a dialect, and a class that runs a `CompiledJob` (see ``engines/duckdb``). Portable texts give
   every subquery an alias, write window conditions as a subquery, and name columns instead of using ``*``
   where a join could repeat one.
 """

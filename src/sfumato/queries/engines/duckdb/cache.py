@@ -36,7 +36,7 @@ class CachedBounding:
     ----------
     secret : bytes
         What keyed the choice of rows and groups.
-    slots : tuple of Slot
+    slots : tuple of ValueColumn
         The columns of values that the tables hold.
     columns : frozenset of str
         The columns of a unit's part of a group.
