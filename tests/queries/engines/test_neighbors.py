@@ -22,8 +22,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.frames.sources import open_source
-from sfumato.queries.engines.compilation import bounding, job, measure_columns
+from sfumato.queries.engines.compilation import bounding, job
 from sfumato.queries.engines.compilation.bounding import Step
+from sfumato.queries.engines.compilation.measure_sql import SumOfProductsSql
+from sfumato.queries.engines.compilation.value_columns import ValueColumns
 from sfumato.queries.engines.duckdb.dialect import DuckDB
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import (
@@ -448,15 +450,14 @@ def test_the_fuzz_catches_a_row_too_many_in_all_groups(monkeypatch: pytest.Monke
 
 
 def test_the_fuzz_catches_products_of_values_that_are_not_clamped(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = measure_columns.MeasureColumns._place_moment
+    placed = SumOfProductsSql.placed.__func__  # type: ignore[attr-defined]
 
-    def loose(self: measure_columns.MeasureColumns, index: int) -> None:
-        measures = list(self.measures)
-        wide = tuple(replace(f, lower=10 * f.lower, upper=10 * f.upper) for f in measures[index].factors)
-        self.measures = (*measures[:index], replace(measures[index], factors=wide), *measures[index + 1 :])
-        place(self, index)
+    def loose(cls: type[SumOfProductsSql], measure: Measure, columns: ValueColumns) -> SumOfProductsSql:
+        wide = tuple(replace(f, lower=10 * f.lower, upper=10 * f.upper) for f in measure.factors)
+        made: SumOfProductsSql = placed(cls, replace(measure, factors=wide), columns)
+        return made
 
-    monkeypatch.setattr(measure_columns.MeasureColumns, "_place_moment", loose)
+    monkeypatch.setattr(SumOfProductsSql, "placed", classmethod(loose))
     monkeypatch.setattr(DuckDB, "clamped", lambda self, column, bounds, known=None: column)
     assert _caught()
 

@@ -11,8 +11,9 @@ from sfumato._check import integer, refuse
 from sfumato.queries.engines.compilation.bounding import Bounding
 from sfumato.queries.engines.compilation.expressions import render
 from sfumato.queries.engines.compilation.group_table import listed_groups, table_groups
-from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, ValueColumn
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
 from sfumato.queries.engines.compilation.relations import relation_layer
+from sfumato.queries.engines.compilation.value_columns import ValueColumn
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
 from sfumato.queries.plan.query import (
     AggregationJob,
