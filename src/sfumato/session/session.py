@@ -65,24 +65,15 @@ class Session:
 
     Notes
     -----
-    Guarantee: all answers of all sessions on one ledger together meet the ledger's budget, when one
-    privacy unit
-    is added or removed, also when each question depends on the answers before it (see
+    Guarantee: all answers of all sessions on one ledger together meet the ledger's budget, when one privacy
+    unit is added or removed, also when each question depends on the answers before it (see
     :class:`sfumato.ledger.Ledger` for the theorems). Whoever runs Python here is the curator, and trusted.
     """
 
     __slots__ = (
-        "_account",
-        "_catalog",
-        "_closed",
-        "_defaults",
-        "_engine",
-        "_ledger",
-        "_policy",
-        "_privacy_unit",
-        "_process",
-        "_rng",
-    )
+        "_account", "_catalog", "_closed", "_defaults", "_engine", "_ledger", "_policy", "_privacy_unit",
+        "_process", "_rng",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -145,8 +136,7 @@ class Session:
         ----------
         text : str
             ``SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...) ...`` in BigQuery's spelling, or a plain SELECT
-            where
-            the session has defaults.
+            where the session has defaults.
         public_groups : mapping, optional
             Groups known without the data: for each GROUP BY item its values.
 
@@ -203,7 +193,7 @@ class Session:
         level: float = 0.95,
         pilot: float | None = None,
     ) -> WorkloadPlan:
-        """Choose noise for a set of queries and tell the error to expect, before anything is spent.
+        """Choose noise for a set of queries and state the error to expect, before anything is spent.
 
         Parameters
         ----------
@@ -257,7 +247,7 @@ class Session:
         strategy: Strategy | None = None,
         state: str | os.PathLike[str] | None = None,
     ) -> Counter:
-        """Open a counter for a table that grows: sums so far, told after every period, for one charge.
+        """Open a counter for a table that grows: sums so far, released after every period, for one charge.
 
         Parameters
         ----------
@@ -272,7 +262,7 @@ class Session:
         every : str
             ``"hour"``, ``"day"``, ``"month"``, ``"quarter"`` or ``"year"``.
         steps : int
-            The periods in all, told or not.
+            The periods in all, released or not.
         epsilon, delta : float
             The guarantee for all periods together, charged now.
         max_periods : int, optional
@@ -335,11 +325,6 @@ class Session:
             As for `sql`.
         **defaults
             Values of OPTIONS that the query leaves out, before those of the session.
-
-        Raises
-        ------
-        QueryError
-            If the query is refused.
         """
         defaults = {**self._defaults, **defaults}
         query = read(text, self._catalog, defaults=defaults, public_groups=public_groups)
@@ -350,13 +335,9 @@ class Session:
     def _price(self, text: str, public_groups: Mapping[str, Sequence[object]] | None) -> PricedQuery:
         self._check_usable()
         priced = price(self.read(text, public_groups))
-        self._check(priced)
-        return priced
-
-    def _check(self, priced: PricedQuery) -> None:
-        """Refuse what the engine cannot run."""
         for job in priced.jobs:
-            self._engine.check(job)
+            self._engine.check(job)  # it refuses what it cannot run
+        return priced
 
     def _answer(self, priced: PricedQuery, description: str) -> TableRelease:
         """Give the committed answer, or charge, ask the engine, add noise and commit."""
@@ -379,17 +360,17 @@ class Session:
             )
         except BudgetExceeded as refused:
             raise with_parts_named(priced.query, refused) from None
-        priced, found = find_bounds(priced, lambda job: self._aggregate(job, source), source)
-        exact = self._aggregate(priced.job, source)
+
+        def exact(job: AggregationJob) -> pa.Table:  # of rows and groups chosen with a fresh secret
+            return self._engine.aggregate(job, source.bytes(_SECRET_BYTES))
+
+        priced, found = find_bounds(priced, exact, source)
         unit = self._privacy_unit
-        told = explain(priced, privacy_unit=unit, found=found)
-        record = add_noise(priced, exact, source, privacy_unit=unit, explanation=told, found=found)
+        words = explain(priced, privacy_unit=unit, found=found)
+        answer = exact(priced.job)
+        record = add_noise(priced, answer, source, privacy_unit=unit, explanation=words, found=found)
         self._account.commit(receipt, record.to_bytes())
         return TableRelease(record, receipt)
-
-    def _aggregate(self, job: AggregationJob, source: RandomSource) -> pa.Table:
-        """Return exact numbers, of rows and groups chosen with a fresh secret."""
-        return self._engine.aggregate(job, source.bytes(_SECRET_BYTES))
 
     def release(self, priced: PricedQuery, description: str) -> TableRelease:
         """Answer a query that was priced elsewhere, as by a plan, charging the ledger before any row is read.
@@ -401,7 +382,8 @@ class Session:
             What the ledger's entry says.
         """
         self._check_usable()
-        self._check(priced)
+        for job in priced.jobs:
+            self._engine.check(job)  # it refuses what it cannot run
         return self._answer(priced, description)
 
     def _check_usable(self) -> None:

@@ -74,7 +74,7 @@ def truth(table: pa.Table, periods: int, max_periods: int) -> dict[str, np.ndarr
     return {"n": counts, "spent": sums}
 
 
-def told(release: Any, name: str) -> np.ndarray[Any, Any]:
+def released(release: Any, name: str) -> np.ndarray[Any, Any]:
     return release.to_arrow()[name].to_numpy().reshape(-1, len(GROUPS))  # type: ignore[no-any-return]
 
 
@@ -88,8 +88,8 @@ def test_sums_so_far_follow_the_truth_within_their_intervals() -> None:
     assert last.periods == DAYS
     expected = truth(table, DAYS, 3)
     for name, slack in (("n", 2.0), ("spent", 60.0)):
-        assert np.abs(told(last, name) - expected[name]).max() < slack
-        assert np.array_equal(told(last, name)[:5], told(first, name))
+        assert np.abs(released(last, name) - expected[name]).max() < slack
+        assert np.array_equal(released(last, name)[:5], released(first, name))
     assert last.to_arrow()["period"][3 * 3].as_py() == START + dt.timedelta(3)
 
 
@@ -116,7 +116,7 @@ def test_intervals_hold_the_truth_and_noise_is_there(seeds: int) -> None:
     assert np.mean(different) > 0.9
 
 
-def test_all_periods_are_charged_once_and_told_ones_stay() -> None:
+def test_all_periods_are_charged_once_and_released_ones_stay() -> None:
     table = visits()
     with session(table) as book, opened(book) as counter:
         (entry,) = book.ledger.entries()
@@ -127,7 +127,7 @@ def test_all_periods_are_charged_once_and_told_ones_stay() -> None:
         assert counter.refresh(START).to_arrow() == some.to_arrow()
         assert len(book.ledger.entries()) == 1
         assert counter.loss.epsilon(1e-7) <= 2.0
-        assert counter.told == 4
+        assert counter.released == 4
 
 
 def test_a_counter_goes_on_after_its_process(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_counter_goes_on_after_its_process(tmp_path: Path) -> None:
         first = counter.refresh(START + dt.timedelta(4)).to_arrow()
     assert state.stat().st_mode & 0o777 == 0o600
     with session(table, new_version=True, **places) as book, opened(book, state=state) as counter:
-        assert counter.told == 4
+        assert counter.released == 4
         assert len(book.ledger.entries()) == 1
         later = counter.refresh(START + dt.timedelta(DAYS)).to_arrow()
     assert later.slice(0, first.num_rows) == first
@@ -150,8 +150,8 @@ def test_a_counter_goes_on_after_its_process(tmp_path: Path) -> None:
         assert counter.refresh(START + dt.timedelta(DAYS)).to_arrow() == later
 
 
-def test_told_periods_are_never_computed_again(tmp_path: Path) -> None:
-    """Rows that come or change later do not show in sums that were told: the difference would be exact."""
+def test_released_periods_are_never_computed_again(tmp_path: Path) -> None:
+    """Rows that come or change later do not show in released sums: the difference would be exact."""
     table = visits()
     places = {"ledger": tmp_path / "a.ledger", "rng": None}
     with session(table, **places) as book, opened(book, state=tmp_path / "s") as counter:
@@ -240,7 +240,7 @@ def test_a_refresh_without_a_date_tells_nothing() -> None:
         for wrong in ("2026-01-03", None, 3):
             with pytest.raises(ParameterError, match="until must be a date"):
                 counter.refresh(wrong)  # type: ignore[arg-type]
-        assert counter.told == 0
+        assert counter.released == 0
 
 
 def test_what_no_counter_can_tell_is_refused() -> None:
@@ -310,7 +310,7 @@ def test_a_forked_child_tells_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(os, "getpid", lambda: mine + 1)
         with pytest.raises(SourceError, match="process"):
             counter.refresh(START + dt.timedelta(3))
-        assert counter.told == 0
+        assert counter.released == 0
         monkeypatch.undo()
 
 
@@ -327,13 +327,13 @@ def test_threads_that_ask_at_once_tell_every_period_once() -> None:
             each.start()
         for each in asking:
             each.join()
-        assert counter.told == DAYS
+        assert counter.released == DAYS
     assert all(answer == answers[0] for answer in answers)
     assert len(answers) == 4
 
 
 def test_a_state_is_locked_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What another process tells between reading and locking would be told again with other noise."""
+    """What another process tells between reading and locking would be released again with other noise."""
     with session(visits(), ledger=tmp_path / "l", rng=None) as book:
         with opened(book, state=tmp_path / "s") as counter:
             counter.refresh(START + dt.timedelta(2))
@@ -346,7 +346,7 @@ def test_a_state_is_locked_before_it_is_read(tmp_path: Path, monkeypatch: pytest
 
         monkeypatch.setattr(np, "load", load)
         with opened(book, state=tmp_path / "s") as again:
-            assert again.told == 2
+            assert again.released == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"{}"])
@@ -382,6 +382,6 @@ def test_a_sum_of_nothing_but_zeros_gets_its_noise_as_any_other() -> None:
             query, moment="day", start=START, every="day", steps=4, epsilon=2.0, delta=1e-7, max_periods=2
         )
         with counter:
-            noise = told(counter.refresh(START + dt.timedelta(4)), "none")
+            noise = released(counter.refresh(START + dt.timedelta(4)), "none")
     assert noise.shape == (4, 3)
     assert len(set(noise.ravel().tolist())) > 6

@@ -16,7 +16,7 @@ from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import Measure, Scan
 from sfumato.queries.pricing.moment_grids import Moment
 from sfumato.queries.pricing.price import PricedQuery, price
-from sfumato.queries.pricing.requests.base import MeasureRequest
+from sfumato.queries.pricing.requests.measure_request import MeasureRequest
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 

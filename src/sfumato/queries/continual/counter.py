@@ -1,4 +1,4 @@
-"""Counters: sums so far over a table that grows, told period after period under one charge for all of them.
+"""Counters: sums so far over a table that grows, released period after period for one charge.
 
 Each period's bounded sums come from the engine like those of any query; noise that is correlated over the
 periods is added once for all, so that the sum after a thousand periods has little more of it than the first.
@@ -47,7 +47,7 @@ _PLACE = "sfumato_period_place"
 @final
 @dataclass(frozen=True, slots=True)
 class CounterRelease:
-    """The sums so far after each period that has been told, with their error; it holds no raw data.
+    """The sums so far after each period that has been released, with their error; it holds no raw data.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class CounterRelease:
     scales : mapping of str to float
         What one step of a sum is worth.
     loss : PrivacyLoss
-        Of all periods together, told or not.
+        Of all periods together, released or not.
     """
 
     schedule: Schedule
@@ -70,7 +70,7 @@ class CounterRelease:
 
     @property
     def periods(self) -> int:
-        """How many periods have been told."""
+        """How many periods have been released."""
         return len(next(iter(self.sums.values())))
 
     def to_arrow(self, *, intervals: bool = False, level: float = 0.95) -> pa.Table:
@@ -85,16 +85,16 @@ class CounterRelease:
         """
         groups = max(1, self.keys.num_rows)
         begins = [self.schedule.begin(step) for step in range(self.periods) for _ in range(groups)]
-        # typed, so that the table has the same columns before the first period is told
+        # typed, so that the table has the same columns before the first period is released
         made: dict[str, Any] = {"period": pa.array(begins, pa.scalar(self.schedule.begin(0)).type)}
         for name in self.keys.column_names:
             column = self.keys[name].combine_chunks()
             made[name] = pa.concat_arrays([column] * self.periods) if self.periods else column.slice(0, 0)
-        for name, told in self.sums.items():
+        for name, released in self.sums.items():
             scale = self.scales[name]
-            made[name] = pa.array(_joined([release.value for release in told]) * scale)
+            made[name] = pa.array(_joined([release.value for release in released]) * scale)
             if intervals:
-                ends = [release.interval(level) for release in told]
+                ends = [release.interval(level) for release in released]
                 made[f"{name}_lower"] = pa.array(_joined([end.lower for end in ends]) * scale)
                 made[f"{name}_upper"] = pa.array(_joined([end.upper for end in ends]) * scale)
         return pa.table(list(made.values()), names=list(made))
@@ -106,20 +106,21 @@ def _joined(values: list[Any]) -> NDArray[np.float64]:
 
 @final
 class Counter:
-    """Tells sums so far, period after period; made by ``session.counter``.
+    """Releases sums so far, period after period; made by ``session.counter``.
 
     Notes
     -----
-    Guarantee: all that a counter ever tells has its ``loss``, which the ledger was charged when it was
+    Guarantee: all that a counter ever releases has its ``loss``, which the ledger was charged when it was
     opened, under adding or removing one unit (or one row, where each is a unit: event-level). Conditions: a
     unit counts in the first ``max_periods`` of the periods that it has rows in, and in
-    ``max_groups_contributed`` groups of each, which is a function of its own rows; periods that were told are
-    never computed again; so over all periods a unit moves each measure as `ContinualSum` presupposes, whose
-    theorem is Denisov et al. 2022, Theorem 2.1, for noise on the integers. Rows of periods that were told
-    must stay in the table as long as the counter lives, and so must the public rows that they are joined
-    with: a unit whose early rows are taken away, or match no more, would count in later periods instead.
+    ``max_groups_contributed`` groups of each, which is a function of its own rows; periods that were released
+    are never computed again; so over all periods a unit moves each measure as `ContinualSum` presupposes,
+    whose theorem is Denisov et al. 2022, Theorem 2.1, for noise on the integers. Rows of periods that were
+    released must stay in the table as long as the counter lives, and so must the public rows that they are
+    joined with: a unit whose early rows are taken away, or match no more, would count in later periods
+    instead.
 
-    A unit's rows that arrive after their period was told are not counted.
+    A unit's rows that arrive after their period was released are not counted.
     """
 
     def __init__(self, session: QuerySession, plan: _Streams, state: CounterState) -> None:
@@ -127,7 +128,7 @@ class Counter:
         self._plan = plan
         self._state = state
         self._streams = [SumStream(mechanism, state.source) for mechanism in plan.mechanisms]
-        self._told: list[list[LinearRelease]] = [[] for _ in plan.mechanisms]
+        self._released: list[list[LinearRelease]] = [[] for _ in plan.mechanisms]
         self._one_at_a_time = threading.Lock()
         self._process: int | None = os.getpid()
         for step in state.steps:
@@ -139,12 +140,12 @@ class Counter:
         return self._plan.loss
 
     @property
-    def told(self) -> int:
-        """How many periods have been told."""
+    def released(self) -> int:
+        """How many periods have been released."""
         return len(self._state.steps)
 
     def refresh(self, until: Moment) -> CounterRelease:
-        """Tell every period that has ended by a moment; those told before are told again, free of charge.
+        """Release every period that has ended by a moment; earlier ones are shown again, free of charge.
 
         Parameters
         ----------
@@ -154,23 +155,23 @@ class Counter:
         Raises
         ------
         ParameterError
-            If it is no date; nothing is told.
+            If it is no date; nothing is released.
         EngineError
-            If the engine fails; the periods before it are told, asking again goes on from there.
+            If the engine fails; the periods before it are released, asking again goes on from there.
         SourceError
             If the counter is closed, or is another process's: whoever goes on with its state would tell the
             same period with other noise.
         """
         if self._process != os.getpid():
             raise SourceError(
-                "a counter must be open, and used in the process that opened it; nothing was told: open it "
-                "again with its state"
+                "a counter must be open, and used in the process that opened it; nothing was released: "
+                "open it again with its state"
             )
         with self._one_at_a_time:
             return self._refreshed(until)
 
     def _refreshed(self, until: Moment) -> CounterRelease:
-        for step in range(self.told, self._plan.schedule.complete(until)):
+        for step in range(self.released, self._plan.schedule.complete(until)):
             exact = self._session.engine.aggregate(self._plan.job(step, self._session), self._state.secret())
             keys = exact.select([f"k{i}" for i in range(len(self._plan.keys))])
             values = [
@@ -178,7 +179,7 @@ class Counter:
             ]
             self._state.add(keys, values)
             self._send(self._state.steps[-1])
-        # What is told is on the disk first: a restart would else draw other noise for the same sums.
+        # What is released is on the disk first: a restart would else draw other noise for the same sums.
         self._state.save()
         return self._release()
 
@@ -196,7 +197,7 @@ class Counter:
 
     def _send(self, step: Sequence[NDArray[np.int64]]) -> None:
         for place, (stream, values) in enumerate(zip(self._streams, step, strict=True)):
-            self._told[place].append(stream.send(values))
+            self._released[place].append(stream.send(values))
 
     def _release(self) -> CounterRelease:
         plan = self._plan
@@ -207,7 +208,7 @@ class Counter:
         return CounterRelease(
             schedule=plan.schedule,
             keys=named,
-            sums={name: tuple(self._told[place]) for name, place in plan.columns.items()},
+            sums={name: tuple(self._released[place]) for name, place in plan.columns.items()},
             scales={name: 2.0 ** plan.exponents[place] for name, place in plan.columns.items()},
             loss=plan.loss,
         )
@@ -233,7 +234,7 @@ class _Streams:
         return tuple(key.name for key in self.priced.query.keys)
 
     def no_keys(self) -> pa.Table:
-        """Return the columns of the groups without a row, as they are before the first period is told."""
+        """Return the columns of the groups without a row, as they are before the first period is released."""
         types = [ARROW_TYPES[key.expression.type] for key in self.priced.query.keys]
         return pa.table({f"k{i}": pa.array([], type_) for i, type_ in enumerate(types)})
 

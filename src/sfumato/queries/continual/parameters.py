@@ -116,5 +116,5 @@ def _require_additive(priced: PricedQuery) -> None:
         if estimator.kind not in ADDITIVE:
             raise UnsupportedSql(
                 f"a counter tells COUNT and SUM, got {estimator.kind.value} for {estimator.name!r}; "
-                "ask for sum and count, and divide what is told"
+                "ask for sum and count, and divide what is released"
             )

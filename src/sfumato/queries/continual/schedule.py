@@ -1,4 +1,4 @@
-"""Schedules: the periods of a counter, one after the other, fixed before the first is told."""
+"""Schedules: the periods of a counter, one after the other, fixed before the first is released."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The state of a counter: what it counted so far and the randomness of its noise. It is raw data.
 
-Without it noise would be drawn anew for sums that were told already, and two noisy answers tell more than
+Without it noise would be drawn anew for sums that were released already, and two noisy answers show more than
 one.
 """
 
@@ -177,7 +177,7 @@ class CounterState:
         self.steps.append(list(values))
 
     def save(self) -> None:
-        """Write the file whole, readable by its owner alone, before anything of it is told."""
+        """Write the file whole, readable by its owner alone, before anything of it is released."""
         if self.path is None:
             return
         _replace(self.path, self.to_bytes())
@@ -250,6 +250,6 @@ def _replace(path: Path, content: bytes) -> None:
         replace_file(path, path.with_name(path.name + ".new"), content)
     except OSError:
         raise SourceError(
-            f"state must be written before anything is told, got no way to write {str(path)!r}; nothing was "
-            "told: make room, and ask again"
+            f"state must be written before anything is released, got no way to write {str(path)!r}; nothing "
+            "was released: make room, and ask again"
         ) from None

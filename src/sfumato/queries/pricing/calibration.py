@@ -36,8 +36,8 @@ from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.query import Measure
-from sfumato.queries.pricing.requests.base import MeasureRequest
 from sfumato.queries.pricing.requests.grids import on_grids
+from sfumato.queries.pricing.requests.measure_request import MeasureRequest
 
 __all__ = [
     "AnyMechanism",

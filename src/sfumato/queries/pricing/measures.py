@@ -14,7 +14,6 @@ from typing import Final
 from sfumato.queries.plan.query import MOMENT_KINDS, Aggregate, AggregateKind, ColumnType, Query
 from sfumato.queries.pricing.moment_grids import Bounded
 from sfumato.queries.pricing.quantile_bins import quantile_bins
-from sfumato.queries.pricing.requests.base import PLACEHOLDER_BOUNDS, MeasureRequest
 from sfumato.queries.pricing.requests.bins import CountBins
 from sfumato.queries.pricing.requests.counts import (
     CountDistinct,
@@ -23,6 +22,7 @@ from sfumato.queries.pricing.requests.counts import (
     CountUnitsWithValue,
     CountValues,
 )
+from sfumato.queries.pricing.requests.measure_request import PLACEHOLDER_BOUNDS, MeasureRequest
 from sfumato.queries.pricing.requests.products import SumOfProducts
 from sfumato.queries.pricing.requests.sums import MeanOfUnits, SumOfRows
 

@@ -44,9 +44,9 @@ from sfumato.queries.pricing.calibration import (
 )
 from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
 from sfumato.queries.pricing.measures import ColumnEstimator, requests_and_estimators
-from sfumato.queries.pricing.requests.base import MeasureRequest
 from sfumato.queries.pricing.requests.counts import CountBounds
 from sfumato.queries.pricing.requests.grids import require_rows_on_grid
+from sfumato.queries.pricing.requests.measure_request import MeasureRequest
 
 __all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "price"]
 

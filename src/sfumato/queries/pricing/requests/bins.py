@@ -13,7 +13,7 @@ from sfumato.queries.pricing.grid_steps import (
     cut,
 )
 from sfumato.queries.pricing.quantile_bins import quantile_bins
-from sfumato.queries.pricing.requests.base import Bounds, Found, MeasureRequest
+from sfumato.queries.pricing.requests.measure_request import Bounds, Found, MeasureRequest
 
 __all__ = ["CountBins"]
 

@@ -12,7 +12,7 @@ from sfumato.queries.pricing.grid_steps import (
     Number,
     cut,
 )
-from sfumato.queries.pricing.requests.base import Bounds, MeasureRequest
+from sfumato.queries.pricing.requests.measure_request import Bounds, MeasureRequest
 
 __all__ = ["CountBounds", "CountDistinct", "CountRows", "CountUnits", "CountUnitsWithValue", "CountValues"]
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from sfumato.queries.plan.query import Expression, Measure
 from sfumato.queries.pricing.moment_grids import moment_grids
-from sfumato.queries.pricing.requests.base import MeasureRequest
+from sfumato.queries.pricing.requests.measure_request import MeasureRequest
 from sfumato.queries.pricing.requests.sums import SumOfRows
 
 __all__ = ["on_grids", "require_rows_on_grid"]

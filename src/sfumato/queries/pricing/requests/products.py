@@ -13,7 +13,7 @@ from sfumato.queries.pricing.grid_steps import (
     even_steps,
 )
 from sfumato.queries.pricing.moment_grids import Bounded, Moment
-from sfumato.queries.pricing.requests.base import Found, MeasureRequest
+from sfumato.queries.pricing.requests.measure_request import Found, MeasureRequest
 
 __all__ = ["SumOfProducts"]
 

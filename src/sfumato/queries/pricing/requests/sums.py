@@ -21,7 +21,7 @@ from sfumato.queries.pricing.grid_steps import (
     row_steps,
     steps,
 )
-from sfumato.queries.pricing.requests.base import Bounds, Found, MeasureRequest
+from sfumato.queries.pricing.requests.measure_request import Bounds, Found, MeasureRequest
 
 __all__ = ["MeanOfUnits", "SumOfRows"]
 
