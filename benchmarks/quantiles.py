@@ -18,15 +18,15 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.data import visits
+from sfumato.frames.sources import open_source
 from sfumato.mechanisms import JointQuantiles, Mechanism, Quantile, Quantiles, QuantileTree
 from sfumato.numerics.randomness.source import random_source
-from sfumato.queries.answer import add_noise
-from sfumato.queries.catalog import Catalog
-from sfumato.queries.engines.duckdb import DuckDBEngine
-from sfumato.queries.front import read
-from sfumato.queries.plan import Scan
-from sfumato.queries.price import PricedQuery, price
-from sfumato.queries.sources import open_source
+from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.queries.plan.query import Scan
+from sfumato.queries.pricing.price import PricedQuery, price
+from sfumato.queries.release.noise import add_noise
+from sfumato.queries.sql.analysis import read
+from sfumato.queries.sql.catalog import Catalog
 
 __all__ = ["main"]
 

@@ -20,12 +20,12 @@ from multiprocessing.connection import Connection
 
 from benchmarks.data import visits
 from benchmarks.peers.measure import SQL
-from sfumato.queries.catalog import Catalog
-from sfumato.queries.engines.duckdb import DuckDBEngine
-from sfumato.queries.front import read
-from sfumato.queries.plan import AggregationJob, Scan
-from sfumato.queries.price import price
-from sfumato.queries.sources import open_source
+from sfumato.frames.sources import open_source
+from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.queries.plan.query import AggregationJob, Scan
+from sfumato.queries.pricing.price import price
+from sfumato.queries.sql.analysis import read
+from sfumato.queries.sql.catalog import Catalog
 
 __all__ = ["Figures", "main", "measure"]
 

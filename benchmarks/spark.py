@@ -18,12 +18,12 @@ from typing import Any
 
 from benchmarks.data import visits
 from benchmarks.peers.measure import SQL, tree
-from sfumato.queries.catalog import Catalog
-from sfumato.queries.clusters import SparkSource
-from sfumato.queries.engines.spark import SparkEngine
-from sfumato.queries.front import read
-from sfumato.queries.plan import AggregationJob, Scan
-from sfumato.queries.price import price
+from sfumato.queries.engines.spark.engine import SparkEngine
+from sfumato.queries.engines.spark.source import SparkSource
+from sfumato.queries.plan.query import AggregationJob, Scan
+from sfumato.queries.pricing.price import price
+from sfumato.queries.sql.analysis import read
+from sfumato.queries.sql.catalog import Catalog
 from tests.spark import Cluster
 
 __all__ = ["main", "measure"]

@@ -22,8 +22,8 @@ import sfumato as sf
 from benchmarks.data import visits
 from benchmarks.peers.measure import DELTA, SQL, UPPER
 from benchmarks.query import _FLOOR, _cpu, _job
-from sfumato.queries.engines.duckdb import DuckDBEngine
-from sfumato.queries.sources import open_source
+from sfumato.frames.sources import open_source
+from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 
 __all__ = ["main"]
 

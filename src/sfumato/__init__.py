@@ -21,12 +21,7 @@ if TYPE_CHECKING:
         server,
     )
     from sfumato.privacy.neighboring import Neighboring
-    from sfumato.queries.clusters import SparkSource
-    from sfumato.queries.columns import col
-    from sfumato.queries.connecting import connect
-    from sfumato.queries.databases import PostgresSource
-    from sfumato.queries.hierarchy import consistent
-    from sfumato.queries.requests import (
+    from sfumato.queries.builder.aggregate_calls import (
         count,
         count_distinct,
         max,  # noqa: A004
@@ -39,9 +34,14 @@ if TYPE_CHECKING:
         sum,  # noqa: A004
         variance,
     )
-    from sfumato.queries.session import Session
-    from sfumato.queries.sources import ROW
-    from sfumato.queries.targets import relative
+    from sfumato.queries.builder.columns import col
+    from sfumato.queries.engines.postgres.source import PostgresSource
+    from sfumato.queries.engines.spark.source import SparkSource
+    from sfumato.queries.planner.targets import relative
+    from sfumato.queries.release.consistency import consistent
+    from sfumato.session.connection import connect
+    from sfumato.session.session import Session
+    from sfumato.session.units import ROW
 
 __all__ = [
     "ROW",
@@ -82,36 +82,36 @@ __version__ = "0.1.0"
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "ROW": "sfumato.queries.sources",
+        "ROW": "sfumato.session.units",
         "Neighboring": "sfumato.privacy.neighboring",
-        "PostgresSource": "sfumato.queries.databases",
-        "Session": "sfumato.queries.session",
-        "SparkSource": "sfumato.queries.clusters",
+        "PostgresSource": "sfumato.queries.engines.postgres.source",
+        "Session": "sfumato.session.session",
+        "SparkSource": "sfumato.queries.engines.spark.source",
         "attacks": "",
         "audit": "",
-        "col": "sfumato.queries.columns",
-        "connect": "sfumato.queries.connecting",
-        "consistent": "sfumato.queries.hierarchy",
-        "count": "sfumato.queries.requests",
-        "count_distinct": "sfumato.queries.requests",
+        "col": "sfumato.queries.builder.columns",
+        "connect": "sfumato.session.connection",
+        "consistent": "sfumato.queries.release.consistency",
+        "count": "sfumato.queries.builder.aggregate_calls",
+        "count_distinct": "sfumato.queries.builder.aggregate_calls",
         "errors": "",
         "learning": "",
         "ledger": "",
         "local": "",
-        "max": "sfumato.queries.requests",
-        "mean": "sfumato.queries.requests",
+        "max": "sfumato.queries.builder.aggregate_calls",
+        "mean": "sfumato.queries.builder.aggregate_calls",
         "mechanisms": "",
-        "median": "sfumato.queries.requests",
-        "min": "sfumato.queries.requests",
+        "median": "sfumato.queries.builder.aggregate_calls",
+        "min": "sfumato.queries.builder.aggregate_calls",
         "numerics": "",
         "privacy": "",
-        "quantile": "sfumato.queries.requests",
-        "quantiles": "sfumato.queries.requests",
+        "quantile": "sfumato.queries.builder.aggregate_calls",
+        "quantiles": "sfumato.queries.builder.aggregate_calls",
         "queries": "",
-        "relative": "sfumato.queries.targets",
+        "relative": "sfumato.queries.planner.targets",
         "server": "",
-        "stddev": "sfumato.queries.requests",
-        "sum": "sfumato.queries.requests",
-        "variance": "sfumato.queries.requests",
+        "stddev": "sfumato.queries.builder.aggregate_calls",
+        "sum": "sfumato.queries.builder.aggregate_calls",
+        "variance": "sfumato.queries.builder.aggregate_calls",
     },
 )

@@ -11,12 +11,12 @@ from typing import Any
 import sqlglot
 from hypothesis import strategies as st
 
-from sfumato.queries.engines.dialect import Dialect, StoredTable
-from sfumato.queries.engines.relations import relation_layer
-from sfumato.queries.engines.rendering import render
-from sfumato.queries.expressions import read_expression
-from sfumato.queries.plan import ColumnType, Scan
-from tests.queries.test_engine_expressions import _Scope
+from sfumato.queries.engines.compilation.expressions import render
+from sfumato.queries.engines.compilation.relations import relation_layer
+from sfumato.queries.engines.dialects.base import Dialect, StoredTable
+from sfumato.queries.plan.query import ColumnType, Scan
+from sfumato.queries.sql.expressions.scalar import read_expression
+from tests.queries.engines.compilation.test_expressions import _Scope
 
 __all__ = ["Number", "Rows", "check", "columns", "drawn", "select"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sfumato.queries.engines.dialect import Dialect
-from sfumato.queries.plan import ColumnType
+from sfumato.queries.engines.dialects.base import Dialect
+from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["rank_alike"]
 

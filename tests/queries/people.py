@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.queries.catalog import Catalog
-from sfumato.queries.plan import Column, ColumnType, Scan, Schema
+from sfumato.queries.plan.query import Column, ColumnType, Scan, Schema
+from sfumato.queries.sql.catalog import Catalog
 
 PEOPLE = Schema(
     (

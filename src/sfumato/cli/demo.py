@@ -14,11 +14,11 @@ from sfumato.cli.page import Page
 from sfumato.cli.tables import plain_table, shown, spread
 from sfumato.cli.truth import people_by_race, people_by_state
 from sfumato.errors import BudgetExceeded
-from sfumato.queries.connecting import connect
-from sfumato.queries.session import Session
+from sfumato.session.connection import connect
+from sfumato.session.session import Session
 
 if TYPE_CHECKING:
-    from sfumato.queries.release import TableRelease
+    from sfumato.queries.release.table import TableRelease
 
 __all__ = ["demo"]
 

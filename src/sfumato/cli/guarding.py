@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sfumato import _check
+from sfumato.frames.sources import FileSource, files_meant, open_source
 from sfumato.ledger.store.postgres import is_address
-from sfumato.queries.sources import FileSource, files_meant, open_source
 
 __all__ = ["check_free", "file_of", "resolved"]
 

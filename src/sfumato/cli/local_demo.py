@@ -12,7 +12,7 @@ from sfumato.cli.data import ACS
 from sfumato.cli.page import Page
 from sfumato.cli.tables import plain_table, shown, spread
 from sfumato.cli.truth import INCOMES, adults
-from sfumato.queries.connecting import connect
+from sfumato.session.connection import connect
 
 __all__ = ["local_demo"]
 

@@ -11,10 +11,10 @@ import typer
 
 from sfumato import _check
 from sfumato.ledger.budget.renewal import Renewal
-from sfumato.queries.connecting import connect
-from sfumato.queries.declared import TableTypes
-from sfumato.queries.session import Session
-from sfumato.queries.sources import ROW, Row
+from sfumato.queries.engines.duckdb.column_types import TableTypes
+from sfumato.session.connection import connect
+from sfumato.session.session import Session
+from sfumato.session.units import ROW, Row
 
 __all__ = ["named_paths", "named_sources", "open_session", "query_text", "source_of", "types_of", "unit_of"]
 

@@ -13,10 +13,10 @@ import typer
 from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.opening import named_sources, open_session, query_text
 from sfumato.cli.writing import Format, check_output, write
-from sfumato.queries.session import Session
+from sfumato.session.session import Session
 
 if TYPE_CHECKING:
-    from sfumato.queries.release import TableRelease
+    from sfumato.queries.release.table import TableRelease
 
 __all__ = ["answer", "explain"]
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sfumato.queries.display import printable, shown
+from sfumato.queries.release.display import printable, shown
 
 __all__ = ["plain_table", "printable", "release_table", "shown", "spread", "wide_console"]
 

@@ -15,10 +15,10 @@ from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.opening import Types, types_of
 from sfumato.cli.writing import Format, check_output
 from sfumato.errors import SourceError
+from sfumato.frames.delimited import CSV_SUFFIXES, Delimited
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.queries.connecting import connect
-from sfumato.queries.delimited import CSV_SUFFIXES, Delimited
-from sfumato.queries.sources import ROW
+from sfumato.session.connection import connect
+from sfumato.session.units import ROW
 
 __all__ = ["train"]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 import sys
+from decimal import Decimal
 from enum import Enum
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -19,7 +21,7 @@ from sfumato.cli.guarding import resolved
 from sfumato.cli.standard import OutputFailed
 from sfumato.cli.tables import release_table, wide_console
 
-__all__ = ["Format", "check_output", "write"]
+__all__ = ["Format", "check_output", "content", "write"]
 
 
 class Format(Enum):
@@ -72,11 +74,11 @@ def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -
     try:
         if output is not None:
             # The file behind a link is replaced, not the link.
-            write_whole(resolved(output), _content(answer, style))
+            write_whole(resolved(output), content(answer, style))
         elif style is Format.TABLE:
             wide_console().print(release_table(answer))
         else:
-            sys.stdout.buffer.write(_content(answer, style))
+            sys.stdout.buffer.write(content(answer, style))
             sys.stdout.flush()
     except OutputFailed as error:
         raise OutputFailed(f"{error}; {again}") from None
@@ -87,14 +89,18 @@ def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -
         _check.refuse("output", f"be writable ({why})", str(output), again)
 
 
-def _content(answer: pa.Table, style: Format) -> bytes:
+def content(answer: pa.Table, style: Format) -> bytes:
+    """Return an answer as the bytes of a file: in JSON a list of objects, one for each row, by column name.
+
+    A date or a timestamp is a text as SQL writes it, and NaN is null.
+    """
     if style is Format.TABLE:
         text = StringIO()
         wide_console(text).print(release_table(answer))
         return text.getvalue().encode()
     if style is Format.JSON:
-        rows = [{name: _finite(value) for name, value in row.items()} for row in answer.to_pylist()]
-        return (json.dumps(rows, indent=2, default=str, ensure_ascii=False) + "\n").encode()
+        rows = [{name: _plain(value) for name, value in row.items()} for row in answer.to_pylist()]
+        return (json.dumps(rows, indent=2, ensure_ascii=False) + "\n").encode()
     sink = BytesIO()
     if style is Format.CSV:
         pa_csv.write_csv(_flat(answer), sink)
@@ -112,5 +118,13 @@ def _flat(answer: pa.Table) -> pa.Table:
     return answer
 
 
-def _finite(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _plain(value: object) -> object:
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return str(value) if isinstance(value, Decimal) else value

@@ -1,4 +1,11 @@
-"""Private SQL: text, typed plan, price, charge, bounded integers, noise, released table."""
+"""Private SQL, compiled: text, typed plan, price, exact bounded integers, noise, released table.
+
+A query goes through the folders in this order. `sql` reads text (or what `builder` writes) and makes the plan
+of `plan`. `pricing` chooses one mechanism for each sum that is needed, and their one loss. `engines` computes
+exact, bounded integers where the data lies. `release` adds the noise, and makes the table that an analyst
+gets. `planner` chooses noise for many queries at once, `continual` counts over time. `sfumato.session` walks
+the whole way.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +14,8 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.queries.connecting import connect
-    from sfumato.queries.release import TableRelease
-    from sfumato.queries.rendered import render_sql
-    from sfumato.queries.session import Session
-    from sfumato.queries.sources import ROW
+    from sfumato.queries.release.table import TableRelease
 
-__all__ = ["ROW", "Session", "TableRelease", "connect", "render_sql"]
+__all__ = ["TableRelease"]
 
-__getattr__, __dir__ = attach(
-    __name__,
-    {
-        "ROW": "sfumato.queries.sources",
-        "Session": "sfumato.queries.session",
-        "TableRelease": "sfumato.queries.release",
-        "connect": "sfumato.queries.connecting",
-        "render_sql": "sfumato.queries.rendered",
-    },
-)
+__getattr__, __dir__ = attach(__name__, {"TableRelease": "sfumato.queries.release.table"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from sfumato.queries.plan import AggregationJob, Schema
+from sfumato.queries.plan.query import AggregationJob, Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +41,16 @@ class Engine(Protocol):
 
     def fingerprint(self, key: bytes) -> str:
         """Keyed HMAC-SHA-256 of the content of all tables, in hexadecimal."""
+        ...
+
+    def unite(self, columns: Mapping[str, tuple[str, ...]]) -> None:
+        """Give tables a column more, the connected component of each row, or refuse before any is read.
+
+        Parameters
+        ----------
+        columns : mapping of str to tuple of str
+            The columns whose values connect rows, table by table.
+        """
         ...
 
     def check(self, job: AggregationJob) -> None:

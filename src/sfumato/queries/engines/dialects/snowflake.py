@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
+from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
 from sfumato.queries.engines.dialects.shapes import DATE, FLOAT, INTEGER, TIMESTAMP
-from sfumato.queries.plan import ColumnType
+from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["SNOWFLAKE", "Snowflake"]
 

@@ -1,0 +1,1 @@
+"""Tables in every form that people have, as Arrow: files, folders, and frames of other libraries."""

@@ -1,0 +1,199 @@
+"""Sources: the files and frames that hold the private rows, recognised before anything is charged.
+
+A source is a path (Parquet, CSV, a DuckDB file, a folder or pattern of Parquet files), a pyarrow Table, a
+pandas or Polars DataFrame, or another frame that narwhals knows. Nothing here reads rows of a file, and
+nothing ever writes to one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from sfumato.errors import SourceError
+from sfumato.frames.arrow import as_arrow
+from sfumato.frames.delimited import CSV_SUFFIXES
+
+__all__ = [
+    "FileKind",
+    "FileSource",
+    "FrameSource",
+    "Source",
+    "check_names",
+    "files_meant",
+    "open_source",
+]
+
+_DEFAULT_NAME = "data"
+_GLOB = frozenset("*?[")
+
+
+class FileKind(Enum):
+    """The formats that are read."""
+
+    PARQUET = "Parquet"
+    CSV = "CSV"
+    DUCKDB = "DuckDB"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files that make one table.
+
+    ``table`` is the table meant in a DuckDB file; None where the file must hold a single table. ``types`` are
+    the names, as CAST takes them, that are declared for columns of a CSV file, the others of which are texts.
+    Without any, a ``detected`` file, which is public, has the types and the form that its rows suggest.
+    """
+
+    kind: FileKind
+    paths: tuple[Path, ...]
+    table: str | None = None
+    types: tuple[tuple[str, str], ...] = ()
+    detected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSource:
+    """A table in memory, as Arrow. It may share memory with the caller's frame, and is only ever read."""
+
+    frame: pa.Table
+
+
+Source: TypeAlias = FileSource | FrameSource
+
+
+def open_source(source: object) -> dict[str, Source]:
+    """Recognise a source, or several by name.
+
+    Parameters
+    ----------
+    source : path, pyarrow Table, DataFrame, or mapping of str to these
+        A single source is the table ``data``. In a mapping each name is a table; a DuckDB file with several
+        tables gives the one of that name.
+
+    Returns
+    -------
+    dict of str to Source
+
+    Raises
+    ------
+    SourceError
+        If a file is missing, cannot be read, or is of no known kind, or a frame has no usable columns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> sorted(open_source(pa.table({"person": [1, 2]})))
+    ['data']
+    """
+    if not isinstance(source, Mapping):
+        return {_DEFAULT_NAME: _one(_DEFAULT_NAME, source, named=False)}
+    if not source:
+        raise SourceError("source must name at least one table, got an empty mapping; pass {'data': source}")
+    tables: dict[str, Source] = {}
+    folded: set[str] = set()
+    for name, part in source.items():
+        if not isinstance(name, str) or not name:
+            raise SourceError(
+                f"a table's name must be a non-empty string, got {name!r}; pass {{'data': source}}"
+            )
+        if name.casefold() in folded:
+            raise SourceError(f"table names must differ beyond case, got {name!r} twice; rename one")
+        folded.add(name.casefold())
+        tables[name] = _one(name, part, named=True)
+    return tables
+
+
+def _one(name: str, source: Any, *, named: bool) -> Source:
+    if isinstance(source, (str, os.PathLike)):
+        return _local(os.fspath(source), name if named else None)
+    frame = as_arrow(name, source)
+    if not frame.column_names:
+        raise SourceError(
+            f"table {name!r} must have at least one column, got none; pass a frame with columns"
+        )
+    check_names(name, frame.column_names)
+    return FrameSource(frame)
+
+
+def check_names(table: str, names: Sequence[str]) -> None:
+    """Refuse columns whose names differ in case alone, as ``straße`` and ``STRASSE`` do, or are empty.
+
+    A query names columns without regard to case, and so does ``privacy_unit``: of two columns with one name
+    the wrong one could be taken for the unit.
+    """
+    folded = [name.casefold() for name in names]
+    if len(set(folded)) < len(folded) or "" in folded:
+        raise SourceError(
+            f"the columns of table {table!r} must have names, which differ beyond case; rename them"
+        )
+
+
+def files_meant(path: Path) -> tuple[Path | None, str]:
+    """Return the folder and pattern of the files that make one table; no folder for a path of one file."""
+    path = path.expanduser()
+    if _GLOB & set(str(path)) and not path.exists():
+        return path.parent, path.name
+    return (path, "*.parquet") if path.is_dir() else (None, "")
+
+
+def _local(place: str, table: str | None) -> FileSource:
+    path = Path(place).expanduser()
+    scheme, mark, _ = place.partition("://")
+    if mark and not path.exists():
+        # the rest of an address may hold a password
+        raise SourceError(
+            f"source must be a file here, or of postgresql://, got an address of {scheme}://; fetch the file "
+            "first"
+        )
+    return _file(path, table)
+
+
+def _file(path: Path, table: str | None) -> FileSource:
+    folder, pattern = files_meant(path)
+    if folder is not None:
+        return _many(path, sorted(folder.glob(pattern)))
+    if not path.exists():
+        raise SourceError(f"source must be a file that exists, got {str(path)!r}; check the path")
+    return _recognised(path, table)
+
+
+def _many(path: Path, found: list[Path]) -> FileSource:
+    if not found:
+        raise SourceError(f"source must hold Parquet files, found none at {str(path)!r}; check the path")
+    for part in found:
+        if _recognised(part, None).kind is not FileKind.PARQUET:
+            raise SourceError(
+                f"a folder or pattern must hold Parquet files only, got {part.name!r}; take it out"
+            )
+    return FileSource(FileKind.PARQUET, tuple(part.resolve() for part in found))
+
+
+def _recognised(path: Path, table: str | None) -> FileSource:
+    """Tell the kind by the file's first bytes; CSV is told by its suffix, for those may be of a row."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(16)
+    except OSError:
+        raise SourceError(
+            f"source must be a readable file, got {str(path)!r}; check its permissions"
+        ) from None
+    if not head:
+        raise SourceError(f"source must hold data, got the empty file {str(path)!r}; write it again")
+    resolved = (path.resolve(),)
+    if head[:4] == b"PAR1":
+        return FileSource(FileKind.PARQUET, resolved)
+    if path.name.lower().endswith(CSV_SUFFIXES):
+        return FileSource(FileKind.CSV, resolved)
+    if head[8:12] == b"DUCK":
+        return FileSource(FileKind.DUCKDB, resolved, table)
+    raise SourceError(
+        f"source must be a Parquet, CSV or DuckDB file, got {str(path)!r}; it is damaged or of another kind"
+        " (a CSV file's name must end in .csv)"
+    )

@@ -1,0 +1,1 @@
+"""Private queries written in Python, which ask the same as SQL."""

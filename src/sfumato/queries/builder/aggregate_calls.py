@@ -1,0 +1,200 @@
+"""Aggregates as Python calls, for the builder: each writes one call of the private SQL.
+
+``x`` is the SQL of a value, or a :class:`~sfumato.queries.builder.columns.ColumnExpression`. What each call
+estimates, and what its bounds mean, is said in the guide to the SQL under the aggregate's name there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias, final
+
+from sfumato._check import refuse
+from sfumato.queries.builder.columns import Expressible, expression_sql
+from sfumato.queries.plan.sql_text import literal_sql
+
+__all__ = [
+    "AggregateCall",
+    "Bounds",
+    "count",
+    "count_distinct",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "quantile",
+    "quantiles",
+    "stddev",
+    "sum",
+    "variance",
+]
+
+Bounds: TypeAlias = tuple[float, float]
+"""Lower and upper bound, public numbers."""
+
+_PER_GROUP = "contribution_bounds_per_group"
+_PER_ROW = "contribution_bounds_per_row"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """One aggregate to ask for: its SQL, and the name of its column in the answer.
+
+    Examples
+    --------
+    >>> mean("income", bounds=(0, 200_000)).alias("pay").name
+    'pay'
+    """
+
+    sql: str
+    name: str
+
+    def alias(self, name: str) -> AggregateCall:
+        """Return the same aggregate under another name."""
+        return replace(self, name=name)
+
+
+def count(
+    x: Expressible | None = None, *, bounds: tuple[int, int] | None = None, epsilon: float | None = None
+) -> AggregateCall:
+    """Count units, or rows where ``bounds`` say how many rows of a unit count; of ``x``, those with a value.
+
+    Examples
+    --------
+    >>> count().sql, count(bounds=(0, 5)).sql
+    ('COUNT(*)', 'COUNT(*, contribution_bounds_per_group => (0, 5))')
+    """
+    return _call("COUNT", x, _named("count", x), {_PER_GROUP: bounds}, epsilon)
+
+
+def count_distinct(
+    x: Expressible, *, per_unit: int | None = None, epsilon: float | None = None
+) -> AggregateCall:
+    """Count different values of ``x``, at most ``per_unit`` of one unit in a group; or the privacy units.
+
+    Examples
+    --------
+    >>> count_distinct("person").sql
+    'COUNT(DISTINCT person)'
+    """
+    argument, name = expression_sql(x, "x"), _named("distinct", x)
+    if per_unit is None:
+        return _written(f"COUNT(DISTINCT {argument}", name, {}, epsilon)
+    given: dict[str, object] = {"max_contributions_per_group": per_unit}
+    return _written(f"APPROX_COUNT_DISTINCT({argument}", name, given, epsilon)
+
+
+def sum(  # noqa: A001 - SQL's name
+    x: Expressible,
+    *,
+    bounds: Bounds | None = None,
+    row_bounds: Bounds | None = None,
+    epsilon: float | None = None,
+) -> AggregateCall:
+    """Add up ``x``; ``bounds`` clamp what one unit adds to a group, ``row_bounds`` each row.
+
+    Examples
+    --------
+    >>> sum("price * 2", bounds=(0, 100)).sql
+    'SUM((price * 2), contribution_bounds_per_group => (0, 100))'
+    """
+    return _call("SUM", x, _named("sum", x), {_PER_GROUP: bounds, _PER_ROW: row_bounds}, epsilon)
+
+
+def mean(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:
+    """Average each unit's own mean of ``x``, clamped to ``bounds``, over the units of a group.
+
+    Examples
+    --------
+    >>> mean("income", bounds=(0, 200_000)).sql
+    'AVG(income, contribution_bounds_per_group => (0, 200000))'
+    """
+    return _call("AVG", x, _named("mean", x), {_PER_GROUP: bounds}, epsilon)
+
+
+def variance(
+    x: Expressible, *, bounds: Bounds | None = None, sample: bool = False, epsilon: float | None = None
+) -> AggregateCall:
+    """Estimate the variance of the rows' ``x``, each clamped to ``bounds``; ``sample`` divides by n - 1."""
+    function = "VAR_SAMP" if sample else "VAR_POP"
+    return _call(function, x, _named("variance", x), {_PER_ROW: bounds}, epsilon)
+
+
+def stddev(
+    x: Expressible, *, bounds: Bounds | None = None, sample: bool = False, epsilon: float | None = None
+) -> AggregateCall:
+    """Estimate the standard deviation of the rows' ``x``, the root of :func:`variance`."""
+    function = "STDDEV_SAMP" if sample else "STDDEV_POP"
+    return _call(function, x, _named("stddev", x), {_PER_ROW: bounds}, epsilon)
+
+
+def quantile(
+    x: Expressible, probability: float, *, bounds: Bounds | None = None, epsilon: float | None = None
+) -> AggregateCall:
+    """Estimate a quantile of the rows' ``x``, within ``bounds``.
+
+    Examples
+    --------
+    >>> quantile("age", 0.9, bounds=(0, 120)).sql
+    'PERCENTILE_CONT(age, 0.9, contribution_bounds_per_row => (0, 120))'
+    """
+    written = f"PERCENTILE_CONT({expression_sql(x, 'x')}, {literal_sql(probability)}"
+    return _written(written, _named("quantile", x), {_PER_ROW: bounds}, epsilon)
+
+
+def quantiles(
+    x: Expressible, parts: int, *, bounds: Bounds | None = None, epsilon: float | None = None
+) -> AggregateCall:
+    """Estimate the ends of ``x`` and the quantiles between so many even parts of the rows, as an array.
+
+    Examples
+    --------
+    >>> quantiles("age", 4, bounds=(0, 120)).sql
+    'APPROX_QUANTILES(age, 4, contribution_bounds_per_row => (0, 120))'
+    """
+    written = f"APPROX_QUANTILES({expression_sql(x, 'x')}, {literal_sql(parts)}"
+    return _written(written, _named("quantiles", x), {_PER_ROW: bounds}, epsilon)
+
+
+def median(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:
+    """Estimate the median of the rows' ``x``, within ``bounds``."""
+    return _call("MEDIAN", x, _named("median", x), {_PER_ROW: bounds}, epsilon)
+
+
+def min(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:  # noqa: A001 - SQL's name
+    """Estimate a low quantile of the rows' ``x`` that stands for the least value, within ``bounds``."""
+    return _call("MIN", x, _named("min", x), {_PER_ROW: bounds}, epsilon)
+
+
+def max(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:  # noqa: A001 - SQL's name
+    """Estimate a high quantile of the rows' ``x`` that stands for the greatest value, within ``bounds``."""
+    return _call("MAX", x, _named("max", x), {_PER_ROW: bounds}, epsilon)
+
+
+def _named(prefix: str, x: Expressible | None) -> str:
+    plain = isinstance(x, str) and x.isidentifier()
+    return f"{prefix}_{x}" if plain else prefix
+
+
+def _call(
+    function: str, x: Expressible | None, name: str, bounds: dict[str, object], epsilon: float | None
+) -> AggregateCall:
+    argument = "*" if x is None else expression_sql(x, "x")
+    return _written(f"{function}({argument}", name, bounds, epsilon)
+
+
+def _written(call: str, name: str, given: dict[str, object], epsilon: float | None) -> AggregateCall:
+    items = [call]
+    for key, value in (*given.items(), ("epsilon", epsilon)):
+        if value is not None:
+            items.append(f"{key} => {_value(key, value)}")
+    return AggregateCall(", ".join(items) + ")", name)
+
+
+def _value(key: str, value: object) -> str:
+    if not isinstance(value, tuple):
+        return literal_sql(value)
+    if len(value) != 2:
+        refuse(key, "be a pair (lower, upper)", value, "write (0, 100), say")
+    return "(" + ", ".join(literal_sql(bound) for bound in value) + ")"

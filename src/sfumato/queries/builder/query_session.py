@@ -1,0 +1,58 @@
+"""What queries, plans and counters need of the session that they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from sfumato.ledger.view import LedgerView
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.queries.engines.engine import Engine
+from sfumato.queries.plan.query import Query
+from sfumato.queries.pricing.price import PricedQuery
+from sfumato.queries.release.table import TableRelease
+from sfumato.queries.sql.catalog import Catalog
+
+__all__ = ["PublicValues", "QuerySession"]
+
+PublicValues = Mapping[str, Sequence[object]]
+"""Groups known without the data: for each key its values."""
+
+
+class QuerySession(Protocol):
+    """A session, as far as it is handed on; `sfumato.session.Session` is one."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The tables that a query may name."""
+        ...
+
+    @property
+    def engine(self) -> Engine:
+        """Where the tables lie; what it returns is raw data."""
+        ...
+
+    @property
+    def account(self) -> LedgerView:
+        """The ledger as the analyst asks it."""
+        ...
+
+    def randomness(self) -> RandomSource:
+        """Return where noise comes from."""
+        ...
+
+    def read(self, text: str, public_groups: PublicValues | None = None, **defaults: object) -> Query:
+        """Return the plan of a query, which is checked; nothing is charged."""
+        ...
+
+    def sql(self, text: str, *, public_groups: PublicValues | None = None) -> TableRelease:
+        """Answer a query, charging the ledger before any row is read."""
+        ...
+
+    def explain(self, text: str, *, public_groups: PublicValues | None = None) -> str:
+        """Say what a query would do and cost; nothing is charged."""
+        ...
+
+    def release(self, priced: PricedQuery, description: str) -> TableRelease:
+        """Answer a query that was priced, charging the ledger before any row is read."""
+        ...

@@ -1,0 +1,1 @@
+"""Counters over time: sums so far of a table that grows, released for one charge."""

@@ -1,0 +1,1 @@
+"""The plan as SQL of a dialect, with each unit's contribution bounded, for every engine."""

@@ -1,0 +1,193 @@
+"""A job as SQL of one dialect, before and after its bounding: what every engine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sfumato._check import integer, refuse
+from sfumato.queries.engines.compilation.bounding import Bounding
+from sfumato.queries.engines.compilation.expressions import render
+from sfumato.queries.engines.compilation.group_table import listed_groups, table_groups
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
+from sfumato.queries.engines.compilation.relations import relation_layer
+from sfumato.queries.engines.compilation.value_columns import ValueColumn
+from sfumato.queries.engines.dialects.base import Dialect, StoredTable
+from sfumato.queries.plan.query import (
+    AggregationJob,
+    ColumnType,
+    Expression,
+    Measure,
+    MeasureKind,
+    PublicTable,
+    PublicValues,
+)
+from sfumato.queries.plan.schema import ARROW_TYPES
+
+__all__ = ["GROUPS", "CompiledJob", "compile_job"]
+
+GROUPS = "groups_"
+"""The table of the public groups: the keys, numbered ``g``."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledJob:
+    """A job as SQL.
+
+    ``base`` has the unit, the keys in canonical form and the values that ``values`` put on the grid.
+    ``listed`` holds public groups given as values; ``table`` is the SELECT of those in a public table. Jobs
+    of one ``identity`` have the same rows, groups and limits, whatever they measure.
+    """
+
+    dialect: Dialect
+    base: str
+    values: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+    slots: MeasureColumns
+    unit: bool
+    max_groups: int | None
+    max_rows: int | None
+    all_rows: int | None
+    listed: pa.Table | None
+    table: str | None
+    identity: str
+
+    @property
+    def public(self) -> bool:
+        """Whether the groups are public."""
+        return self.listed is not None or self.table is not None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key columns of ``base`` and of the answer."""
+        return tuple(f"k{i}" for i in range(len(self.types)))
+
+    @property
+    def grouping(self) -> tuple[str, ...]:
+        """The columns to group by: a public group is known by its number."""
+        return ("g",) if self.public else self.keys
+
+    def rows(self, parts: str | None) -> str:
+        """Return the SELECT of the rows, of some parts only if a table of these is named.
+
+        NULL keys match NULL keys. Values are put on the grid last, so only for rows that matched.
+        """
+        source = f"({self.base}) AS r"
+        same = self.dialect.same
+        if self.public:
+            keys = " AND ".join(same(f"r.{key}", f"p.{key}") for key in self.keys)
+            source = f"(SELECT r.*, p.g FROM {source} JOIN {GROUPS} AS p ON {keys}) AS r"
+        if parts is not None:
+            on = " AND ".join(("r.u = o.u", *(same(f"r.{key}", f"o.{key}") for key in self.grouping)))
+            source += f" {self.dialect.semi_join} {parts} AS o ON {on}"
+        items = [*(["r.u"] if self.unit else []), *(f"r.{key}" for key in self.grouping), *self.values]
+        return f"SELECT {_list(items)} FROM {source}"
+
+    def bounding(self, secret: bytes) -> Bounding:
+        """Return the steps that bound the rows."""
+        limits = self.max_groups, self.max_rows
+        return Bounding(self.rows, self.grouping, self.slots, *limits, secret, self.all_rows)
+
+    def answer(self, bounding: Bounding, *, any_crowded: bool, kept: str | None = None) -> str:
+        """Return the SELECT of the answer, in its order, from what the steps made."""
+        totals = bounding.totals(unit=self.unit, any_crowded=any_crowded, kept=kept)
+        measures = [f"m{i}" for i in range(len(self.slots.measures))]
+        if self.public:
+            items = [*(f"p.{key}" for key in self.keys), *(f"coalesce({m}, 0) AS {m}" for m in measures)]
+            return (
+                f"SELECT {', '.join(items)} FROM {GROUPS} AS p LEFT JOIN ({totals}) AS t ON p.g = t.g "
+                "ORDER BY p.g"
+            )
+        order = ", ".join(f"{key} NULLS LAST" for key in self.keys)
+        return f"SELECT * FROM ({totals}) AS t" + (f" ORDER BY {order}" if order else "")
+
+    def leaves(self, bounding: Bounding, *, any_crowded: bool) -> dict[int, str]:
+        """Return the SELECT of the counts by bin of each measure that is such: groups, ``leaf`` and ``n``."""
+        return {
+            index: bounding.leaves(index, unit=self.unit, any_crowded=any_crowded)
+            for index in self.slots.binned
+        }
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the answer."""
+        keys = [(key, ARROW_TYPES[type_]) for key, type_ in zip(self.keys, self.types, strict=True)]
+        return pa.schema([*keys, *((f"m{i}", pa.int64()) for i in range(len(self.slots.measures)))])
+
+
+def compile_job(
+    job: AggregationJob,
+    tables: Mapping[str, StoredTable],
+    dialect: Dialect,
+    known: Sequence[ValueColumn] = (),
+) -> CompiledJob:
+    """Write a job in a dialect, with columns of values that are ``known`` already before its own.
+
+    Raises
+    ------
+    ParameterError
+        If a limit or bound is out of range, or a limit on groups is missing where a unit can be in several.
+    QueryError
+        If the engine cannot express the job, or public keys are not of their keys' types.
+    """
+    layer = relation_layer(job.relation, tables, dialect)
+    max_groups, max_rows, all_rows = _limits(job, unit=layer.unit)
+    types = tuple(key.expression.type for key in job.keys)
+    for measure in job.measures:
+        _check_leaves(measure, (max_rows or all_rows) if layer.unit else 1)
+    slots = MeasureColumns(job.measures, max_rows or all_rows, dialect, known)
+    values: list[Expression] = []
+    for slot in slots.items:
+        if slot.expression not in values:
+            values.append(slot.expression)
+    unit = ["u"] if layer.unit else []
+    keys = [f"{render(key.expression, layer.columns, dialect)} AS e{i}" for i, key in enumerate(job.keys)]
+    below = [*unit, *keys]
+    below += [f"{render(value, layer.columns, dialect)} AS x{i}" for i, value in enumerate(values)]
+    above = [*unit, *(f"{dialect.canonical(f'e{i}', type_)} AS k{i}" for i, type_ in enumerate(types))]
+    above += [f"x{i}" for i in range(len(values))]
+    fence = dialect.fence
+    inner = f"SELECT {_list(below)} FROM ({layer.sql}{fence}) AS r{fence}"
+    base = f"SELECT {_list(above)} FROM ({inner}) AS r{fence}"
+    gridded = tuple(
+        f"{slot.sql(f'r.x{values.index(slot.expression)}', dialect)} AS v{i}"
+        for i, slot in enumerate(slots.items)
+    )
+    listed, table = None, None
+    if isinstance(job.public_groups, PublicValues):
+        listed = listed_groups(job.public_groups, types)
+    elif isinstance(job.public_groups, PublicTable):
+        table = table_groups(job.public_groups, tables, types, dialect)
+    limits = max_groups, max_rows, all_rows
+    groups = table if listed is None else listed.to_pydict()
+    identity = repr((layer.sql, layer.unit, keys, types, limits, groups))
+    return CompiledJob(dialect, base, gridded, types, slots, layer.unit, *limits, listed, table, identity)
+
+
+def _check_leaves(measure: Measure, max_rows: int | None) -> None:
+    """Refuse counts by bin whose declared sensitivity is less than the rows that a unit may have."""
+    if measure.kind is MeasureKind.LEAVES and (max_rows is None or measure.upper < max_rows):
+        refuse("upper", "be at least the rows that a unit may have in a group", measure.upper, "raise it")
+
+
+def _list(items: Sequence[str]) -> str:
+    return ", ".join(items) if items else "1 AS nothing"
+
+
+def _limits(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None, int | None]:
+    """Return the limits that apply to groups, rows of a group and all rows: a row that is a unit is one."""
+    if job.public_groups is not None and not job.keys:
+        refuse("public_groups", "come with keys", job.public_groups, "add a GROUP BY")
+    if not unit:
+        return None, None, None
+    max_rows = None if job.max_rows is None else integer("max_rows_per_group", job.max_rows, minimum=1)
+    if job.max_rows_contributed is not None:
+        all_rows = integer("max_rows_contributed", job.max_rows_contributed, minimum=1)
+        if max_rows is not None or job.max_groups is not None:
+            refuse("max_rows_contributed", "stand alone", all_rows, "keep it, or the other limits")
+        return (None, None, all_rows) if job.keys else (None, all_rows, None)
+    if not job.keys:
+        return None, max_rows, None
+    return integer("max_groups_contributed", job.max_groups, minimum=1), max_rows, None

@@ -1,0 +1,1 @@
+"""PostgreSQL, where tables stay in their database: source, dialect, engine and fingerprint."""

@@ -1,0 +1,1 @@
+"""Spark, where a cluster computes: source, dialect, engine and fingerprint."""

@@ -1,0 +1,332 @@
+"""Spark's SQL, from 4.0 on: the same results whatever the session's settings.
+
+It does not depend on ANSI mode (every operation that ANSI mode lets raise is a ``try_`` function or is kept
+from its errors), on the session's time zone (moments are TIMESTAMP_NTZ, the clock of UTC, and are never made
+TIMESTAMP), on how the parser reads backslashes and ``${...}`` (texts with anything odd in them are written
+as hexadecimal), or on case sensitivity (columns go by neutral names).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar, Final, final
+
+from sfumato.errors import UnsupportedSql
+from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
+from sfumato.queries.plan.query import ColumnType
+
+__all__ = ["SPARK", "Spark"]
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9 _.,:;+*/%()<>=!?#@-]*")
+_INTEGERS: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
+_FLOATS: Final = frozenset({"float", "double"})
+_DECIMAL: Final = re.compile(r"decimal\((\d+), ?(\d+)\)")
+_WHITE_SPACE: Final = "CAST(X'20090A0B0C0D' AS STRING)"
+_EPOCH: Final = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # microseconds of the years 1 to 9999
+_LIMB: Final = 21  # bits; sums of so many bits fit in 64 up to 2**42 rows
+_CLOCK: Final = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
+_OFFSET: Final = "[+-](0[0-9]|1[0-4]):[0-5][0-9]"
+_DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_END: Final = r"\z"  # of the text; a dollar sign would also match before its last new line
+_SHAPES: Final = {
+    ColumnType.BOOLEAN: "(?i:true|false)",
+    ColumnType.INTEGER: "[+-]?[0-9]+",
+    ColumnType.FLOAT: "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?",
+    ColumnType.DATE: _DAY,
+    ColumnType.TIMESTAMP: f"{_DAY}([ T]{_CLOCK}(Z|{_OFFSET})?)?",
+}
+_DOMAINS: Final = {"sqrt": ">= 0D", "ln": "> 0D", "log10": "> 0D"}
+_CHECKED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+
+
+@final
+class Spark(Dialect):
+    """The SQL of Spark 4."""
+
+    name = "spark"
+    types: ClassVar[dict[ColumnType, str]] = {
+        ColumnType.BOOLEAN: "BOOLEAN",
+        ColumnType.INTEGER: "BIGINT",
+        ColumnType.FLOAT: "DOUBLE",
+        ColumnType.TEXT: "STRING",
+        ColumnType.DATE: "DATE",
+        ColumnType.TIMESTAMP: "TIMESTAMP_NTZ",
+        ColumnType.DECIMAL: "STRING",
+    }
+    semi_join = "LEFT SEMI JOIN"
+
+    def identifier(self, name: str) -> str:
+        """Return the neutral name under which the engine finds a column of that name."""
+        return "n" + name.encode().hex()
+
+    def string(self, value: str) -> str:
+        """Return a string; in hexadecimal where a setting could change how it is read."""
+        if _PLAIN.fullmatch(value):
+            return f"'{value}'"
+        return f"CAST(X'{value.encode().hex()}' AS STRING)"
+
+    def column_type(self, stored: str) -> ColumnType | None:
+        """Return the type that a Spark type is computed in."""
+        if stored in _INTEGERS:
+            return ColumnType.INTEGER
+        if stored in _FLOATS:
+            return ColumnType.FLOAT
+        if decimal := _DECIMAL.fullmatch(stored):
+            return decimal_type(int(decimal[1]), int(decimal[2]))
+        if stored == "string" or stored.startswith(("string collate ", "char(", "varchar(")):
+            return ColumnType.TEXT
+        if stored in ("timestamp", "timestamp_ntz"):
+            return ColumnType.TIMESTAMP
+        return {"boolean": ColumnType.BOOLEAN, "date": ColumnType.DATE}.get(stored)
+
+    def standard(self, column: StoredColumn) -> str:
+        """Return a column in its standard type; text that is not UTF-8 is NULL."""
+        sql = self.identifier(column.name)
+        if column.stored in _FLOATS:
+            return f"CASE WHEN isnan({sql}) THEN NULL ELSE CAST({sql} AS DOUBLE) END"
+        if column.type is ColumnType.DECIMAL:
+            return self.digits(column)
+        if column.type is ColumnType.TEXT:
+            return f"try_validate_utf8({self._binary(column)})"
+        if column.stored == "timestamp":
+            micros = f"unix_micros({sql})"
+            clock = f"timestampadd(MICROSECOND, {micros}, {_EPOCH})"
+            return f"CASE WHEN {micros} BETWEEN {_FIRST} AND {_LAST} THEN {clock} END"
+        if column.type in (ColumnType.DATE, ColumnType.TIMESTAMP):
+            return self.in_calendar(sql, column.type)
+        return sql if column.type is None else f"CAST({sql} AS {self.types[column.type]})"
+
+    def digits(self, column: StoredColumn) -> str:
+        """Return a decimal as the one text of its value; a cast writes an exponent outside of ANSI mode."""
+        decimal = _DECIMAL.fullmatch(column.stored)
+        scale = 0 if decimal is None else int(decimal[2])
+        form = "0." + "#" * scale if scale else "0"
+        return f"format_number({self.identifier(column.name)}, '{form}')"
+
+    def identity(self, column: StoredColumn) -> str:
+        """Return the unit as it is stored; texts that a collation calls equal are different units."""
+        sql = self.identifier(column.name)
+        if column.stored in _FLOATS:
+            zero = f"CAST('0.0' AS {column.stored})"
+            return f"CASE WHEN isnan({sql}) THEN NULL WHEN {sql} = 0 THEN {zero} ELSE {sql} END"
+        return self._binary(column)
+
+    def _binary(self, column: StoredColumn) -> str:
+        """Return a text compared by its bytes, and anything else as it is."""
+        sql = self.identifier(column.name)
+        return f"collate({sql}, 'UTF8_BINARY')" if "collate" in column.stored else sql
+
+    def rank(self, words: tuple[int, int], columns: Sequence[str]) -> str:
+        """Return Spark's ``xxhash64``, keyed by two rounds of xor with a word and hash again.
+
+        A NULL would leave the hash as it is; so each column comes with whether it is there.
+        """
+        first, second = (self.integer(word - 2**63) for word in words)
+        row = ", ".join(part for column in columns for part in (column, f"{column} IS NULL"))
+        return f"xxhash64(xxhash64(xxhash64({row}) ^ {first}) ^ {second})"
+
+    def same(self, left: str, right: str) -> str:
+        """Return the condition that two keys are equal or both NULL."""
+        return f"{left} <=> {right}"
+
+    def wide(self, sql: str) -> str:
+        """Return the integer as a decimal."""
+        return f"CAST({sql} AS DECIMAL(38, 0))"
+
+    def total(self, column: str, *, narrow: bool) -> str:
+        """Return the sum: a BIGINT where narrow, else a decimal, put together from sums of parts of the bits.
+
+        Sums of decimals would take ten times as long. The result is exact up to 2**42 rows.
+        """
+        if narrow:
+            return f"try_sum({column})"
+        mask = (1 << _LIMB) - 1
+        limbs = (
+            f"shiftright({column}, {2 * _LIMB})",
+            f"shiftright({column}, {_LIMB}) & {mask}",
+            f"{column} & {mask}",
+        )
+        high, middle, low = (f"CAST(try_sum({limb}) AS DECIMAL(19, 0))" for limb in limbs)
+        return f"({high} * {1 << (2 * _LIMB)}BD + {middle} * {1 << _LIMB}BD + {low})"
+
+    def quotient(self, dividend: str, divisor: str) -> str:
+        """Return the whole part of a fraction."""
+        return f"({dividend} div nullif({divisor}, 0))"
+
+    def shifted(self, value: str, bits: int) -> str:
+        """Return the integer nearest to a value divided by a power of two, halves up."""
+        half = f"shiftright({value}, {bits - 1})"
+        return f"(shiftright({half}, 1) + ({half} & 1))"
+
+    def gridded(self, value: str, exponent: int) -> str:
+        """Return the nearest integer on the grid; scaling is exact but for results far below one half."""
+        return f"try_cast(rint({' * '.join([value, *map(self.real, powers(-exponent))])}) AS BIGINT)"
+
+    def arithmetic(self, sign: str, left: str, right: str, type_: ColumnType | None) -> str:
+        """Return a sum, difference or product."""
+        if type_ is ColumnType.FLOAT:
+            return f"({left} {sign} {right})"
+        return f"{_CHECKED[sign]}({left}, {right})"
+
+    def divided(self, left: str, right: str) -> str:
+        """Return the quotient of floats."""
+        return f"try_divide({left}, {right})"
+
+    def remainder(self, left: str, right: str, type_: ColumnType | None) -> str:
+        """Return the rest of a division."""
+        return f"try_mod({left}, {right})"
+
+    def absolute(self, sql: str, type_: ColumnType | None) -> str:
+        """Return the magnitude; the least integer has none."""
+        return f"abs({sql})" if type_ is ColumnType.FLOAT else f"abs(nullif({sql}, {self.integer(-(2**63))}))"
+
+    def isnan(self, sql: str) -> str:
+        """Return the condition that a float is NaN."""
+        return f"isnan({sql})"
+
+    def real_function(self, name: str, sql: str) -> str:
+        """Return a function of a float; Spark's own FLOOR and CEIL make integers, which overflow."""
+        if name == "floor":
+            return _floor(sql)
+        if name == "ceil":
+            return f"(-{_floor(f'(-{sql})')})"
+        domain = _DOMAINS.get(name)
+        return f"(CASE WHEN {sql} {domain} THEN {name}({sql}) END)" if domain else f"{name}({sql})"
+
+    def power(self, base: str, exponent: str) -> str:
+        """Return a power of floats."""
+        return f"pow({base}, {exponent})"
+
+    def rounded(self, sql: str, places: int | None) -> str:
+        """Return a float rounded to decimals, as DuckDB does; Spark would round its decimal digits."""
+        if not places:
+            return _away_from_zero(sql)
+        factor, most = self.real(10.0**places), self.real(1.7976931348623157e308 / 10.0**places)
+        scaled = _away_from_zero(f"({sql} * {factor})")
+        return f"(CASE WHEN NOT abs({sql}) <= {most} THEN {sql} ELSE {scaled} / {factor} END)"
+
+    def text_function(self, name: str, sql: str) -> str:
+        """Return a function of a text."""
+        if name == "trim":
+            return f"trim(BOTH {_WHITE_SPACE} FROM {sql})"
+        return f"CAST(length({sql}) AS BIGINT)" if name == "length" else f"{name}({sql})"
+
+    def bytes_of(self, sql: str) -> str:
+        """Return the length of a text in bytes."""
+        return f"CAST(octet_length({sql}) AS BIGINT)"
+
+    def starts_with(self, sql: str, prefix: str) -> str:
+        """Return whether a text starts with another."""
+        return f"startswith({sql}, {prefix})"
+
+    def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
+        """Return a value in another type.
+
+        Raises
+        ------
+        UnsupportedSql
+            For a float as text: its digits depend on the version of Java.
+        """
+        if source is ColumnType.DECIMAL and target is ColumnType.INTEGER:
+            sql = f"try_cast({sql} AS DECIMAL(38, 0))"  # it rounds halves away from zero
+        if source is ColumnType.TEXT:
+            return sql if target is source else self._read(sql, target)
+        if source is ColumnType.FLOAT and target is ColumnType.TEXT:
+            raise UnsupportedSql(
+                "a FLOAT64 as STRING is not answered on Spark; round it and cast it to INT64 first"
+            )
+        if source is ColumnType.FLOAT and target is ColumnType.INTEGER:
+            whole = _away_from_zero(sql)
+            # a float of 2**63 would become the largest integer
+            return f"(CASE WHEN {whole} < {self.real(2.0**63)} THEN try_cast({whole} AS BIGINT) END)"
+        return f"try_cast({sql} AS {self.types[target]})"
+
+    def _read(self, sql: str, target: ColumnType) -> str:
+        shape = self.string(rf"\A(?:{_SHAPES[target]}){_END}")
+        made, shaped = f"try_cast({sql} AS {self.types[target]})", f"{sql} RLIKE {shape}"
+        if target in (ColumnType.INTEGER, ColumnType.FLOAT):
+            shaped = f"octet_length({sql}) <= {LONGEST_NUMBER} AND {shaped}"
+        if target is ColumnType.FLOAT:
+            shaped += f" AND abs({made}) < {self.real(float('inf'))}"
+        if target is ColumnType.TIMESTAMP:
+            # the cast reads the clock alone, and no zone behind it where there are no seconds
+            zone = self.string(f"(Z|{_OFFSET}){_END}")
+            made = f"try_cast(regexp_replace({sql}, {zone}, '') AS TIMESTAMP_NTZ)"
+            zoned = f"{sql} RLIKE {self.string(_OFFSET + _END)}"
+            hours, minutes = f"try_cast(substr({sql}, -5, 2) AS INT)", f"try_cast(right({sql}, 2) AS INT)"
+            sign = f"CASE WHEN substr({sql}, -6, 1) = '-' THEN 1 ELSE -1 END"
+            ahead = f"CASE WHEN {zoned} THEN {sign} * (60 * {hours} + {minutes}) ELSE 0 END"
+            made = f"timestampadd(MINUTE, {ahead}, {made})"
+        if target in (ColumnType.DATE, ColumnType.TIMESTAMP):
+            made = self.in_calendar(made, target)
+        return f"(CASE WHEN {shaped} THEN {made} END)"
+
+    def part(self, name: str, sql: str, type_: ColumnType | None) -> str:
+        """Return a part of a moment; seconds without their fraction."""
+        return f"CAST({name.lower()}({_clock(sql, type_)}) AS BIGINT)"
+
+    def truncated(self, unit: str, sql: str, type_: ColumnType | None) -> str:
+        """Return the first moment of a unit of time; Spark's DATE_TRUNC would go by the session's zone."""
+        if type_ is not ColumnType.TIMESTAMP:
+            return f"trunc({sql}, '{unit}')" if unit in ("YEAR", "QUARTER", "MONTH") else sql
+        day = f"CAST({sql} AS DATE)"
+        if unit in ("YEAR", "QUARTER", "MONTH", "DAY"):
+            first = day if unit == "DAY" else f"trunc({day}, '{unit}')"
+            return f"CAST({first} AS TIMESTAMP_NTZ)"
+        seconds = f"3600 * hour({sql})"
+        seconds += f" + 60 * minute({sql})" if unit != "HOUR" else ""
+        seconds += f" + second({sql})" if unit == "SECOND" else ""
+        return f"timestampadd(SECOND, {seconds}, CAST({day} AS TIMESTAMP_NTZ))"
+
+    def days_later(self, sql: str, days: int) -> str:
+        """Return a date some days later."""
+        return f"date_add({sql}, {days})"
+
+    def months_later(self, sql: str, months: int) -> str:
+        """Return the same day of another month."""
+        return f"add_months({sql}, {months})"
+
+    def microseconds_later(self, sql: str, count: int) -> str:
+        """Return a timestamp some microseconds later; in three steps, for amounts have 32 bits."""
+        days, rest = divmod(count, 86_400_000_000)
+        seconds, micros = divmod(rest, 1_000_000)
+        made = f"timestampadd(SECOND, {seconds}, timestampadd(DAY, {days}, {sql}))"
+        return f"timestampadd(MICROSECOND, {micros}, {made})"
+
+    def days_between(self, later: str, earlier: str) -> str:
+        """Return the days between dates."""
+        return f"CAST(datediff({later}, {earlier}) AS BIGINT)"
+
+    def microseconds_between(self, later: str, earlier: str) -> str:
+        """Return the microseconds between timestamps."""
+        return f"timestampdiff(MICROSECOND, {earlier}, {later})"
+
+
+def powers(shift: int) -> list[float]:
+    """Return floats whose product is ``2**shift``; larger scalings take several steps, each exact."""
+    largest, made = 1000, []
+    while abs(shift) > largest:
+        step = largest if shift > 0 else -largest
+        made.append(2.0**step)
+        shift -= step
+    return [*made, 2.0**shift]
+
+
+def _clock(sql: str, type_: ColumnType | None) -> str:
+    return sql if type_ is ColumnType.TIMESTAMP else f"CAST({sql} AS TIMESTAMP_NTZ)"
+
+
+def _floor(sql: str) -> str:
+    return f"(CASE WHEN rint({sql}) > {sql} THEN rint({sql}) - 1D ELSE rint({sql}) END)"
+
+
+def _away_from_zero(sql: str) -> str:
+    return (
+        f"(CASE WHEN abs({sql} - rint({sql})) = 0.5D THEN {sql} + 0.5D * signum({sql}) ELSE rint({sql}) END)"
+    )
+
+
+SPARK: Final = Spark()
+"""The dialect; it has no state."""

@@ -1,0 +1,229 @@
+"""Splitting epsilon over a workload: how errors fall as it grows, and the parts that suit the targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from sfumato import _check
+from sfumato.errors import OptionError, ParameterError
+from sfumato.queries.plan.canonical_sql import canonical_text
+from sfumato.queries.plan.query import ADDITIVE, AggregateKind, Query
+from sfumato.queries.pricing.price import PricedQuery, price
+from sfumato.queries.release.noise import public_measures
+from sfumato.queries.release.record import NoisyMeasure
+
+__all__ = ["FINENESS", "PlannedQuery", "UnpricedQuery", "expected_errors", "planned", "with_epsilon"]
+
+FINENESS: Final = 1.01
+"""Epsilons are tried on a geometric grid of this ratio."""
+
+_LEAST, _MOST = 1e-5, 100.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnpricedQuery:
+    """One query of a workload before its noise is chosen.
+
+    Parameters
+    ----------
+    name : str
+    query : Query
+        With any epsilon.
+    fixed : bool
+        Whether the text states its epsilon, which then stands.
+    targets : mapping of str to float
+        The largest half-width of each aggregate column that has a target, in the column's unit.
+    """
+
+    name: str
+    query: Query
+    fixed: bool
+    targets: Mapping[str, float]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PlannedQuery:
+    """One query of a plan, priced.
+
+    Parameters
+    ----------
+    name : str
+    priced : PricedQuery
+    errors : mapping of str to float
+        The expected half-width of each aggregate column's interval, in the column's unit; NaN where it cannot
+        be told beforehand.
+    targets : mapping of str to float
+    """
+
+    name: str
+    priced: PricedQuery
+    errors: Mapping[str, float]
+    targets: Mapping[str, float]
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that this query gets."""
+        return self.priced.query.options.epsilon
+
+
+def planned(
+    requests: list[UnpricedQuery], *, epsilon: float | None, units: float | None, level: float
+) -> tuple[PlannedQuery, ...]:
+    """Choose an epsilon for every query: the least that meets its targets, or its part of ``epsilon``.
+
+    Raises
+    ------
+    OptionError
+        If a target is out of reach, or the epsilon too small.
+    ParameterError
+        If no epsilon is left for the queries that state none.
+    """
+    curves = [_Curve(request, units, level) for request in requests]
+    chosen = [curve.least(1.0) for curve in curves] if epsilon is None else _split(curves, epsilon)
+    return tuple(curve.at(number) for curve, number in zip(curves, chosen, strict=True))
+
+
+def with_epsilon(query: Query, epsilon: float) -> Query:
+    """Return the query with another epsilon, and the canonical text that goes with it."""
+    changed = replace(query, options=replace(query.options, epsilon=epsilon))
+    return replace(changed, text=canonical_text(changed))
+
+
+def _split(curves: list[_Curve], epsilon: float) -> list[float]:
+    rest = epsilon - math.fsum(curve.stated for curve in curves if curve.request.fixed)
+    free = [curve for curve in curves if not curve.request.fixed]
+    if free and rest <= 0:
+        _check.refuse("epsilon", "leave something for queries without one", epsilon, "state a larger one")
+    bare = [curve for curve in free if not curve.request.targets]
+    part = rest / len(free) if free else 0.0
+    aimed = [curve for curve in free if curve.request.targets]
+    left = rest - part * len(bare)
+    factor = _least_factor(lambda f: math.fsum(curve.least(f) for curve in aimed) <= left) if aimed else 1.0
+    chosen = {id(curve): curve.least(factor) for curve in aimed} | {id(curve): part for curve in bare}
+    return [curve.stated if curve.request.fixed else chosen[id(curve)] for curve in curves]
+
+
+def _least_factor(fits: Callable[[float], bool]) -> float:
+    """Return the least multiple of all targets that fits, to a hundredth."""
+
+    def holds(factor: float) -> bool:
+        try:
+            return fits(factor)
+        except OptionError:
+            return False
+
+    high = 1.0
+    while not holds(high):
+        high *= 4
+        if high > 1e12:
+            raise OptionError("epsilon must be large enough for the workload; state a larger one")
+    low = high / 4
+    while holds(low):
+        low, high = low / 4, low
+        if low < 1e-12:
+            return high
+    while high / low > FINENESS:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+class _Curve:
+    """The errors of a query as its epsilon varies."""
+
+    def __init__(self, request: UnpricedQuery, units: float | None, level: float) -> None:
+        self.request = request
+        self.stated = request.query.options.epsilon
+        self._units, self._level = units, level
+        self._known: dict[float, PlannedQuery | None] = {}
+
+    def at(self, epsilon: float) -> PlannedQuery:
+        """Price the query at an epsilon."""
+        found = self._try(epsilon)
+        if found is None:
+            raise OptionError(
+                f"{self.request.name!r} cannot be answered with epsilon {epsilon:.3g}; give it a larger part"
+            )
+        return found
+
+    def least(self, factor: float) -> float:
+        """Return the least epsilon of a grid at which errors are within ``factor`` times their targets."""
+        if self.request.fixed:
+            return self.stated
+        low, high = (round(math.log(end) / math.log(FINENESS)) for end in (_LEAST, _MOST))
+        if not self._meets(high, factor):
+            raise OptionError(
+                f"a target of {self.request.name!r} cannot be met with any epsilon up to {_MOST:g}; "
+                "allow more error"
+            )
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._meets(middle, factor) else (middle, high)
+        return FINENESS**high
+
+    def _meets(self, place: int, factor: float) -> bool:
+        found = self._try(FINENESS**place)
+        return found is not None and all(
+            found.errors[name] <= factor * bound for name, bound in self.request.targets.items()
+        )
+
+    def _try(self, epsilon: float) -> PlannedQuery | None:
+        if epsilon not in self._known:
+            self._known[epsilon] = self._priced(epsilon)
+        return self._known[epsilon]
+
+    def _priced(self, epsilon: float) -> PlannedQuery | None:
+        try:
+            priced = price(with_epsilon(self.request.query, epsilon))
+        except (OptionError, ParameterError):
+            return None
+        errors = expected_errors(priced, units=self._units, level=self._level)
+        return PlannedQuery(self.request.name, priced, errors, self.request.targets)
+
+
+def expected_errors(priced: PricedQuery, *, units: float | None, level: float) -> dict[str, float]:
+    """Return the half-width of each aggregate's interval, in its unit.
+
+    Parameters
+    ----------
+    priced : PricedQuery
+    units : float or None
+        Units in a group, a public or released figure: the error of an average depends on it.
+    level : float
+
+    Returns
+    -------
+    dict of str to float
+        NaN where public parameters do not tell. For an average, the largest that it can be in a group of
+        so many units.
+    """
+    measures = public_measures(priced)
+    errors = {}
+    for estimator in priced.estimators:
+        total = measures[estimator.total]
+        if total.found and not priced.bounds_known:
+            errors[estimator.name] = math.nan
+            continue
+        step = 2.0**total.exponent
+        if estimator.kind in ADDITIVE:
+            errors[estimator.name] = total.noise.half_width(level)[0] * step
+        elif estimator.kind is AggregateKind.AVG and estimator.count is not None and units is not None:
+            errors[estimator.name] = (
+                _mean_error(total, measures[estimator.count], max(1.0, units), level) * step
+            )
+        else:
+            errors[estimator.name] = math.nan
+    return errors
+
+
+def _mean_error(total: NoisyMeasure, count: NoisyMeasure, units: float, level: float) -> float:
+    """Return the half-width of a mean's interval, in grid steps, where the mean is farthest out."""
+    reach = max(total.upper - total.center, total.center - total.lower) * units
+    sums, units_off = (measure.noise.half_width((1 + level) / 2)[0] for measure in (total, count))
+    width = (reach + sums) / max(1.0, units - units_off) - (reach - sums) / (units + units_off)
+    return min(width, total.upper - total.lower) / 2

@@ -1,0 +1,145 @@
+"""Targets: how large the error of a released column may be, absolute or as a share of a magnitude."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias, final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.queries.plan.query import ADDITIVE, Aggregate, AggregateKind, Query
+from sfumato.queries.release.table import TableRelease
+
+__all__ = ["PlanRequest", "Relative", "Target", "relative"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """An error as a share of a magnitude; made by :func:`relative`."""
+
+    share: float
+    of: float | TableRelease | None = None
+
+    def absolute(self, column: str, pilot: TableRelease | None) -> float:
+        """Return the error in the column's own unit.
+
+        Raises
+        ------
+        ParameterError
+            If there is no magnitude, or it is zero.
+        """
+        source = pilot if self.of is None else self.of
+        if source is None:
+            _check.refuse("of", "be a public number or a release", None, "pass of=1000, say, or pilot=0.05")
+        size = _magnitude(source, column) if isinstance(source, TableRelease) else abs(source)
+        if not size > 0:
+            remedy = "state an absolute target" if self.of is not None else "pass a larger pilot"
+            _check.refuse(f"the magnitude of {column!r}", "be positive", size, remedy)
+        return self.share * size
+
+
+Target: TypeAlias = float | Relative
+"""How large the error of a column may be: a number in the column's unit, or :func:`relative`."""
+
+
+def relative(share: float, *, of: float | TableRelease | None = None) -> Relative:
+    """Return a target that is a share of a magnitude.
+
+    Parameters
+    ----------
+    share : float
+        Such as 0.05 for five per cent.
+    of : float or TableRelease, optional
+        A public number, or a released table with the column of that name: the median of its magnitudes then.
+        Without it the plan's pilot, which is paid for, gives the magnitude.
+
+    Examples
+    --------
+    >>> relative(0.05, of=2000.0).absolute("visits", None)
+    100.0
+    """
+    share = _check.positive("share", share, "write 0.05 for five per cent")
+    if of is not None and not isinstance(of, TableRelease):
+        of = _check.positive("of", of, "write a public figure")
+    return Relative(share, of)
+
+
+def _magnitude(release: TableRelease, column: str) -> float:
+    table = release.to_arrow()
+    if column not in table.column_names:
+        names = ", ".join(table.column_names)
+        _check.refuse("of", f"have a column {column!r}", names, "name the columns alike")
+    values = np.abs(np.asarray(table[column].to_pylist(), dtype=np.float64))
+    return float(np.median(values)) if len(values) else 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What a workload is asked to reach; the fields are the parameters of ``session.plan``."""
+
+    target: Target | Mapping[str, Target] | None
+    epsilon: float | None
+    units: float | None
+    level: float
+    pilot: float | None
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "units", "pilot"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _check.positive(name, value, "leave it out"))
+        object.__setattr__(self, "level", _check.unit_interval("level", self.level, "write 0.95, say"))
+        if self.target is None and self.epsilon is None:
+            _check.refuse(
+                "target", "be given where there is no epsilon to split", None, "pass target=100 or epsilon=1"
+            )
+
+    def goals(self, query: Query) -> dict[str, Target]:
+        """Return the targets of a query's columns, or refuse what none can have; no magnitude is read.
+
+        Raises
+        ------
+        ParameterError
+            If a column that is named has no error that is known beforehand, or none without ``units``; or if
+            a relative target has nothing to be relative to.
+        """
+        named = isinstance(self.target, Mapping)
+        found: dict[str, Target] = {}
+        for aggregate in query.aggregates:
+            goal = self.target.get(aggregate.name) if isinstance(self.target, Mapping) else self.target
+            told = aggregate.kind in (*ADDITIVE, AggregateKind.AVG) and not aggregate.unbounded
+            if goal is None or (not named and not told):
+                continue
+            if not told:
+                self._refuse(aggregate)
+            if aggregate.kind is AggregateKind.AVG and self.units is None:
+                _check.refuse("units", "be given for a target on an AVG", None, "pass a public figure")
+            if not isinstance(goal, Relative):
+                goal = _check.positive("target", goal, "allow some error")
+            elif goal.of is not None or self.pilot is None:
+                goal = goal.absolute(aggregate.name, None)
+            found[aggregate.name] = goal
+        return found
+
+    def bounds(self, query: Query, pilot: TableRelease | None) -> dict[str, float]:
+        """Return the targets of a query's columns, in their units."""
+        return {
+            name: goal.absolute(name, pilot) if isinstance(goal, Relative) else goal
+            for name, goal in self.goals(query).items()
+        }
+
+    @staticmethod
+    def _refuse(aggregate: Aggregate) -> NoReturn:
+        if aggregate.kind in (*ADDITIVE, AggregateKind.AVG):
+            what = f"the bounds of {aggregate.name!r}"
+            _check.refuse(what, "be stated for a target", None, "its error follows them")
+        _check.refuse(
+            "target",
+            "be for COUNT, SUM or AVG",
+            f"{aggregate.kind.value} for {aggregate.name!r}",
+            "leave it out, and give that query its part by epsilon=: its error is not known beforehand",
+        )

@@ -1,0 +1,174 @@
+"""Workloads: noise for a set of queries, chosen and told before anything is spent.
+
+A plan is made from public parameters and from what was released before, never from the data: the texts, the
+schema, and the figures that a target is relative to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, final
+
+from sfumato import _check
+from sfumato.errors import ParameterError
+from sfumato.privacy._outward import text_above
+from sfumato.privacy.loss import PrivacyLoss, compose
+from sfumato.queries.builder.private_query import PrivateQuery
+from sfumato.queries.builder.query_session import QuerySession
+from sfumato.queries.plan.query import Query
+from sfumato.queries.planner.budget_split import FINENESS, PlannedQuery, UnpricedQuery, planned, with_epsilon
+from sfumato.queries.planner.targets import PlanRequest, Relative, Target
+from sfumato.queries.pricing.price import price
+from sfumato.queries.release.table import TableRelease
+
+__all__ = ["Workload", "WorkloadPlan", "plan_workload"]
+
+_UNSTATED = (1e-9, 2e-9)  # below every limit on a query: a text that states its epsilon has it under both
+
+Workload: TypeAlias = Sequence["str | PrivateQuery"] | Mapping[str, "str | PrivateQuery"]
+"""The queries of a workload, named or not."""
+
+
+@final
+@dataclass(frozen=True)
+class WorkloadPlan:
+    """A workload with its noise: what each query costs, and the error to expect; made by ``session.plan``.
+
+    Nothing is spent by a plan, but for its pilots.
+
+    Parameters
+    ----------
+    queries : tuple of PlannedQuery
+    level : float
+        Coverage of the intervals whose half-widths are the errors.
+    pilots : mapping of str to TableRelease
+        What was asked, and paid for, to learn the magnitudes that were known from nowhere else.
+    """
+
+    queries: tuple[PlannedQuery, ...]
+    level: float
+    pilots: Mapping[str, TableRelease]
+    _session: QuerySession
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilons together, without the pilots'."""
+        return math.fsum(query.epsilon for query in self.queries)
+
+    @cached_property
+    def loss(self) -> PrivacyLoss:
+        """What all answers together will be charged, without the pilots."""
+        return compose([query.priced.loss for query in self.queries])
+
+    @property
+    def met(self) -> bool:
+        """Whether every target is met."""
+        return all(
+            query.errors[name] <= bound * FINENESS
+            for query in self.queries
+            for name, bound in query.targets.items()
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Whether all answers together fit into what is left of the budget now."""
+        delta = math.fsum(query.priced.query.options.delta for query in self.queries)
+        return self._session.account.would_accept(self.loss, delta=delta)
+
+    def release(self) -> dict[str, TableRelease]:
+        """Ask every query, each charged on its own, in order.
+
+        Raises
+        ------
+        BudgetExceeded
+            If one does not fit into the budget; the answers before it are committed, and asking the same plan
+            again gives them free of charge.
+        """
+        return {
+            query.name: self._session.release(query.priced, f"{query.name}, of a plan")
+            for query in self.queries
+        }
+
+    def explain(self) -> str:
+        """Tell cost and expected errors, a line for each column."""
+        return "\n".join(self._lines())
+
+    def __str__(self) -> str:
+        return self.explain()
+
+    def _lines(self) -> Iterator[str]:
+        yield f"Expected errors are half-widths of {self.level:g} intervals for the bounded answers."
+        for query in self.queries:
+            options = query.priced.query.options
+            yield f"{query.name}: epsilon {text_above(options.epsilon)}, delta {options.delta:g}"
+            for name, error in query.errors.items():
+                bound = f" (target {query.targets[name]:g})" if name in query.targets else ""
+                told = "not known beforehand" if math.isnan(error) else f"{error:.6g}"
+                yield f"  {name}: {told}{bound}"
+        fits = "fit into" if self.fits else "do not fit into"
+        yield f"All together: epsilons add up to {text_above(self.epsilon)}; they {fits} what is left."
+        yield "Nothing is charged before release()."
+
+
+def plan_workload(queries: Workload, session: QuerySession, aim: PlanRequest) -> WorkloadPlan:
+    """Choose an epsilon for every query.
+
+    With targets and no ``epsilon``: the least that meets them, to one per cent. With an ``epsilon`` to split:
+    errors are the same multiple of their targets everywhere, as small as fits; queries without targets get
+    equal parts.
+
+    Raises
+    ------
+    QueryError
+        If a query is refused, a target is out of reach, or the epsilon too small.
+    ParameterError
+        If a query has neither target nor epsilon, or a magnitude is missing.
+    """
+    named = dict(queries) if isinstance(queries, Mapping) else {str(i): q for i, q in enumerate(queries, 1)}
+    if isinstance(queries, str) or not named:
+        _check.refuse("queries", "be several", queries, "pass [text, text] or {name: text}")
+    # Everything is read, and every target checked, before a pilot is paid for, if one is needed.
+    read = {name: _both(query, session) for name, query in named.items()}
+    goals = {name: aim.goals(query) for name, (query, _) in read.items()}
+    _require_used(aim, [query for query, _ in read.values()])
+    if aim.epsilon is None:
+        _require_goals({name: goals[name] for name, (_, fixed) in read.items() if not fixed})
+    pilots = {}
+    for name, (query, _) in read.items():
+        if aim.pilot is not None and any(isinstance(goal, Relative) for goal in goals[name].values()):
+            asked = price(with_epsilon(query, aim.pilot))
+            pilots[name] = session.release(asked, f"{name}, the pilot of a plan")
+    requests = [
+        UnpricedQuery(name, query, fixed, aim.bounds(query, pilots.get(name)))
+        for name, (query, fixed) in read.items()
+    ]
+    chosen = planned(requests, epsilon=aim.epsilon, units=aim.units, level=aim.level)
+    return WorkloadPlan(chosen, aim.level, pilots, session)
+
+
+def _both(query: str | PrivateQuery, session: QuerySession) -> tuple[Query, bool]:
+    """Read a query; tell whether its text states an epsilon, which no default changes."""
+    text, groups = (query.sql, query.public_groups) if isinstance(query, PrivateQuery) else (query, None)
+    first, second = (session.read(text, groups, epsilon=number) for number in _UNSTATED)
+    return first, first.options.epsilon == second.options.epsilon
+
+
+def _require_goals(goals: Mapping[str, Mapping[str, Target]]) -> None:
+    """Refuse a query with nothing to choose its epsilon by."""
+    for name, found in goals.items():
+        if not found:
+            raise ParameterError(f"target must name a column of {name!r}, got none; state one, or an epsilon")
+
+
+def _require_used(aim: PlanRequest, queries: list[Query]) -> None:
+    """Refuse a target for a column that no query has: a misspelt name would go unnoticed."""
+    if not isinstance(aim.target, Mapping):
+        return
+    known = {aggregate.name for query in queries for aggregate in query.aggregates}
+    for name in aim.target:
+        if name not in known:
+            shown = ", ".join(sorted(known))
+            _check.refuse("target", "name columns of the queries", name, f"the columns are {shown}")

@@ -1,0 +1,213 @@
+"""The search for bounds that a query does not state: what is searched, and the job that counts it.
+
+A search counts units by the magnitude of one of their numbers, in all groups together: one unit moves one
+bin by one, however many groups it may be in. The number is the value of one of its rows, or where a unit's
+totals are bounded the total of one of its groups, chosen at random.
+
+ZetaSQL searches each group on its own, and lets a unit tell a number in each: its noise grows with the groups
+that a unit may be in, and a small group finds nothing. One search over all of them finds bounds that suit the
+largest values; where groups differ in scale, it is better to state bounds. Rows of groups that are not shown
+in the end, or that bounding drops, are searched like any others. NaN, infinities, and totals of whole numbers
+beyond 64 bits are not counted.
+
+Notes
+-----
+Guarantee: adding or removing one unit moves one bin of a search by one. The job bounds each unit to one row
+of a relation of which each row is a function of one unit's rows (`sfumato.queries.plan.nodes`).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import final
+
+from sqlglot import exp
+
+from sfumato.queries.plan.constants import number
+from sfumato.queries.plan.nodes import Filter, PerUnit, Project, Relation, UnitAggregate, UnitFunction
+from sfumato.queries.plan.query import (
+    AggregationJob,
+    ColumnType,
+    Expression,
+    Measure,
+    MeasureKind,
+    Named,
+    Query,
+)
+from sfumato.queries.plan.schema import Column
+from sfumato.queries.plan.typed_expressions import TypedTree, column, operand
+from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins
+
+__all__ = ["BoundSearch"]
+
+_FINE, _COARSE = 2.0**56, 2.0**-56
+_SMALL, _LARGE = 2.0**-14, 2.0**42  # a float between them is summed as it is, in steps of 2**-20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoundSearch:
+    """What bounds are searched for.
+
+    Parameters
+    ----------
+    expression : Expression
+        Of the rows.
+    totals : bool
+        Whether a unit's total in a group is meant, not a row's value.
+    max_rows : int or None
+        The most rows of a unit that a total is of, where that is known: of more, their mean times so many.
+    """
+
+    expression: Expression
+    totals: bool = False
+    max_rows: int | None = None
+
+    @property
+    def bins(self) -> MagnitudeBins:
+        """The bins of the numbers."""
+        return WHOLE if self.expression.type is ColumnType.INTEGER and self.max_rows is None else REAL
+
+    def counted(self, place: Expression) -> Measure:
+        """Return the counts of units by bin, of which ``place`` is a row's."""
+        return Measure(MeasureKind.LEAVES, place, upper=1, row_lower=0, row_upper=self.bins.many - 1)
+
+    def job(self, query: Query) -> AggregationJob:
+        """Return what the engine counts: one number of each unit, by its bin."""
+        unit = query.relation.unit
+        names = _Names("of_" if (unit or "").casefold().startswith("a_") else "a_")
+        place = _typed(column(names("place"), ColumnType.INTEGER).tree, ColumnType.INTEGER)
+        return AggregationJob(
+            relation=self._relation(query, names),
+            keys=(),
+            measures=(self.counted(place),),
+            max_groups=None,
+            max_rows=None if unit is None else 1,
+            public_groups=None,
+        )
+
+    def words(self) -> str:
+        """Return what is searched, in words."""
+        return f"a unit's total of {self.expression.sql}" if self.totals else self.expression.sql
+
+    def _relation(self, query: Query, names: _Names) -> Relation:
+        """Return the bins of the numbers, a row for each, with the unit that it is of."""
+        groups = query.keys if self.totals else ()
+        keys = (Named(names(f"key_{place}"), key.expression) for place, key in enumerate(groups))
+        rows = _projected(query.relation, *keys, Named(names("value"), _finite(self.expression)))
+        if self.totals:
+            rows = self._per_group(rows, names)
+        value = column(names("value"), self.bins.type)
+        absent = exp.Is(this=value.tree, expression=exp.Null())
+        there = Filter(rows, _typed(exp.Not(this=exp.Paren(this=absent)), ColumnType.BOOLEAN))
+        if self.bins.type is ColumnType.INTEGER:
+            return _projected(there, Named(names("place"), self.bins.expression(value)))
+        return self._by_blocks(there, names)
+
+    def _by_blocks(self, rows: Relation, names: _Names) -> Project:
+        """Return the bins of floats."""
+        value, size = (column(name, ColumnType.FLOAT) for name in (names("value"), names("size")))
+        kept = Named(names("value"), _typed(value.tree, ColumnType.FLOAT))
+        sizes = Named(names("size"), _typed(exp.Abs(this=value.tree.copy()), ColumnType.FLOAT))
+        rows = _projected(rows, kept, sizes)
+        block, reduced = column(names("block"), ColumnType.INTEGER), column(names("part"), ColumnType.FLOAT)
+        blocks = Named(names("block"), self.bins.block(size))
+        rows = _projected(rows, kept, blocks, Named(names("part"), self.bins.reduced(size)))
+        held = Named(names("block"), _typed(block.tree, ColumnType.INTEGER))
+        rows = _projected(rows, kept, held, Named(names("step"), self.bins.step(reduced)))
+        place = self.bins.joined(value, block, column(names("step"), ColumnType.INTEGER))
+        return _projected(rows, Named(names("place"), place))
+
+    def _per_group(self, rows: Project, names: _Names) -> Project:
+        """Return one row for each unit and group: its total."""
+        keys = tuple(
+            Named(known.name, _typed(column(known.name, known.type).tree, known.type))
+            for known in rows.schema.columns
+            if known.name != names("value") and known.type is not None
+        )
+        type_, value = self.expression.type, column(names("value"), self.expression.type).tree
+        made = [UnitAggregate(names("total"), UnitFunction.SUM, _typed(value, type_))]
+        total = column(names("total"), type_).tree
+        if type_ is ColumnType.FLOAT:
+            peak = _typed(exp.Abs(this=value.copy()), type_)
+            made += [
+                UnitAggregate(names("peak"), UnitFunction.MAX, peak),
+                UnitAggregate(names("fine"), UnitFunction.SUM, _typed(_times(value, _FINE), type_)),
+                UnitAggregate(names("coarse"), UnitFunction.SUM, _typed(_times(value, _COARSE), type_)),
+            ]
+            total = _of_its_size(names)
+        if self.max_rows is not None:
+            made.append(UnitAggregate(names("many"), UnitFunction.COUNT, _typed(value, type_)))
+            total = _of_fewer(total, names, self.max_rows)
+        grouped = PerUnit(rows, keys, tuple(made), str(rows.unit))
+        return _projected(grouped, Named(names("value"), _typed(total, self.bins.type)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Names of the columns of a search, none of which is the unit's."""
+
+    prefix: str
+
+    def __call__(self, word: str) -> str:
+        """Return the name of a column."""
+        return self.prefix + word
+
+
+def _projected(rows: Relation, *made: Named) -> Project:
+    """Return columns computed from rows, with their unit."""
+    unit = None if rows.unit is None else rows.schema.find(rows.unit)
+    return Project(rows, (*_kept(unit), *made), rows.unit)
+
+
+def _kept(unit: Column | None) -> tuple[Named, ...]:
+    if unit is None or unit.type is None:
+        return ()
+    return (Named(unit.name, _typed(column(unit.name, unit.type).tree, unit.type)),)
+
+
+def _typed(tree: exp.Expression, type_: ColumnType) -> Expression:
+    return Expression(tree, type_)
+
+
+def _real(value: float) -> exp.Expression:
+    return number(repr(value)).tree
+
+
+def _times(tree: exp.Expression, factor: float) -> exp.Expression:
+    return exp.Mul(this=tree.copy(), expression=_real(factor))
+
+
+def _finite(expression: Expression) -> Expression:
+    """Return a value, NULL where it is NaN or infinite: engines order NaN above all numbers, or nowhere."""
+    if expression.type is ColumnType.INTEGER:
+        return expression
+    value, most = operand(TypedTree(expression.tree, expression.type)), sys.float_info.max
+    least = exp.Neg(this=_real(most))
+    within = exp.Between(this=value, low=least, high=_real(most))
+    return _typed(
+        exp.Case(ifs=[exp.If(this=within, true=expression.tree)], default=exp.Null()), expression.type
+    )
+
+
+def _of_its_size(names: _Names) -> exp.Expression:
+    """Return the total from the sum whose steps suit the largest of the numbers."""
+    total, peak = (column(name, ColumnType.FLOAT).tree for name in (names("total"), names("peak")))
+    fine, coarse = (column(name, ColumnType.FLOAT).tree for name in (names("fine"), names("coarse")))
+    return exp.Case(
+        ifs=[
+            exp.If(this=exp.LT(this=peak, expression=_real(_SMALL)), true=_times(fine, _COARSE)),
+            exp.If(this=exp.GT(this=peak.copy(), expression=_real(_LARGE)), true=_times(coarse, _FINE)),
+        ],
+        default=total,
+    )
+
+
+def _of_fewer(total: exp.Expression, names: _Names, max_rows: int) -> exp.Expression:
+    """Return what ``max_rows`` of the rows come to, in the mean over which they are."""
+    many = column(names("many"), ColumnType.INTEGER).tree
+    each = exp.Div(this=exp.Paren(this=total.copy()), expression=many)
+    fewer = exp.Mul(this=exp.Paren(this=each), expression=_real(float(max_rows)))
+    more = exp.GT(this=many.copy(), expression=number(str(max_rows)).tree)
+    return exp.Case(ifs=[exp.If(this=more, true=fewer)], default=total)

@@ -1,0 +1,214 @@
+"""The price step: one mechanism per measure, one threshold, one loss, calibrated jointly to OPTIONS.
+
+Guarantee: (epsilon, delta)-DP of the whole answer under adding or removing one privacy unit. Conditions: the
+engine bounds each unit to ``max_groups`` groups and each measure to its sensitivity; at most ``l0`` groups
+of a measure then move, each in at most ``entries`` numbers by at most the sensitivity, which is
+``DiscreteLaplace(scale, sensitivity) * (l0 * entries)`` or its Gaussian counterpart. With unknown groups, a
+group that only the one unit is in shows up with probability at most delta_selection / l0, so the neighbor
+without that unit differs in the set of groups with probability at most delta_selection (a union bound over l0
+groups): an additive ``ApproximateDP(0, delta_selection)``.
+
+Rows that are counted by bin may lie in several bins of a level: then more numbers than ``entries`` move,
+those of a level together by at most the sensitivity. That tells no more than one number that moves by all of
+it, for log-concave noise, which both laws are. Let f_a be the trade-off function between the noise and itself
+moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its ends have at least
+f_b(1 - f_a), as in group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is
+f_(a + b): a test by one threshold is best at each level for every move, so the best test of a move by a + b
+is best on both parts of the way. By induction the same holds for any number of bins.
+
+Bounds that are to be found are priced before they are known: every such measure has stand-in bounds, noise in
+their unit, and half of its share pays for the search. What is found then only chooses the power of two that a
+step of the grid is (`sfumato.queries.pricing.found_bounds`), so the noise, and how many steps one unit moves
+a measure, are the same whatever is found. The loss is known before any row is read, and it composes although
+a measure's grid depends on the outcome of a search, for each is dominated by a pair of its own that does not
+(Zhu, Dong, Wang, "Optimal accounting of differential privacy via characteristic function", 2022, Theorem 10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.errors import OptionError
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.queries.plan.query import AggregationJob, GroupSelection, Measure, Options, Query
+from sfumato.queries.pricing.bound_search import BoundSearch
+from sfumato.queries.pricing.calibration import (
+    AnyMechanism,
+    NoiseDistribution,
+    NoiseRequest,
+    by_expected_error,
+    met,
+    start,
+)
+from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
+from sfumato.queries.pricing.measures import ColumnEstimator, requests_and_estimators
+from sfumato.queries.pricing.requests.counts import CountBounds
+from sfumato.queries.pricing.requests.grids import require_rows_on_grid
+from sfumato.queries.pricing.requests.measure_request import MeasureRequest
+
+__all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "price"]
+
+
+@dataclass(frozen=True, slots=True)
+class PricedSearch:
+    """A search for bounds, and the noise on its counts."""
+
+    search: BoundSearch
+    mechanism: AnyMechanism
+
+
+@dataclass(frozen=True, slots=True)
+class PricedQuery:
+    """A query with its noise: what the engine must compute, and what is added to it.
+
+    Parameters
+    ----------
+    query : Query
+    measures : tuple of Measure
+        What the engine computes; the first is the count of units where ``threshold`` is set.
+    estimators : tuple of ColumnEstimator
+        How each aggregate is read off the measures.
+    law : Law
+    mechanisms : tuple of Laplace or Gaussian
+        One for each measure.
+    threshold : int or None
+        Least noisy number of units of a group that is shown; None where groups are public.
+    loss : PrivacyLoss
+        What is charged: the sum of the mechanisms' losses, the searches' and the threshold's.
+    requests : tuple of MeasureRequest
+        What the measures were made from.
+    searches : tuple of PricedSearch
+        What finds the bounds of measures whose requests have none.
+    bounds_known : bool
+        Whether all measures have their own bounds; else some have stand-ins, and nothing can be computed yet.
+    """
+
+    query: Query
+    measures: tuple[Measure, ...]
+    estimators: tuple[ColumnEstimator, ...]
+    law: NoiseDistribution
+    mechanisms: tuple[AnyMechanism, ...]
+    threshold: int | None
+    loss: PrivacyLoss
+    requests: tuple[MeasureRequest, ...]
+    searches: tuple[PricedSearch, ...] = ()
+    bounds_known: bool = True
+
+    @property
+    def jobs(self) -> tuple[AggregationJob, ...]:
+        """All that the engine is asked: the searches, then the job, with stand-ins for what they find."""
+        return (*(priced.search.job(self.query) for priced in self.searches), self.job)
+
+    @property
+    def job(self) -> AggregationJob:
+        """The engine's part."""
+        query = self.query
+        return AggregationJob(
+            relation=query.relation,
+            keys=query.keys,
+            measures=self.measures,
+            max_groups=query.options.max_groups_contributed,
+            max_rows=query.options.max_rows_per_group,
+            public_groups=query.public_groups,
+            max_rows_contributed=query.options.max_rows_contributed,
+        )
+
+
+def price(query: Query) -> PricedQuery:
+    """Choose law, noise and threshold so that the whole loss meets OPTIONS(epsilon, delta).
+
+    The law is the one with the smaller product of standard deviation and threshold, from public parameters
+    only: Laplace (truncated, for the count that the threshold is applied to) where a unit touches few groups,
+    Gaussian where it touches many. Measures have noise in proportion to their shares of epsilon, which are
+    equal unless the query states others.
+
+    Raises
+    ------
+    OptionError
+        If epsilon is so small that the noise would leave the samplers' range, a sum is of so many rows that
+        the rows would be rounded away, or stated parts of epsilon exceed it.
+    """
+    wanted, estimators = requests_and_estimators(query)
+    searches = tuple(dict.fromkeys(search for request in wanted for search in request.searches))
+    requests = (*wanted, *(CountBounds(searched=search) for search in searches))
+    options = query.options
+    demand = _demand(query, requests, estimators)
+    laws = by_expected_error(_allowed_laws(options, unknown=demand.unknown_groups), demand)
+    plans = (start(law, demand) for law in laws)
+    found = (met(plan, demand) for plan in plans if plan is not None)
+    best = next((plan for plan in found if plan is not None), None)
+    if best is None:
+        raise _out_of_reach(options)
+    require_rows_on_grid(requests, best.measures)
+    many, noise = len(wanted), best.mechanisms
+    return PricedQuery(
+        query=query,
+        measures=best.measures[:many],
+        estimators=estimators,
+        law=best.law,
+        mechanisms=noise[:many],
+        threshold=best.threshold,
+        loss=best.loss,
+        requests=wanted,
+        searches=tuple(map(PricedSearch, searches, noise[many:])),
+        bounds_known=not searches,
+    )
+
+
+def _demand(
+    query: Query, requests: tuple[MeasureRequest, ...], estimators: tuple[ColumnEstimator, ...]
+) -> NoiseRequest:
+    options = query.options
+    unknown_groups = bool(query.keys) and query.public_groups is None
+    parties = [
+        Claimant(aggregate.name, estimator.measures, aggregate.epsilon)
+        for aggregate, estimator in zip(query.aggregates, estimators, strict=True)
+    ]
+    if unknown_groups:
+        parties.append(Claimant("the choice of groups", (0,), options.group_selection_epsilon))
+    shares = split_epsilon(parties, sum(request.search is None for request in requests), options.epsilon)
+    return NoiseRequest(
+        requests=requests,
+        weights=_with_searches(requests, shares.weights),
+        max_groups=options.max_groups_contributed or options.max_rows_contributed or 1,
+        epsilon=shares.epsilon,
+        delta=options.delta,
+        unknown_groups=unknown_groups,
+        least_units=options.min_privacy_units,
+    )
+
+
+def _with_searches(requests: Sequence[MeasureRequest], weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Give half of the share of each measure without bounds to the searches for them, evenly."""
+    found = {request.search: Fraction(0) for request in requests if request.search is not None}
+    kept = []
+    for request, weight in zip(requests, weights, strict=False):
+        wanted = request.searches
+        kept.append(weight / 2 if wanted else weight)
+        for search in wanted:
+            found[search] += weight / (2 * len(wanted))
+    return (*kept, *found.values())
+
+
+def _allowed_laws(options: Options, *, unknown: bool) -> tuple[NoiseDistribution, ...]:
+    laplace = NoiseDistribution.TRUNCATED if unknown else NoiseDistribution.LAPLACE
+    if options.delta == 0:
+        return (NoiseDistribution.LAPLACE,)
+    match options.group_selection:
+        case GroupSelection.LAPLACE_THRESHOLD:
+            return (NoiseDistribution.LAPLACE,)
+        case GroupSelection.TRUNCATED_GEOMETRIC:
+            return (laplace,)
+        case GroupSelection.GAUSSIAN_THRESHOLD:
+            return (NoiseDistribution.GAUSSIAN,)
+        case _:
+            return (laplace, NoiseDistribution.GAUSSIAN)
+
+
+def _out_of_reach(options: Options) -> OptionError:
+    return OptionError(
+        f"epsilon must leave the noise within 2**40 grid steps, got {options.epsilon!r} with delta "
+        f"{options.delta!r}; use a larger epsilon or delta, or fewer groups or rows"
+    )

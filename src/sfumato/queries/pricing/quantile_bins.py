@@ -1,0 +1,99 @@
+"""Quantiles of rows: the bins that values are counted in, and what is released of the noisy trees over them.
+
+All quantiles of one expression within the same bounds are read off one tree. What is kept are the bins of the
+quantiles and of the ends of their intervals; counts, noisy or not, are not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.errors import OptionError
+from sfumato.mechanisms.base.rational import ceil_log2, power_of_two
+from sfumato.mechanisms.statistics.quantile.count_tree import TreeCounts, TreeShape
+
+__all__ = [
+    "MAXIMUM_ORDER",
+    "MINIMUM_ORDER",
+    "QuantileBins",
+    "quantile_bins",
+]
+
+MINIMUM_ORDER: Final = 0.005
+"""The order of the quantile that MIN estimates."""
+
+MAXIMUM_ORDER: Final = 1 - MINIMUM_ORDER
+"""The order of the quantile that MAX estimates."""
+
+_MOST_STEPS: Final = (1 << 16) - 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QuantileBins:
+    """The bins of values within bounds: multiples of ``2**exponent`` from ``lower`` to ``upper`` steps."""
+
+    exponent: int
+    lower: int
+    upper: int
+
+    @property
+    def shape(self) -> TreeShape:
+        """The tree over the bins."""
+        return TreeShape.of(self.upper - self.lower + 1)
+
+
+def quantile_bins(bounds: tuple[float, float], *, whole: bool) -> QuantileBins:
+    """Choose the bins: the finest power of two with at most 2**16 of its multiples within the bounds.
+
+    Parameters
+    ----------
+    bounds : tuple of two floats
+    whole : bool
+        Whether values are whole numbers; bins are then no finer than these.
+
+    Raises
+    ------
+    OptionError
+        If no whole number lies within the bounds of whole numbers.
+
+    Examples
+    --------
+    >>> quantile_bins((0, 120), whole=True)
+    QuantileBins(exponent=0, lower=0, upper=120)
+    >>> quantile_bins((0, 100), whole=False)
+    QuantileBins(exponent=-9, lower=0, upper=51200)
+    """
+    lower, upper = map(Fraction, bounds)
+    if lower == upper and (not whole or lower.denominator == 1):
+        odd = lower.numerator & -lower.numerator or 1  # the largest power of two in it
+        exponent = odd.bit_length() - lower.denominator.bit_length()
+        return QuantileBins(exponent, *[int(lower / power_of_two(exponent))] * 2)
+    finest = ceil_log2((upper - lower) / _MOST_STEPS) if lower < upper else 0
+    exponent = max(0, finest) if whole else finest
+    step = power_of_two(exponent)
+    found = QuantileBins(exponent, math.ceil(lower / step), math.floor(upper / step))
+    if found.lower > found.upper:
+        raise OptionError(
+            f"contribution_bounds_per_row must hold a whole number for a column of them, got ({bounds[0]:g}, "
+            f"{bounds[1]:g}); widen them"
+        )
+    return found
+
+
+def bin_counts(column: pa.ChunkedArray) -> TreeCounts:
+    """Return such a measure of some groups as counts of the bins of the groups 0, 1, ..."""
+    lists = column.combine_chunks()
+    ends = np.asarray(lists.offsets.to_numpy(), dtype=np.int64)
+    leaves = lists.flatten()
+    return TreeCounts(
+        np.repeat(np.arange(len(lists), dtype=np.int64), ends[1:] - ends[:-1]),
+        np.asarray(leaves.field("leaf").to_numpy(), dtype=np.int64),
+        np.asarray(leaves.field("n").to_numpy(), dtype=np.int64),
+    )

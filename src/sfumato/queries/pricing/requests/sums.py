@@ -1,0 +1,195 @@
+"""Sums of values and of units' means, on grids fine beside their bounds and coarse enough for their noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import final
+
+from sfumato import _check
+from sfumato.errors import OptionError
+from sfumato.queries.plan.query import ColumnType, Measure, MeasureKind
+from sfumato.queries.pricing.bound_search import BoundSearch
+from sfumato.queries.pricing.grid_steps import (
+    Number,
+    bits,
+    cut,
+    even_steps,
+    exact_exponent,
+    power,
+    row_steps,
+    steps,
+)
+from sfumato.queries.pricing.requests.measure_request import Bounds, Found, MeasureRequest
+
+__all__ = ["MeanOfUnits", "SumOfRows"]
+
+_LARGEST_SCALE_BITS = 39  # a scale of 2**40 is the sampler's end; one bit of room
+_GRID_BITS = 24  # a bound is about 2**24 grid steps: rounding is 1e-7 of it, far below any noise
+_SPARE_GRID_BITS = 8  # a mean may give up this much of its grid to share a sum's
+_EXACT_INTEGER_BITS = 32  # integer bounds up to here keep the grid at 1, so integer sums stay exact
+_MINIMUM_ROW_STEPS = 256  # a row's bound in steps; rounding a row is then at most 1/512 of it
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SumOfRows(MeasureRequest):
+    """The sum of values: of rows within ``row_bounds``, of units within ``bounds``.
+
+    Parameters
+    ----------
+    bounds, row_bounds : tuple of two floats, or None
+        Of what one unit adds to a group, and of one row's value.
+    max_rows : int or None
+        The most rows of one unit in one group.
+    found : bool
+        Whether the bounds are placeholders.
+    """
+
+    bounds: Bounds | None = None
+    row_bounds: Bounds | None = None
+    max_rows: int | None = None
+    found: bool = False
+
+    @property
+    def searches(self) -> tuple[BoundSearch, ...]:
+        """A search among units' totals, or among values where a total is one."""
+        if not self.found or self.expression is None:
+            return ()
+        if self.max_rows == 1:
+            return (BoundSearch(self.expression),)
+        return (BoundSearch(self.expression, totals=True, max_rows=self.max_rows),)
+
+    @property
+    def range(self) -> Bounds:
+        """The bounds that what one unit adds to one group cannot leave."""
+        return cut(self.bounds, self._attained(self.row_bounds))
+
+    def moved(self, groups: int) -> Fraction:
+        """Return what one unit moves all groups by together, over the sensitivity."""
+        whole = Fraction(groups)
+        if self.all_rows is None:
+            return whole
+        lower, upper = self.range
+        each, reach = self._each(self.row_bounds, (lower, upper)), Fraction(max(abs(lower), abs(upper)))
+        return whole if each is None or not reach else min(whole, Fraction(each) * self.all_rows / reach)
+
+    def exponent(self, noise_multiplier: Fraction) -> int:
+        """Return the exponent of the grid: fine beside the bounds, coarse enough for the noise."""
+        reach = max(map(abs, self.range))
+        fine = _fine_bits(self.row_bounds, reach)
+        if self._whole and reach != 0.0 and fine <= _EXACT_INTEGER_BITS:
+            return max(0, _coarsest(noise_multiplier, reach))
+        return _finest(noise_multiplier, reach, fine)
+
+    def with_bounds(self, measure: Measure, found: Found) -> Measure:
+        """Return the sum in steps that take the placeholders to bounds around the found ones."""
+        bounds = found[self.searches[0]]
+        return replace(measure, exponent=measure.exponent + power(max(-bounds.lower, bounds.upper)))
+
+    def require_rows_on_grid(self, measure: Measure) -> None:
+        """Refuse a sum over so many rows that its grid would round the single rows away.
+
+        Raises
+        ------
+        OptionError
+            If the bound of a row is fewer than 256 grid steps, although a unit's is more, and rows are not
+            whole numbers on a grid of ones.
+        """
+        if not (any(self.row_bounds or ()) and any(self.range)):
+            return
+        whole = self.typed(ColumnType.INTEGER)
+        reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))
+        alone = reach >= max(abs(measure.lower), abs(measure.upper)) > 0  # no coarser for being many
+        if reach < _MINIMUM_ROW_STEPS and not alone and not (whole and measure.exponent <= 0):
+            raise OptionError(
+                "SUM must have bounds within which no single row is rounded away, got values in steps of "
+                f"{2.0**measure.exponent:g}; use a smaller max_rows_per_group, or "
+                "contribution_bounds_per_group nearer to those per row"
+            )
+
+    def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:
+        del shared
+        exponent = self.exponent(noise_multiplier)
+        rows = None if self.row_bounds is None else row_steps(self.row_bounds, exponent)
+        group = None if self.bounds is None else steps(self.bounds, exponent)
+        lower, upper = cut(group, self._attained(rows))
+        return Measure(MeasureKind.SUM, self.expression, exponent, lower, upper, *(rows or (None, None)))
+
+    def _attained(self, rows: tuple[Number, Number] | None) -> tuple[Number, Number] | None:
+        """Return what the rows that a unit may have in a group come to; None where that has no limit."""
+        if self.max_rows is None or rows is None:
+            return None
+        return min(rows[0], rows[0] * self.max_rows), max(rows[1], rows[1] * self.max_rows)
+
+    def _each(self, rows: tuple[Number, Number] | None, bounds: tuple[Number, Number]) -> Number | None:
+        """Return a number so that n rows add at most n times it to all groups; None where rows do not count.
+
+        A group's total of rows within ``rows`` is clamped to ``bounds``, which enlarges it only where they
+        leave out zero, to at most the bound nearer to zero; and a group that a unit is in has a row of it.
+        """
+        return None if rows is None else max(abs(rows[0]), abs(rows[1]), bounds[0], -bounds[1])
+
+    @property
+    def _whole(self) -> bool:
+        """Whether values and bounds are whole numbers, which a grid of ones holds exactly."""
+        bounds = (self.bounds or ()) + (self.row_bounds or ())
+        whole = self.typed(ColumnType.INTEGER) and not self.found
+        return whole and all(float(bound).is_integer() for bound in bounds)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanOfUnits(MeasureRequest):
+    """The sum of units' means, each within ``bounds``; ``found`` ones are placeholders."""
+
+    bounds: Bounds
+    found: bool = False
+
+    @property
+    def searches(self) -> tuple[BoundSearch, ...]:
+        """A search among values."""
+        return (BoundSearch(self.expression),) if self.found and self.expression is not None else ()
+
+    def exponent(self, noise_multiplier: Fraction) -> int:
+        """Return the exponent of the grid: fine beside the bounds, coarse enough for the noise."""
+        lower, upper = self.bounds
+        reach = (upper - lower) / 2
+        if lower == upper:
+            return exact_exponent(lower)
+        return _finest(noise_multiplier, reach, bits(reach))
+
+    def with_bounds(self, measure: Measure, found: Found) -> Measure:
+        """Return the mean within the found bounds, widened to a power of two."""
+        lower, upper, exponent = even_steps(found[self.searches[0]], measure.upper)
+        exponent += measure.exponent
+        return replace(measure, exponent=exponent, lower=lower, upper=upper, center=(lower + upper) // 2)
+
+    def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:
+        """Round the bounds inwards, so that the mean that is read off lies within them as they were given."""
+        exponent, (lower, upper) = self.exponent(noise_multiplier), self.bounds
+        if lower < upper and shared is not None and exponent <= shared <= exponent + _SPARE_GRID_BITS:
+            exponent = shared
+        step = Fraction(2) ** exponent
+        low, high = math.ceil(Fraction(lower) / step), math.floor(Fraction(upper) / step)
+        if low > high:
+            _check.refuse("bounds", "hold a step of the grid", (lower, upper), "use less noise")
+        return Measure(MeasureKind.MEAN, self.expression, exponent, low, high, center=(low + high) // 2)
+
+
+def _fine_bits(row_bounds: Bounds | None, reach: float) -> int:
+    """Return the bits of the smaller of a row's and a unit's bound: rows may be far the smaller."""
+    row_reach = max(map(abs, row_bounds or (reach,)))
+    return min(bits(reach), bits(row_reach)) if row_reach else bits(reach)
+
+
+def _coarsest(noise_multiplier: Fraction, reach: float) -> int:
+    """Return the exponent below which the noise would leave the sampler's range."""
+    noise_bits = max(0, math.ceil(math.log2(float(noise_multiplier))))
+    return bits(reach) - min(_LARGEST_SCALE_BITS - noise_bits, _EXACT_INTEGER_BITS)
+
+
+def _finest(noise_multiplier: Fraction, reach: float, fine: int) -> int:
+    """Return the exponent of the finest grid for bounds of so many bits."""
+    return 0 if reach == 0.0 else max(fine - _GRID_BITS, _coarsest(noise_multiplier, reach))

@@ -1,0 +1,1 @@
+"""From exact integers to the released table: noise, estimates, intervals, record, explanation."""

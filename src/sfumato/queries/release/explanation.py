@@ -1,0 +1,216 @@
+"""What a query will do and cost, in words; made from public parameters only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sfumato.ledger.budget.budget import Budget
+from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
+from sfumato.queries.plan.query import AggregateKind, FoundBounds, Measure, MeasureKind, PublicTable
+from sfumato.queries.plan.relation_text import relation_words
+from sfumato.queries.pricing.calibration import AnyMechanism, distribution_of
+from sfumato.queries.pricing.expected_error import cost_alone, expected_error, loss_alone
+from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold
+from sfumato.queries.pricing.measures import ColumnEstimator
+from sfumato.queries.pricing.price import PricedQuery
+from sfumato.queries.release.record import scale_of
+
+__all__ = ["explain"]
+
+
+def explain(
+    priced: PricedQuery,
+    *,
+    privacy_unit: str,
+    budget: Budget | None = None,
+    found: tuple[FoundBounds, ...] = (),
+) -> str:
+    """Describe plan, bounds, noise, threshold, cost and error of a priced query, a line each.
+
+    Given the ledger's budget, say also if the query could not be answered were nothing spent of it; given
+    the bounds that were found, what they are.
+    """
+    misfit = () if budget is None else _misfit(priced, budget)
+    return "\n".join((*_lines(priced, privacy_unit, found), *misfit))
+
+
+def _lines(priced: PricedQuery, privacy_unit: str, found: tuple[FoundBounds, ...]) -> Iterator[str]:
+    query, options = priced.query, priced.query.options
+    yield (
+        f"Guarantee: ({options.epsilon:g}, {options.delta:g})-differential privacy for this answer alone, "
+        f"when one {'row' if query.relation.unit is None else privacy_unit} is added or removed."
+    )
+    yield f"Rows: {relation_words(query.relation)}"
+    if query.keys:
+        yield "Groups: " + ", ".join(f"{key.name} = {key.expression.sql}" for key in query.keys)
+        yield _selection(priced)
+    yield _bounding(priced)
+    yield from _searches(priced, found)
+    for estimator in priced.estimators:
+        yield f"{estimator.name}: {_meaning(priced, estimator)}"
+        yield f"  {_cost(priced, estimator)}"
+        yield f"  {_error(priced, estimator)}"
+    for named in query.computed:
+        rows = "rows shown" if named.name == query.having else named.name
+        yield f"{rows}: {named.expression.sql}, computed from the answer; it costs nothing."
+    for request, measure, mechanism in zip(priced.requests, priced.measures, priced.mechanisms, strict=True):
+        yield _noise(measure, mechanism, pending=request.found and not priced.bounds_known)
+    whole = _short(cost_alone(priced, priced.loss))
+    yield f"Together: epsilon {whole} at delta {options.delta:g}, charged before a row is read."
+    yield f"Loss charged: {priced.loss!r}"
+    yield "Intervals are for the bounded answer: after the contribution bounds above, before noise."
+
+
+def _misfit(priced: PricedQuery, budget: Budget) -> Iterator[str]:
+    delta = priced.query.options.delta
+    if budget.filters.hold(budget.filters.price(priced.loss, delta)):
+        return
+    most = max(member.delta for member in budget.filters.members)
+    remedy = f"a delta of at most {most:g}" if delta > most else "a smaller epsilon"
+    yield f"Budget: this answer alone does not fit into {budget}; ask for {remedy}."
+
+
+def _selection(priced: PricedQuery) -> str:
+    groups = priced.query.public_groups
+    if groups is not None:
+        source = f"table {groups.table}" if isinstance(groups, PublicTable) else "the list given"
+        return f"Shown: every group of {source}, also the empty ones; it costs nothing."
+    least, options = priced.measures[0], priced.query.options
+    units = "units" if least.expression is None else f"units with a value of {least.expression.sql}"
+    few = options.min_privacy_units
+    among = "" if few == 1 else f"of those with at least {few} {units} in fact, "
+    single = "a single unit" if few == 1 else f"just {few} {units}"
+    return (
+        f"Shown: {among}groups whose noisy number of {units} is at least {priced.threshold}; a group of "
+        f"{single} is shown with a probability that delta covers."
+    )
+
+
+def _bounding(priced: PricedQuery) -> str:
+    options = priced.query.options
+    if priced.query.relation.unit is None:
+        return "Bounding: each row is a unit, in one group."
+    groups = options.max_groups_contributed
+    limits = "" if groups is None else f" at most {groups} group{'s' if groups > 1 else ''}"
+    if options.max_rows_contributed is not None:
+        limits = f" at most {options.max_rows_contributed} rows in all groups together"
+    rows = options.max_rows_per_group
+    limits += "" if rows is None else f"{',' if limits else ''} at most {rows} rows in a group"
+    if not limits:
+        return "Bounding: each unit keeps all its rows."
+    return f"Bounding: each unit keeps{limits}, chosen at random where it has more."
+
+
+def _searches(priced: PricedQuery, found: tuple[FoundBounds, ...]) -> Iterator[str]:
+    """Say how bounds that the query does not state are found, or what was found."""
+    for each in priced.searches:
+        search, mechanism = each.search, each.mechanism
+        what = f"the total of {search.expression.sql} of a unit" if search.totals else search.expression.sql
+        deviation = _short(float(mechanism.stddev))
+        yield (
+            f"Bounds of {what}: found first, by counting one number of each unit by powers of two, in all "
+            f"groups together. Noise: {distribution_of(mechanism).value}, standard deviation {deviation}; "
+            f"one unit moves one count by 1. A count of {threshold(each)} or more stands out; if none does, "
+            f"the bounds are {_pair(*FALLBACK_BOUNDS)}."
+        )
+    for bounds in found:
+        how = "" if bounds.found else "nothing stood out: "
+        yield f"Found for {bounds.words}: {how}{_pair(bounds.lower, bounds.upper)}"
+
+
+def _cost(priced: PricedQuery, estimator: ColumnEstimator) -> str:
+    alone = cost_alone(priced, loss_alone(priced, estimator))
+    others = {i for other in priced.estimators if other is not estimator for i in other.measures}
+    others |= {0} if priced.threshold is not None else set()
+    shared = others.intersection(estimator.measures)
+    return f"cost: epsilon {_short(alone)} alone" + (", part of it shared with others" if shared else "")
+
+
+def _error(priced: PricedQuery, estimator: ColumnEstimator) -> str:
+    """Tell the error to expect."""
+    error = expected_error(priced, estimator)
+    if error is None:
+        return "expected error: no single figure of the group tells it; the answer has intervals"
+    unit = f" {error.unit}" if error.unit else ""
+    if error.half_width is not None:
+        return (
+            f"expected error: at most {_short(error.half_width)}{unit} in 95 % of answers; standard "
+            f"deviation {_short(error.stddev)}{unit}"
+        )
+    if error.unit == "ranks":
+        return f"expected error: by ranks; standard deviation at most {_short(error.stddev)} rows"
+    return (
+        f"expected error: standard deviation at most {_short(error.stddev)}{unit} / n in a group of n "
+        f"{error.over}, where n is far above the noise of their number"
+    )
+
+
+def _noise(measure: Measure, mechanism: AnyMechanism, *, pending: bool) -> str:
+    if pending:
+        many = float(mechanism.stddev) / max(1, measure.sensitivity)
+        return (
+            f"Noise on {_title(measure)}: {distribution_of(mechanism).value}, standard deviation {many:.6g} "
+            "times the most that one unit moves a group by, which follows the bounds found."
+        )
+    exponent = 0 if measure.kind is MeasureKind.LEAVES else measure.exponent
+    step = "" if exponent == 0 else f" steps of 2**{exponent}"
+    return (
+        f"Noise on {_title(measure)}: {distribution_of(mechanism).value}, "
+        f"scale {float(scale_of(mechanism)):.6g}{step}, standard deviation "
+        f"{mechanism.stddev * 2.0**exponent:.6g}; one unit moves a group by at most "
+        f"{measure.sensitivity * 2.0**exponent:.6g}."
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _pair(low: float, high: float) -> str:
+    return f"[{low:g}, {high:g}]"
+
+
+def _meaning(priced: PricedQuery, estimator: ColumnEstimator) -> str:
+    """Say what an aggregate is, and within which bounds."""
+    if priced.requests[estimator.total].found and not priced.bounds_known:
+        return f"{estimator.kind.value}, within the bounds found{_orders(estimator.quantiles)}"
+    return _within(estimator.kind, priced.measures[estimator.total]) + _orders(estimator.quantiles)
+
+
+def _within(kind: AggregateKind, total: Measure) -> str:
+    low, high = (bound * 2.0**total.exponent for bound in (total.lower, total.upper))
+    if total.kind in (MeasureKind.UNITS, MeasureKind.VALUE_UNITS):
+        return f"{kind.value}, at most one row per unit and group (the number of units)"
+    if total.kind is MeasureKind.LEAVES:
+        low, high = (float(bound or 0) * 2.0**total.exponent for bound in (total.row_lower, total.row_upper))
+        shape = TreeShape.of((total.row_upper or 0) - (total.row_lower or 0) + 1)
+        return (
+            f"{kind.value}, read off a tree of {shape.height} levels over rows clamped to "
+            f"[{low:g}, {high:g}] in steps of {2.0**total.exponent:g}"
+        )
+    if total.factors:
+        bounds = (
+            (factor.lower * 2.0**factor.exponent, factor.upper * 2.0**factor.exponent)
+            for factor in dict.fromkeys(total.factors)
+        )
+        shown = " and ".join(f"[{low:g}, {high:g}]" for low, high in bounds)
+        return f"{kind.value}, of rows clamped to {shown}"
+    if kind is AggregateKind.COUNT_DISTINCT:
+        most = f"{total.upper} of them" if total.upper > 1 else "one of them"
+        return f"the number of distinct values, one unit brings at most {most} to a group"
+    if kind is AggregateKind.AVG:
+        return f"AVG, the mean of per-unit means, each clamped to [{low:g}, {high:g}]"
+    return f"{kind.value}, one unit adds between {low:g} and {high:g} to a group"
+
+
+def _orders(quantiles: tuple[float, ...]) -> str:
+    return f"; order {', '.join(f'{order:g}' for order in quantiles)}" if quantiles else ""
+
+
+def _title(measure: Measure) -> str:
+    if measure.expression is None:
+        return f"the number of {measure.kind.value}"
+    if measure.factors:
+        names = [f"({factor.expression.sql} - middle)" for factor in measure.factors]
+        return f"the sum of {' * '.join(names)} over rows"
+    return f"the {measure.kind.value} of {measure.expression.sql}"

@@ -1,0 +1,131 @@
+"""The noise step: exact bounded integers in, a release record out; nothing raw gets past this file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.queries.plan.query import FoundBounds, Measure, MeasureKind
+from sfumato.queries.pricing.calibration import distribution_of
+from sfumato.queries.pricing.price import PricedQuery
+from sfumato.queries.release.quantiles import noisy_quantiles
+from sfumato.queries.release.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
+from sfumato.queries.release.table import with_computed
+
+__all__ = ["add_noise", "public_measures"]
+
+
+def add_noise(
+    priced: PricedQuery,
+    exact: pa.Table,
+    source: RandomSource,
+    *,
+    privacy_unit: str,
+    explanation: str,
+    found: tuple[FoundBounds, ...] = (),
+) -> ReleaseRecord:
+    """Add each mechanism's noise, apply the threshold, and describe the result.
+
+    Parameters
+    ----------
+    priced : PricedQuery
+    exact : pyarrow.Table
+        The engine's answer: ``k0``... key columns, ``m0``... int64 measures, one row per group, sorted by
+        key.
+    source : RandomSource
+        Where the noise comes from.
+    privacy_unit, explanation : str
+    found : tuple of FoundBounds
+        The bounds that were searched for. All three are carried into the record.
+
+    Returns
+    -------
+    ReleaseRecord
+    """
+    query = priced.query
+    noisy = {
+        index: np.asarray(mechanism.release(exact[f"m{index}"].to_numpy(), source).value, dtype=np.int64)
+        for index, mechanism in enumerate(priced.mechanisms)
+        if priced.measures[index].kind is not MeasureKind.LEAVES
+    }
+    shown = np.ones(exact.num_rows, dtype=bool)
+    if priced.threshold is not None:
+        enough = exact["m0"].to_numpy() >= query.options.min_privacy_units
+        shown = enough & (noisy[0] >= priced.threshold)
+    selection = pa.array(np.flatnonzero(shown))
+    columns = {f"k{i}": exact[f"k{i}"].take(selection) for i in range(len(query.keys))}
+    columns |= {f"m{i}": pa.array(values[shown]) for i, values in noisy.items()}
+    orders = _orders(priced)
+    for index, wanted in orders.items():
+        of_shown, law = exact[f"m{index}"].take(selection), priced.mechanisms[index].distribution
+        lists = noisy_quantiles(of_shown, priced.measures[index], law, wanted, source)
+        columns |= {f"{letter}{index}": each for letter, each in zip("mlu", lists, strict=True)}
+    record = ReleaseRecord(
+        table=pa.table(list(columns.values()), names=list(columns)),
+        keys=tuple(named.name for named in query.keys),
+        measures=public_measures(priced),
+        columns=tuple(
+            ReleasedColumn(
+                *(r.name, r.kind, r.total, r.count, r.more),
+                places=tuple(orders[r.total].index(order) for order in r.quantiles),
+                report=r.report,
+            )
+            for r in priced.estimators
+        ),
+        threshold=priced.threshold,
+        output=query.output,
+        order_by=query.order_by,
+        limit=query.limit,
+        epsilon=query.options.epsilon,
+        delta=query.options.delta,
+        loss=priced.loss,
+        privacy_unit=privacy_unit,
+        explanation=explanation,
+        simulated=source.simulated,
+        having=query.having,
+        offset=query.offset,
+        least_units=query.options.min_privacy_units,
+        found=found,
+    )
+    return with_computed(record, query.computed)
+
+
+def _orders(priced: PricedQuery) -> dict[int, list[float]]:
+    """Return for each measure of counts by bin the orders of the quantiles that are read off it."""
+    found: dict[int, set[float]] = {}
+    for estimator in priced.estimators:
+        if estimator.quantiles:
+            found.setdefault(estimator.total, set()).update(estimator.quantiles)
+    return {index: sorted(orders) for index, orders in sorted(found.items())}
+
+
+def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
+    """Return what is public about the noise of each measure."""
+    return tuple(
+        NoisyMeasure(
+            law=distribution_of(mechanism),
+            scale=scale_of(mechanism),
+            exponent=measure.exponent,
+            lower=measure.lower,
+            upper=measure.upper,
+            center=measure.offset if measure.factors else measure.center,
+            limit=int(mechanism.limit) if isinstance(mechanism, TruncatedLaplace) else None,
+            row_lower=row_lower,
+            row_upper=row_upper,
+            found=request.found,
+        )
+        for request, measure, mechanism in zip(
+            priced.requests, priced.measures, priced.mechanisms, strict=True
+        )
+        for row_lower, row_upper in [_row_range(measure)]
+    )
+
+
+def _row_range(measure: Measure) -> tuple[int | None, int | None]:
+    """Return the range of a row's bin, or of what a row adds to a sum of products; else none."""
+    if measure.factors:
+        least, most = measure.terms
+        return least + measure.offset, most + measure.offset
+    return (measure.row_lower, measure.row_upper) if measure.kind is MeasureKind.LEAVES else (None, None)

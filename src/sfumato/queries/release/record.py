@@ -1,0 +1,297 @@
+"""The record of a release: the noisy integers and what is public about them, as bytes for the ledger.
+
+A release is committed in this form before it is delivered; asking again reads the same bytes back.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import pyarrow as pa
+
+from sfumato._wire import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    RATIONAL,
+    TEXT,
+    Codec,
+    Field,
+    Format,
+    Names,
+    Record,
+    canonical,
+    optional,
+    parse,
+    sequence,
+)
+from sfumato.errors import LedgerUnavailable, ParameterError
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.numerics.distributions.discrete import (
+    DiscreteGaussianDistribution,
+    DiscreteLaplaceDistribution,
+    SymmetricDistribution,
+)
+from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
+from sfumato.privacy.catalog import loss_from_json
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.queries.plan.query import AggregateKind, ColumnType, FoundBounds, OrderItem
+from sfumato.queries.plan.wire_names import AGGREGATE, COLUMN_TYPE
+from sfumato.queries.pricing.calibration import AnyMechanism, NoiseDistribution
+
+__all__ = ["ComputedColumn", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
+
+_FORMAT: Final = Format("sfumato.release", 1)
+_METADATA_KEY = b"sfumato.release"
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMeasure:
+    """What is public about one measure: its noise, its grid and its clamps (in grid steps).
+
+    ``found`` clamps were searched for; what is read off the measure is then FLOAT64, whatever the grid.
+    """
+
+    law: NoiseDistribution
+    scale: Fraction
+    exponent: int
+    lower: int
+    upper: int
+    center: int
+    limit: int | None = None
+    row_lower: int | None = None
+    row_upper: int | None = None
+    found: bool = False
+
+    @property
+    def noise(self) -> SymmetricDistribution:
+        """The law of the noise on the grid."""
+        if self.law is NoiseDistribution.TRUNCATED and self.limit is not None:
+            return TruncatedLaplaceDistribution(self.scale, self.limit)
+        return (
+            DiscreteGaussianDistribution(self.scale)
+            if self.law is NoiseDistribution.GAUSSIAN
+            else DiscreteLaplaceDistribution(self.scale)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedColumn:
+    """How an answer column is read: ``total``, over ``count`` for an average (indices of measures).
+
+    ``more`` are the further measures of what is read off several sums; ``places`` where the quantiles of the
+    column are among those of ``total``; ``report`` says that it is told as JSON, with its interval.
+    """
+
+    name: str
+    kind: AggregateKind
+    total: int
+    count: int | None
+    more: tuple[int, ...] = ()
+    places: tuple[int, ...] = ()
+    report: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedColumn:
+    """A column that was computed from released ones: its expression in canonical SQL, and its type."""
+
+    name: str
+    sql: str
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRecord:
+    """Everything a :class:`~sfumato.queries.release.table.TableRelease` is made from; no raw data.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The keys ``k0``, ``k1``, ..., then the noisy integers of each measure ``m0``, ``m1``, ..., then the
+        computed columns ``p0``, ``p1``, ...: stored, so that a later version replays the same values. Of
+        counts by bin there are lists of quantiles, and the ends of their intervals in ``l0``, ``u0``, ...
+    keys : tuple of str
+        What the keys are called in the answer.
+    measures, columns : tuple
+        What the noisy integers are, and how the answer columns are read off them.
+    threshold : int or None
+        Least noisy count of units (measure 0) of the groups that are shown.
+    output : tuple of str
+        Columns of the answer in order.
+    order_by, limit
+        Post-processing asked for.
+    epsilon, delta : float
+        The guarantee of this query alone.
+    loss : PrivacyLoss
+        What the ledger was charged.
+    privacy_unit : str
+        Who is protected.
+    explanation : str
+        How the answer was made.
+    simulated : bool
+        True if the noise came from a seed.
+    computed : tuple of ComputedColumn
+        What the computed columns are.
+    having : str or None
+        The computed column that says which rows are shown.
+    offset : int
+        How many of these are left out before the first.
+    least_units : int
+        The fewest units of a group that was considered, by its exact count.
+    found : tuple of FoundBounds
+        The bounds that the query did not state.
+    """
+
+    table: pa.Table
+    keys: tuple[str, ...]
+    measures: tuple[NoisyMeasure, ...]
+    columns: tuple[ReleasedColumn, ...]
+    threshold: int | None
+    output: tuple[str, ...]
+    order_by: tuple[OrderItem, ...]
+    limit: int | None
+    epsilon: float
+    delta: float
+    loss: PrivacyLoss
+    privacy_unit: str
+    explanation: str
+    simulated: bool
+    computed: tuple[ComputedColumn, ...] = ()
+    having: str | None = None
+    offset: int = 0
+    least_units: int = 1
+    found: tuple[FoundBounds, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """Serialise as one Arrow stream, whose schema carries the public facts as JSON.
+
+        Returns
+        -------
+        bytes
+            Of the format ``sfumato.release``.
+        """
+        facts = canonical(_FORMAT.wrap(_FACTS.encode(self)))  # type: ignore[arg-type]  # a Record writes an object
+        table = self.table.replace_schema_metadata({_METADATA_KEY: facts.encode()})
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return sink.getvalue()
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> ReleaseRecord:
+        """Read a committed release back.
+
+        Parameters
+        ----------
+        payload : bytes
+            What `to_bytes` wrote.
+
+        Raises
+        ------
+        LedgerUnavailable
+            If it is no release, or of a format, version or name that is not known here.
+        """
+        try:
+            with pa.ipc.open_stream(payload) as reader:
+                table = reader.read_all()
+            _, fields = _FORMAT.unwrap("release", parse("release", table.schema.metadata[_METADATA_KEY]))
+            facts: Any = _FACTS.decode("release", fields)
+        except (pa.ArrowInvalid, KeyError, TypeError, ParameterError):
+            raise LedgerUnavailable(
+                "a committed release must be of a format that this version knows, got another; install a "
+                "newer sfumato"
+            ) from None
+        return cls(table=table.replace_schema_metadata(None), **facts)
+
+
+_LAW: Final[Codec[NoiseDistribution]] = Names(
+    "a distribution of noise",
+    {
+        "discrete-gaussian": NoiseDistribution.GAUSSIAN,
+        "discrete-laplace": NoiseDistribution.LAPLACE,
+        "truncated-discrete-laplace": NoiseDistribution.TRUNCATED,
+    },
+)
+
+_MEASURE: Final[Record[NoisyMeasure]] = Record(
+    "a measure",
+    NoisyMeasure,
+    {
+        "distribution": Field("law", _LAW),
+        "scale": RATIONAL,
+        "grid_exponent": Field("exponent", INTEGER),
+        "lower": INTEGER,
+        "upper": INTEGER,
+        "center": INTEGER,
+        "truncated_at": Field("limit", optional(INTEGER)),
+        "row_lower": optional(INTEGER),
+        "row_upper": optional(INTEGER),
+        "bounds_found": Field("found", BOOLEAN),
+    },
+)
+
+_COLUMN: Final[Record[ReleasedColumn]] = Record(
+    "a column",
+    ReleasedColumn,
+    {
+        "name": TEXT,
+        "aggregate": Field("kind", AGGREGATE),
+        "total": INTEGER,
+        "count": optional(INTEGER),
+        "further": Field("more", sequence(INTEGER)),
+        "quantile_indices": Field("places", sequence(INTEGER)),
+        "as_report": Field("report", BOOLEAN),
+    },
+)
+
+_FOUND: Final[Record[FoundBounds]] = Record(
+    "found bounds",
+    FoundBounds,
+    {"description": Field("words", TEXT), "lower": NUMBER, "upper": NUMBER, "found": BOOLEAN},
+)
+
+_COMPUTED: Final[Record[ComputedColumn]] = Record(
+    "a computed column", ComputedColumn, {"name": TEXT, "expression": Field("sql", TEXT), "type": COLUMN_TYPE}
+)
+
+_ORDER: Final[Record[OrderItem]] = Record(
+    "an order", OrderItem, {"name": TEXT, "descending": BOOLEAN, "nulls_first": BOOLEAN}
+)
+
+_LOSS: Final[Codec[PrivacyLoss]] = Codec(
+    lambda loss: loss.to_json(), lambda _, written: loss_from_json(written)
+)
+
+_FACTS: Final[Record[Any]] = Record(
+    "a release",
+    dict,
+    {
+        "keys": sequence(TEXT),
+        "measures": sequence(_MEASURE),
+        "columns": sequence(_COLUMN),
+        "threshold": optional(INTEGER),
+        "output": sequence(TEXT),
+        "order": Field("order_by", sequence(_ORDER)),
+        "limit": optional(INTEGER),
+        "offset": INTEGER,
+        "having": optional(TEXT),
+        "computed": sequence(_COMPUTED),
+        "epsilon": NUMBER,
+        "delta": NUMBER,
+        "loss": _LOSS,
+        "privacy_unit": TEXT,
+        "explanation": TEXT,
+        "simulated": BOOLEAN,
+        "minimum_units": Field("least_units", INTEGER),
+        "found_bounds": Field("found", sequence(_FOUND)),
+    },
+)
+
+
+def scale_of(mechanism: AnyMechanism) -> Fraction:
+    """Return the parameter of the noise on the grid, exactly: scale or standard deviation."""
+    return Fraction(mechanism.stddev if isinstance(mechanism, Gaussian) else mechanism.scale)

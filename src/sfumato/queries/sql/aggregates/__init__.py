@@ -1,0 +1,1 @@
+"""Calls of aggregates: their arguments, and the contribution bounds that they state."""

@@ -1,0 +1,256 @@
+"""The aggregates of a private SELECT and their contribution bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+from sqlglot import exp
+
+from sfumato.errors import OptionError, UnsupportedSql
+from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Expression
+from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, require
+from sfumato.queries.pricing.quantile_bins import MAXIMUM_ORDER, MINIMUM_ORDER, quantile_bins
+from sfumato.queries.sql.aggregates.arguments import PER_GROUP, PER_ROW, Bounds, Call, Signature, read_call
+from sfumato.queries.sql.aggregates.variances import VARIANCE_CALLS, read_covariance, read_variance
+from sfumato.queries.sql.expressions.scalar import read_expression
+from sfumato.queries.sql.scope import Rows
+
+__all__ = ["read_aggregate"]
+
+_HINTS: Final = MappingProxyType(
+    {
+        "COUNTIF": "write COUNT(IF(condition, 1, NULL))",
+        "GROUPING": "there is one grouping only, so leave it out",
+        "max_contributions_per_group": "write max_rows_per_group in OPTIONS; leave it out",
+        "contribution_bounding_strategy": "units above the bounds are sampled; leave it out",
+    }
+)
+
+_MOST_PARTS = 100  # of APPROX_QUANTILES: its ends, LEAST and LARGEST, are then no nearer than the others
+_MOST_VALUES = "max_contributions_per_group"
+_VALUES_BY_DEFAULT = 5  # of one unit in one group
+_STRATEGY = "contribution_bounding_strategy"
+_STRATEGIES = ("AUTO", "SAMPLING")
+_THINNEST = 1e10  # a grid over the range must reach from zero to it in 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What a call is read in: its column's name, the rows, and the most rows of one unit in one group."""
+
+    name: str
+    rows: Rows
+    max_rows: int | None
+
+
+_Reader: TypeAlias = Callable[[Call, _Context], Aggregate]
+
+
+def read_aggregate(node: exp.Expr, name: str, rows: Rows, *, max_rows: int | None) -> Aggregate:
+    """Read a call of an aggregate.
+
+    Parameters
+    ----------
+    node : sqlglot.exp.Expr
+        The call.
+    name : str
+        The name of its column in the answer.
+    rows : Rows
+        What its argument may name.
+    max_rows : int or None
+        The most rows of one unit in one group, where that is known.
+
+    Raises
+    ------
+    UnsupportedSql
+        If the aggregate or a form of its call is not supported.
+    OptionError
+        If bounds are reversed, or not literals, or row bounds alone leave a total without any.
+    SchemaError
+        If the argument names an unknown column or has a wrong type.
+    """
+    call = read_call(node, {name: signature for name, (signature, _) in _AGGREGATES.items()}, _HINTS)
+    _, reader = _AGGREGATES[call.name]
+    read = replace(reader(call, _Context(name, rows, max_rows)), epsilon=call.epsilon(), report=call.report())
+    if read.report and read.kind is AggregateKind.QUANTILES:
+        raise OptionError(
+            f"{call.name} has no report_format; write to_arrow(intervals=True) for its intervals"
+        )
+    return read
+
+
+def _number(call: Call, rows: Rows, place: int = 0) -> Expression:
+    argument = call.plain[place]
+    if isinstance(argument, exp.Distinct):
+        raise UnsupportedSql(f"{call.name}(DISTINCT x) mixes the values of several units; leave DISTINCT out")
+    what = f"the argument of {call.name}"
+    expression = read_expression(argument, rows, what)
+    require(TypedTree(expression.tree, expression.type), NUMERIC, what)
+    return expression
+
+
+def _sum(call: Call, context: _Context) -> Aggregate:
+    expression = _number(call, context.rows)
+    group_bounds, row_bounds = call.bounds(PER_GROUP), call.bounds(PER_ROW)
+    if group_bounds is None and row_bounds is not None and context.max_rows is None:
+        raise OptionError(
+            f"SUM with {PER_ROW} must know how many rows a unit may have, got no max_rows_per_group; "
+            f"add it to OPTIONS, or write {PER_GROUP} => (lower, upper)"
+        )
+    return Aggregate(
+        AggregateKind.SUM, context.name, expression, group_bounds=group_bounds, row_bounds=row_bounds
+    )
+
+
+def _average(call: Call, context: _Context) -> Aggregate:
+    expression = _number(call, context.rows)
+    if PER_ROW in call.named:
+        raise OptionError(
+            f"AVG must be bounded per group, got {PER_ROW}; write {PER_GROUP} => (lower, upper)"
+        )
+    bounds = call.bounds(PER_GROUP)
+    if bounds is not None:
+        _require_wide("AVG", PER_GROUP, bounds)
+    return Aggregate(AggregateKind.AVG, context.name, expression, group_bounds=bounds)
+
+
+def _variance(call: Call, context: _Context) -> Aggregate:
+    return read_variance(call, context.name, _number(call, context.rows))
+
+
+def _covariance(call: Call, context: _Context) -> Aggregate:
+    columns = _number(call, context.rows), _number(call, context.rows, 1)
+    return read_covariance(call, context.name, columns)
+
+
+def _require_wide(name: str, key: str, bounds: Bounds) -> None:
+    lower, upper = bounds
+    if upper > lower and (upper - lower) * _THINNEST < max(abs(lower), abs(upper)):
+        raise OptionError(
+            f"{key} of {name} must not lie closer together than 1e-10 of their size, got ({lower!r}, "
+            f"{upper!r}); subtract a constant from the column"
+        )
+
+
+def _quantiles(
+    call: Call, context: _Context, orders: tuple[float, ...], kind: AggregateKind = AggregateKind.QUANTILE
+) -> Aggregate:
+    expression, bounds = _number(call, context.rows), call.bounds(PER_ROW)
+    if bounds is not None:
+        _require_wide(call.name, PER_ROW, bounds)
+        quantile_bins(bounds, whole=expression.type is ColumnType.INTEGER)
+    return Aggregate(kind, context.name, expression, row_bounds=bounds, quantiles=orders)
+
+
+def _percentile(call: Call, context: _Context) -> Aggregate:
+    order = call.second("write PERCENTILE_CONT(x, 0.5)")
+    if isinstance(order, bool) or not isinstance(order, int | float) or not 0 <= order <= 1:
+        raise OptionError(
+            f"the second argument of PERCENTILE_CONT must be from 0 to 1, got {order!r}; write 0.5, say"
+        )
+    return _quantiles(call, context, (float(order),))
+
+
+def _approx_quantiles(call: Call, context: _Context) -> Aggregate:
+    parts = call.second("write APPROX_QUANTILES(x, 4)")
+    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= _MOST_PARTS:
+        raise OptionError(
+            f"the second argument of APPROX_QUANTILES must be a whole number from 1 to {_MOST_PARTS}, got "
+            f"{parts!r}; write 4 for quartiles"
+        )
+    inner = (place / parts for place in range(1, parts))
+    return _quantiles(call, context, (MINIMUM_ORDER, *inner, MAXIMUM_ORDER), AggregateKind.QUANTILES)
+
+
+def _count(call: Call, context: _Context) -> Aggregate:
+    if PER_ROW in call.named:
+        raise OptionError(f"COUNT must be bounded per group, got {PER_ROW}; write {PER_GROUP} => (0, upper)")
+    bounds = call.bounds(PER_GROUP)
+    if bounds is not None and not (bounds[0] >= 0 and all(bound.is_integer() for bound in bounds)):
+        raise OptionError(
+            f"{PER_GROUP} of COUNT must be whole numbers from 0, got ({bounds[0]:g}, {bounds[1]:g}); "
+            "write (0, upper)"
+        )
+    if bounds is not None and not 1 <= bounds[1] <= 2**40:
+        raise OptionError(
+            f"{PER_GROUP} of COUNT must reach from 1 to 2**40, got {bounds[1]:g}; write (0, upper)"
+        )
+    if isinstance(call.argument, exp.Distinct):
+        return _count_distinct(call, context)
+    if isinstance(call.argument, exp.Star):
+        if any(call.argument.args.values()):
+            raise UnsupportedSql("COUNT(*) must not carry EXCEPT or REPLACE; write COUNT(*)")
+        return Aggregate(AggregateKind.COUNT_ROWS, context.name, group_bounds=bounds)
+    expression = read_expression(call.argument, context.rows, "the argument of COUNT")
+    return Aggregate(AggregateKind.COUNT_VALUES, context.name, expression, group_bounds=bounds)
+
+
+def _count_distinct(call: Call, context: _Context) -> Aggregate:
+    rows, names = context.rows, call.argument.expressions
+    if len(names) != 1:
+        raise UnsupportedSql(
+            f"COUNT(DISTINCT ...) must name one value, got {len(names)}; write COUNT(DISTINCT x)"
+        )
+    if rows.names_unit(names[0].unnest()):
+        return _count_units(call, context)
+    return _distinct(call, names[0], context)
+
+
+def _approximate_distinct(call: Call, context: _Context) -> Aggregate:
+    strategy = call.word(_STRATEGY) or "AUTO"
+    if strategy not in _STRATEGIES:
+        raise OptionError(
+            f"contribution_bounding_strategy must be 'AUTO' or 'SAMPLING', got {strategy!r}; a unit's values "
+            "are chosen at random, so write 'SAMPLING'"
+        )
+    if isinstance(call.argument, exp.Distinct):
+        raise UnsupportedSql("APPROX_COUNT_DISTINCT counts distinct values anyway; leave DISTINCT out")
+    if context.rows.names_unit(call.argument.unnest()):
+        return _count_units(call, context)
+    return _distinct(call, call.argument, context)
+
+
+def _distinct(call: Call, argument: exp.Expr, context: _Context) -> Aggregate:
+    """Count the distinct values of a column, of which a unit brings at most so many to a group."""
+    if PER_GROUP in call.named:
+        raise OptionError(
+            f"the values of a unit are bounded by their number, got {PER_GROUP}; write "
+            f"APPROX_COUNT_DISTINCT(x, {_MOST_VALUES} => 5)"
+        )
+    expression = read_expression(argument, context.rows, f"the argument of {call.name}")
+    given = call.whole(_MOST_VALUES, most=2**40)
+    most = 1 if context.rows.relation.unit is None else given or context.max_rows or _VALUES_BY_DEFAULT
+    return Aggregate(AggregateKind.COUNT_DISTINCT, context.name, expression, group_bounds=(0.0, float(most)))
+
+
+def _count_units(call: Call, context: _Context) -> Aggregate:
+    if PER_GROUP in call.named or _MOST_VALUES in call.named:
+        raise OptionError(
+            f"{call.name} of the unit takes no bounds: it counts once in a group; leave them out"
+        )
+    return Aggregate(AggregateKind.COUNT_UNITS, context.name)
+
+
+_OF_TWO = ("COVAR_POP", "COVAR_SAMP", "CORR")
+_OF_ONE = tuple(name for name in VARIANCE_CALLS if name not in _OF_TWO)
+
+_AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingProxyType(
+    {
+        "COUNT": (Signature(1, (PER_GROUP, PER_ROW)), _count),
+        "SUM": (Signature(1, (PER_GROUP, PER_ROW)), _sum),
+        "AVG": (Signature(1, (PER_GROUP, PER_ROW)), _average),
+        "APPROX_COUNT_DISTINCT": (Signature(1, (_MOST_VALUES, _STRATEGY, PER_GROUP)), _approximate_distinct),
+        "PERCENTILE_CONT": (Signature(2, (PER_ROW,), "x, 0.5"), _percentile),
+        "MEDIAN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(0.5,))),
+        "MIN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(MINIMUM_ORDER,))),
+        "MAX": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(MAXIMUM_ORDER,))),
+        "APPROX_QUANTILES": (Signature(2, (PER_ROW,), "x, 4"), _approx_quantiles),
+        **dict.fromkeys(_OF_ONE, (Signature(1, (PER_ROW, PER_GROUP)), _variance)),
+        **dict.fromkeys(_OF_TWO, (Signature(2, (PER_ROW, PER_GROUP)), _covariance)),
+    }
+)
+"""Each aggregate's signature and reader."""

@@ -1,0 +1,257 @@
+"""Public groups: keys known without looking at private rows, from a public table, a list or the caller.
+
+Every listed group is in the answer, with noise around zero where no unit is in it, so the set of groups tells
+nothing. Rows whose group is not listed are dropped before anything is bounded.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sfumato.errors import OptionError, SchemaError, UnsupportedSql
+from sfumato.queries.plan.constants import common, python_value, stored_value
+from sfumato.queries.plan.query import (
+    Column,
+    ColumnType,
+    Expression,
+    Named,
+    PublicGroups,
+    PublicTable,
+    PublicValues,
+)
+from sfumato.queries.plan.typed_expressions import only
+from sfumato.queries.sql.catalog import PublicSource, Tables, suggestion
+from sfumato.queries.sql.clauses.table_expressions import output_name, table_source, unwrapped
+from sfumato.queries.sql.expressions.scalar import read_constant
+
+__all__ = ["LIST_HINT", "JoinedGroups", "PublicList", "comparable", "groups_from_caller", "read_public_list"]
+
+LIST_HINT = "write RIGHT JOIN (SELECT DISTINCT key FROM public_table) USING (key), or pass public_groups="
+
+_MOST_GROUPS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PublicList:
+    """A list of groups written in FROM.
+
+    Parameters
+    ----------
+    qualifier : str or None
+        The alias of the list.
+    columns : tuple of Column
+        Its columns as the query names them, all typed.
+    table : str or None
+        The public table it comes from; None for a list of literals.
+    sources : tuple of str
+        The columns of that table, one for each of ``columns``.
+    values : tuple
+        The listed values of the one column, where there is no table.
+    """
+
+    qualifier: str | None
+    columns: tuple[Column, ...]
+    table: str | None = None
+    sources: tuple[str, ...] = ()
+    values: tuple[object, ...] = ()
+
+    def find(self, name: str) -> int | None:
+        """Return the position of the column of that name, or None."""
+        names = [column.name.casefold() for column in self.columns]
+        return names.index(name.casefold()) if name.casefold() in names else None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedGroups:
+    """A public list, and for each of its columns the expression over private rows it is equated with."""
+
+    listed: PublicList
+    keys: tuple[Expression, ...]
+
+    def in_order_of(self, keys: Sequence[Named]) -> PublicGroups:
+        """Return the groups with their columns in the order of the query's keys.
+
+        Raises
+        ------
+        UnsupportedSql
+            If the keys are not exactly the columns of the list.
+        """
+        order = []
+        for key in keys:
+            if key.expression not in self.keys:
+                raise UnsupportedSql(f"the GROUP BY item {key.name!r} is not in the public list; {LIST_HINT}")
+            order.append(self.keys.index(key.expression))
+        if len(order) != len(self.keys):
+            names = ", ".join(column.name for column in self.listed.columns)
+            raise UnsupportedSql(
+                f"GROUP BY must name every column of the public list; write GROUP BY {names}"
+            )
+        if self.listed.table is not None:
+            return PublicTable(self.listed.table, tuple(self.listed.sources[index] for index in order))
+        rows = ((value,) for value in self.listed.values)
+        return _sorted_values(rows, keys, "the public list")
+
+
+def comparable(public: ColumnType | None, key: ColumnType) -> bool:
+    """Tell whether a public column can be equated with a key: integers may list groups of floats."""
+    return public is key or (public is ColumnType.INTEGER and key is ColumnType.FLOAT)
+
+
+def read_public_list(item: exp.Expr, tables: Tables) -> PublicList:
+    """Read SELECT DISTINCT over a public table, or UNNEST of literals; nothing else lists groups."""
+    item = unwrapped(item)
+    if isinstance(item, exp.Unnest):
+        return _unnested(item)
+    if not isinstance(item, exp.Subquery) or not isinstance(item.this, exp.Select):
+        raise UnsupportedSql(f"a public list of groups must be a SELECT DISTINCT; {LIST_HINT}")
+    select = item.this
+    only(item, "this", "alias", what="the public list")
+    only(select, "distinct", "expressions", "from_", what="the SELECT of a public list")
+    from_ = select.args.get("from_")
+    if select.args.get("distinct") is None or select.args["distinct"].args.get("on") or from_ is None:
+        raise UnsupportedSql(f"a public list of groups must be a SELECT DISTINCT; {LIST_HINT}")
+    qualifier = item.alias or None
+    inner = unwrapped(from_.this)
+    if isinstance(inner, exp.Unnest):
+        values = _unnested(inner)
+        (position, name), *more = _selected(select, values.columns, "the list")
+        if more:
+            raise SchemaError(
+                f"the public list has one column, {values.columns[position].name}; select it once"
+            )
+        kept = tuple(dict.fromkeys(values.values))
+        return PublicList(qualifier, (Column(name, values.columns[position].type),), values=kept)
+    source = table_source(inner, tables) if isinstance(inner, exp.Table) else None
+    if not isinstance(source, PublicSource):
+        raise UnsupportedSql(f"a public list of groups must read a public table directly; {LIST_HINT}")
+    chosen = _selected(select, source.schema.columns, source.name)
+    columns = tuple(Column(name, source.schema.columns[position].type) for position, name in chosen)
+    sources = tuple(source.schema.columns[position].name for position, _ in chosen)
+    return PublicList(qualifier, columns, source.name, sources)
+
+
+def _selected(select: exp.Select, columns: Sequence[Column], table: str) -> list[tuple[int, str]]:
+    """Read a SELECT list of bare columns: the position of each, and its name in the list."""
+    known = [column.name.casefold() for column in columns]
+    chosen: list[tuple[int, str]] = []
+    for item in select.expressions:
+        inner = item.this if isinstance(item, exp.Alias) else item
+        if not isinstance(inner, exp.Column) or isinstance(inner.this, exp.Star):
+            raise UnsupportedSql(
+                "a public list of groups must select columns by name, as they are; name them"
+            )
+        if inner.name.casefold() not in known:
+            names = [column.name for column in columns]
+            raise SchemaError(
+                f"{table} has no column {inner.name!r}; {suggestion(inner.name, names, 'columns')}"
+            )
+        position = known.index(inner.name.casefold())
+        name = output_name(item.alias) if isinstance(item, exp.Alias) else columns[position].name
+        if columns[position].type is None:
+            raise SchemaError(
+                f"the public column {name!r} has a type that a query cannot use; convert it first"
+            )
+        if any(name.casefold() == other.casefold() or position == place for place, other in chosen):
+            raise SchemaError(f"the public list names the column {name!r} twice; select it once")
+        chosen.append((position, name))
+    return chosen
+
+
+def _unnested(item: exp.Unnest) -> PublicList:
+    only(item, "expressions", "alias", "offset", what="UNNEST")
+    array = item.expressions[0] if len(item.expressions) == 1 else None
+    alias = item.args.get("alias")
+    named = (
+        [] if alias is None else [part.name for part in (alias.this, *alias.args.get("columns", ())) if part]
+    )
+    if not isinstance(array, exp.Array) or not array.expressions or len(named) != 1:
+        raise UnsupportedSql("a list of groups must be literals with a name; write UNNEST(['a', 'b']) AS key")
+    terms = [read_constant(value, "a listed group") for value in array.expressions]
+    converted, type_ = common(terms, "a list of groups")
+    values = tuple(python_value(term) for term in converted)
+    name = output_name(named[0])
+    return PublicList(name, (Column(name, type_),), values=values)
+
+
+def groups_from_caller(given: Mapping[str, Sequence[object]], keys: Sequence[Named]) -> PublicValues:
+    """Read the argument ``public_groups``: values of each key (their cross product), or rows of several keys.
+
+    Raises
+    ------
+    OptionError
+        If it does not list exactly the query's keys, or a value is not of its key's type.
+    """
+    if not isinstance(given, Mapping):
+        raise OptionError(
+            f"public_groups must map keys to values, got {type(given).__name__}; write {{key: values}}"
+        )
+    blocks = [(_names(name), _block(name, rows)) for name, rows in given.items()]
+    if math.prod(len(rows) for _, rows in blocks) > _MOST_GROUPS:
+        raise OptionError(
+            f"public_groups must list at most {_MOST_GROUPS} groups; list fewer, or group by fewer keys"
+        )
+    names = [name for block, _ in blocks for name in block]
+    places = [_place(key, names) for key in keys]
+    if sorted(places) != list(range(len(names))):
+        extra = next(name for place, name in enumerate(names) if place not in places)
+        known = suggestion(str(extra), [key.name for key in keys], "keys")
+        raise OptionError(f"public_groups must name the GROUP BY items only, got {extra!r}; {known}")
+    product = (tuple(itertools.chain(*rows)) for rows in itertools.product(*(rows for _, rows in blocks)))
+    return _sorted_values((tuple(row[place] for place in places) for row in product), keys, "public_groups")
+
+
+def _names(name: object) -> tuple[object, ...]:
+    return name if isinstance(name, tuple) else (name,)
+
+
+def _block(name: object, rows: object) -> list[tuple[object, ...]]:
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
+        raise OptionError(
+            f"public_groups must give a list for each key, got {type(rows).__name__} for {name!r}"
+        )
+    width = len(name) if isinstance(name, tuple) else None
+    block = [
+        (row,) if width is None else _row(row, width) for row in itertools.islice(rows, _MOST_GROUPS + 1)
+    ]
+    if not block:
+        raise OptionError(
+            f"public_groups must list at least one group, got none for {name!r}; name the groups"
+        )
+    return block
+
+
+def _row(row: object, width: int) -> tuple[object, ...]:
+    if not isinstance(row, (tuple, list)) or len(row) != width:
+        raise OptionError(
+            f"public_groups must give rows of {width} values for {width} keys; write them as tuples"
+        )
+    return tuple(row)
+
+
+def _place(key: Named, names: Sequence[object]) -> int:
+    wanted = {key.name.casefold()}
+    if isinstance(key.expression.tree, exp.Column):
+        wanted.add(key.expression.tree.name.casefold())
+    for place, name in enumerate(names):
+        if isinstance(name, str) and name.casefold() in wanted:
+            return place
+    raise OptionError(f"public_groups must list the GROUP BY item {key.name!r}; add its values")
+
+
+def _sorted_values(rows: Iterable[tuple[object, ...]], keys: Sequence[Named], what: str) -> PublicValues:
+    """Check, sort and freeze the groups, so that equal lists make equal plans."""
+    types = [key.expression.type for key in keys]
+    names = [f"{what} for {key.name!r}" for key in keys]
+    checked = [
+        tuple(stored_value(value, type_, name) for value, type_, name in zip(row, types, names, strict=True))
+        for row in rows
+    ]
+    if len(set(checked)) != len(checked):
+        raise OptionError(f"{what} must list each group once; remove the repeated ones")
+    order = sorted(checked, key=lambda row: tuple((value is not None, value) for value in row))
+    return PublicValues(tuple(order))

@@ -1,0 +1,278 @@
+"""The SELECT list, GROUP BY and ORDER BY of a private SELECT: keys, aggregates and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sfumato.errors import QueryError, SchemaError, UnsupportedSql
+from sfumato.queries.plan.query import ColumnType, Expression, Named, OrderItem
+from sfumato.queries.plan.typed_expressions import TypedTree, from_decimal, only
+from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns, aggregate_name, free, require_number
+from sfumato.queries.sql.clauses.from_clause import GroupScope, Source
+from sfumato.queries.sql.clauses.table_expressions import output_name
+from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
+
+__all__ = ["Item", "read_having", "read_items", "read_keys", "read_order", "read_outputs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of the SELECT list: its tree, and the alias if it has one."""
+
+    node: exp.Expr
+    alias: str | None
+
+    @property
+    def aggregates(self) -> bool:
+        """Whether it is a call of an aggregate."""
+        return is_aggregate(self.node)
+
+    @property
+    def computes(self) -> bool:
+        """Whether there is an aggregate in it."""
+        return any(is_aggregate(part) for part in self.node.walk())
+
+
+def read_items(select: exp.Select) -> list[Item]:
+    """Read the SELECT list; rows as they are are refused."""
+    items = [
+        Item(node.this.unnest(), output_name(node.alias))
+        if isinstance(node, exp.Alias)
+        else Item(node.unnest(), None)
+        for node in select.expressions
+    ]
+    for item in items:
+        if item.node.is_star and not item.aggregates:
+            raise UnsupportedSql("SELECT * would show raw rows; name GROUP BY items and aggregates")
+        if isinstance(item.node, exp.Window):
+            raise UnsupportedSql(
+                "a window function mixes the rows of several units; GROUP BY, or PARTITION BY the unit in a "
+                "subquery"
+            )
+    return items
+
+
+def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list[Expression]:
+    """Read GROUP BY: columns, aliases and positions of the SELECT list, or expressions."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    if group.args.get("all"):
+        nodes = [item.node for item in items if not item.computes]
+    else:
+        nodes = [_group_node(node.unnest(), items, source) for node in group.expressions]
+    for slot in ("rollup", "cube", "grouping_sets", "totals"):
+        if group.args.get(slot):
+            raise UnsupportedSql(_several_groupings(slot.upper().replace("_", " ")))
+    only(group, "expressions", "all", what="GROUP BY")
+    keys: list[Expression] = []
+    for node in nodes:
+        key = read_expression(node, GroupScope(source), "a GROUP BY item")
+        if not any(isinstance(part, exp.Column) for part in key.tree.walk()):
+            raise UnsupportedSql(
+                "a GROUP BY item must name a column, a constant makes one group; leave it out"
+            )
+        if source.rows.is_unit(key):
+            raise UnsupportedSql(
+                "GROUP BY the privacy unit would show groups of one unit each; group by something several "
+                "units share, and count units with COUNT(DISTINCT unit)"
+            )
+        if key.type is ColumnType.DECIMAL:
+            remedy = from_decimal(TypedTree(key.tree, key.type))
+            raise SchemaError(f"a GROUP BY item must have a type of answers, got NUMERIC; {remedy}")
+        if key not in keys:
+            keys.append(key)
+    return keys
+
+
+def _several_groupings(name: str) -> str:
+    return f"{name} makes several groupings at once, which is not supported; send one query for each grouping"
+
+
+def _group_node(node: exp.Expr, items: Sequence[Item], source: Source) -> exp.Expr:
+    if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+        name = "GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper()
+        raise UnsupportedSql(_several_groupings(name))
+    chosen = _named_item(node, items)
+    if chosen is None:
+        return node
+    if not chosen.computes:
+        return chosen.node
+    if isinstance(node, exp.Column) and source.rows.relation.schema.find(node.name) is not None:
+        return node  # COUNT(x) AS state ... GROUP BY state can only mean the column
+    raise UnsupportedSql("GROUP BY must not name an aggregate; group by columns, and ORDER BY the aggregate")
+
+
+def _named_item(node: exp.Expr, items: Sequence[Item]) -> Item | None:
+    """Return the item of the SELECT list that a GROUP BY item names by position or by alias."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        place = int(node.name) if node.name.isdigit() and len(node.name) < 9 else 0
+        if not 1 <= place <= len(items):
+            raise SchemaError(
+                f"a position in GROUP BY must be from 1 to {len(items)}, got {node.name}; correct it"
+            )
+        return items[place - 1]
+    if not isinstance(node, exp.Column) or node.table:
+        return None
+    wanted = node.name.casefold()
+    return next((item for item in items if item.alias is not None and item.alias.casefold() == wanted), None)
+
+
+def read_outputs(
+    items: Sequence[Item], keys: Sequence[Expression], source: Source, *, max_rows: int | None
+) -> AnswerColumns:
+    """Name the keys, the aggregates and what is computed from them.
+
+    Raises
+    ------
+    UnsupportedSql
+        If an item reads rows outside of an aggregate.
+    SchemaError
+        If two columns of the answer would have the same name.
+    """
+    shown = [None if item.computes else _key_place(item, keys, source) for item in items]
+    names = _names(items, shown, keys, source)
+    _check_intervals(names, shown)
+    key_names = {place: name for place, name in zip(shown, names, strict=True) if place is not None}
+    if len(key_names) != sum(place is not None for place in shown):
+        raise UnsupportedSql("the SELECT list shows a GROUP BY item twice; leave one out")
+    taken = {name.casefold() for name in names}
+    for place, key in enumerate(keys):
+        if place not in key_names:
+            key_names[place] = free(_default_key_name(key, place), taken)
+    named = tuple(Named(key_names[place], key) for place, key in enumerate(keys))
+    answer = AnswerColumns(source, named, max_rows, tuple(names), taken)
+    rest = [(item, name) for item, name, place in zip(items, names, shown, strict=True) if place is None]
+    for item, name in rest:
+        if item.aggregates:
+            answer.aggregate(item.node, name)
+    for item, name in rest:
+        if not item.aggregates:
+            read = answer.expression(item.node, "an item of the SELECT list", aliases=False)
+            answer.computed.append(Named(name, read))
+    return answer
+
+
+def _key_place(item: Item, keys: Sequence[Expression], source: Source) -> int | None:
+    """Return the GROUP BY item that an item is; None if it is to be computed from them."""
+    try:
+        expression = read_expression(item.node, GroupScope(source), "an item of the SELECT list")
+    except QueryError:
+        if keys:
+            return None  # a part of it may be a key that cannot be read in pieces
+        raise
+    if expression in keys:
+        return keys.index(expression)
+    if not keys and any(isinstance(part, exp.Column) for part in expression.tree.walk()):
+        shown = repr(item.alias or _plain(expression))
+        raise UnsupportedSql(f"{shown} would show raw rows; aggregate it, or add it to GROUP BY")
+    return None
+
+
+def _plain(expression: Expression) -> str:
+    return expression.sql.replace("`", "")
+
+
+def _names(
+    items: Sequence[Item], shown: Sequence[int | None], keys: Sequence[Expression], source: Source
+) -> list[str]:
+    """Name the columns: aliases and columns keep their names, others get free ones."""
+    fixed = [item.alias or _column_name(item, place, keys) for item, place in zip(items, shown, strict=True)]
+    taken: set[str] = set()
+    for name in fixed:
+        if name is not None and name.casefold() in taken:
+            raise SchemaError(f"two columns of the answer are named {name!r}; rename one with AS")
+        taken.add("" if name is None else name.casefold())
+    return [
+        free(
+            _default_key_name(keys[place], place)
+            if place is not None
+            else _default_name(item, number, source),
+            taken,
+        )
+        if name is None
+        else name
+        for number, (name, item, place) in enumerate(zip(fixed, items, shown, strict=True), 1)
+    ]
+
+
+def _check_intervals(names: Sequence[str], shown: Sequence[int | None]) -> None:
+    """Refuse a name that the interval of an aggregate has in the released table."""
+    for name, place in zip(names, shown, strict=True):
+        for end in (f"{name}_lower", f"{name}_upper"):
+            if place is None and end in names:
+                raise SchemaError(
+                    f"no column may be called like the interval of {name!r}, got {end!r}; rename one with AS"
+                )
+
+
+def _column_name(item: Item, place: int | None, keys: Sequence[Expression]) -> str | None:
+    if place is None or not isinstance(item.node, exp.Column):
+        return None
+    tree, written = keys[place].tree, item.node.name
+    # as the source spells it; a column of a public list keeps the name it has there
+    as_source = isinstance(tree, exp.Column) and tree.name.casefold() == written.casefold()
+    return tree.name if as_source else output_name(written)
+
+
+def _default_name(item: Item, number: int, source: Source) -> str:
+    return aggregate_name(item.node, source) if item.aggregates else f"column_{number}"
+
+
+def _default_key_name(key: Expression, place: int) -> str:
+    return key.tree.name if isinstance(key.tree, exp.Column) else f"key_{place + 1}"
+
+
+def read_having(select: exp.Select, answer: AnswerColumns) -> str | None:
+    """Read HAVING, a condition on released columns; return the name of the column that holds it."""
+    having = select.args.get("having")
+    if having is None:
+        return None
+    answer.shadowed()
+    return answer.hidden(answer.condition(having.this, "the condition of HAVING"), "having")
+
+
+def read_order(select: exp.Select, answer: AnswerColumns) -> tuple[OrderItem, ...]:
+    """Read ORDER BY: released columns by name or position, or expressions over keys and aggregates."""
+    order = select.args.get("order")
+    if order is None:
+        return ()
+    only(order, "expressions", what="ORDER BY")
+    items = []
+    for ordered in order.expressions:
+        only(ordered, "this", "desc", "nulls_first", what="ORDER BY")
+        name = _released(ordered.this.unnest(), answer)
+        items.append(OrderItem(name, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
+    return tuple(items)
+
+
+def _released(node: exp.Expr, answer: AnswerColumns) -> str:
+    name = _released_name(node, answer)
+    for aggregate in answer.aggregates:
+        if aggregate.name == name:
+            require_number(aggregate)
+    return name
+
+
+def _released_name(node: exp.Expr, answer: AnswerColumns) -> str:
+    if isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 9:
+        if 1 <= int(node.name) <= len(answer.output):
+            return answer.output[int(node.name) - 1]
+        raise SchemaError(
+            f"a position in ORDER BY must be from 1 to {len(answer.output)}, got {node.name}; correct it"
+        )
+    if isinstance(node, exp.Column) and not node.table:
+        for name in answer.output:
+            if name.casefold() == node.name.casefold():
+                return name
+    if not any(isinstance(part, exp.Column) or is_aggregate(part) for part in node.walk()):
+        raise UnsupportedSql("ORDER BY a constant has no effect; order by a column of the answer")
+    answer.shadowed()
+    read = answer.expression(node, "an item of ORDER BY", aliases=True)
+    if isinstance(read.tree, exp.Column):
+        return str(read.tree.name)
+    same = (named.name for named in answer.computed if named.expression == read)
+    return next(same, None) or answer.hidden(read, "order")

@@ -1,0 +1,377 @@
+"""What FROM reads: tables, joins, unions and subqueries, as a tree of nodes that keeps the privacy unit.
+
+Guarantee: that of :mod:`sfumato.queries.plan.nodes`. Bounding comes after all of it, so what a subquery does
+to the rows of one unit needs no bound here: a join may multiply them, a window may compare them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sfumato.errors import SchemaError, UnsupportedSql
+from sfumato.queries.plan.constants import common
+from sfumato.queries.plan.nodes import (
+    Distinct,
+    Filter,
+    InPublic,
+    Project,
+    PublicScan,
+    Relation,
+    Scan,
+    Union,
+)
+from sfumato.queries.plan.schema import ColumnType, Expression, Named
+from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand, require
+from sfumato.queries.sql.catalog import PublicSource, Source, Tables
+from sfumato.queries.sql.clauses.joins import conjuncts, joined, require_one_unit, together
+from sfumato.queries.sql.clauses.unit_subqueries import Groups, Windows, groups_units, has_window, named_item
+from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression, read_predicate
+from sfumato.queries.sql.scope import Rows, output_name
+
+__all__ = ["Rows", "filtered", "output_name", "read_item", "table_source", "unwrapped"]
+
+_REFUSED_INSIDE = {
+    "limit": "LIMIT in a subquery picks rows by what others hold; use max_rows_per_group in OPTIONS, or "
+    "ROW_NUMBER() OVER (PARTITION BY unit ORDER BY ...)",
+    "offset": "OFFSET in a subquery picks rows by what others hold; use max_rows_per_group in OPTIONS",
+    "windows": "WINDOW is not supported; write OVER (PARTITION BY unit) in place",
+    "order": "ORDER BY in a subquery has no effect; move it to the outermost SELECT",
+    "laterals": "LATERAL is not supported; name a table or a subquery",
+}
+
+
+def unwrapped(item: exp.Expr) -> exp.Expr:
+    """Take off parentheses around a table or a subquery, as far as they carry no alias."""
+    while isinstance(item, exp.Subquery) and isinstance(item.this, (exp.Subquery, exp.Table)):
+        if item.args.get("alias") is not None and item.this.args.get("alias") is not None:
+            break
+        inner = item.this
+        if item.args.get("alias") is not None:
+            inner.set("alias", item.args["alias"])
+        item = inner
+    return item
+
+
+def table_source(item: exp.Table, tables: Tables) -> Source:
+    """Find the table that an item of FROM names; functions, files and other databases are refused."""
+    if not isinstance(item.this, exp.Identifier):
+        raise UnsupportedSql("a table function is not answered; name a table of this session")
+    name = ".".join(part.name for part in item.parts)
+    if item.args.get("joins"):
+        raise UnsupportedSql("a join in parentheses is not supported; write the joins one after the other")
+    only(item, "this", "db", "catalog", "alias", what=f"the table {name!r}")
+    alias = item.args.get("alias")
+    if alias is not None:
+        only(alias, "this", what=f"the alias of {name!r}")
+    return tables.find(name)
+
+
+def read_item(item: exp.Expr, tables: Tables) -> Rows:
+    """Read an item of FROM: a table, a common table expression or a subquery.
+
+    Raises
+    ------
+    UnsupportedSql
+        If it would mix the rows of several units, or is nothing that is read here.
+    SchemaError
+        If a table or column is unknown.
+    """
+    item = unwrapped(item)
+    tables = tables.deeper()
+    if isinstance(item, exp.Table):
+        source = table_source(item, tables)
+        alias = item.alias or item.name
+        if isinstance(source, Scan):
+            return Rows.of(tables.catalog.rows_of(source), alias)
+        if isinstance(source, PublicSource):
+            return Rows.of(PublicScan(source.name, source.schema), alias, private=False)
+        rows = _query(source.select, source.tables.at(tables))
+        return Rows.of(rows.relation, alias, private=rows.private)
+    if isinstance(item, exp.Subquery):
+        only(item, "this", "alias", what="a subquery")
+        if item.args.get("alias") is not None:
+            only(item.args["alias"], "this", what="the alias of a subquery")
+        rows = _query(item.this, tables)
+        return Rows.of(rows.relation, item.alias or None, private=rows.private)
+    raise UnsupportedSql(f"{item.key.upper()} in FROM is not supported; name a table or write a subquery")
+
+
+def _query(query: exp.Expr, tables: Tables) -> Rows:
+    """Read a SELECT, or several that are united."""
+    query = unwrapped(query)
+    while isinstance(query, exp.Subquery) and query.is_wrapper:
+        query = query.this
+    if isinstance(query, exp.SetOperation):
+        return _united(query, tables)
+    if not isinstance(query, exp.Select):
+        raise UnsupportedSql("a subquery must be a SELECT; write (SELECT ... FROM ...)")
+    return _selected(query, tables)
+
+
+def _united(query: exp.SetOperation, tables: Tables) -> Rows:
+    if not isinstance(query, exp.Union) or query.args.get("by_name"):
+        raise UnsupportedSql(
+            f"{query.key.upper()} is not supported; write UNION ALL, or a condition in WHERE"
+        )
+    only(query, "this", "expression", "distinct", "with_", what="UNION ALL")
+    tables = tables.with_common(query.args.get("with_"))
+    distinct = bool(query.args.get("distinct"))
+    nodes = [query.expression]
+    first = query.this
+    while isinstance(first, exp.Union) and bool(first.args.get("distinct")) == distinct:
+        only(first, "this", "expression", "distinct", what="UNION ALL")
+        nodes.append(first.expression)
+        first = first.this
+    parts = [_query(node, tables.deeper()) for node in (first, *map(_all_named, reversed(nodes)))]
+    private = parts[0].private
+    if any(part.private != private for part in parts):
+        raise UnsupportedSql(
+            "UNION ALL must not put public rows among private ones, for they belong to nobody; join instead"
+        )
+    relations = [rows.relation for rows in parts]
+    if private:
+        _require_same_place(relations)
+        require_one_unit(*relations)
+    types = [[known.type for known in part.schema.usable.columns] for part in relations]
+    if any(other != types[0] for other in types):
+        raise SchemaError("the parts of UNION ALL must have columns of the same types in one order; use CAST")
+    relation: Relation = Union(tuple(relations))
+    return Rows.of(Distinct(relation) if distinct else relation, None, private=private)
+
+
+def _starred(item: exp.Expr) -> bool:
+    return isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star)
+
+
+def _all_named(query: exp.Expr) -> exp.Expr:
+    """Name the columns of a part of a union: only those of the first part are ever called by name."""
+    if isinstance(query, exp.Select) and not any(map(_starred, query.expressions)):
+        items = [
+            exp.alias_(item.this if isinstance(item, exp.Alias) else item, f"column_{place}", copy=False)
+            for place, item in enumerate(query.expressions, 1)
+        ]
+        query.set("expressions", items)
+    return query
+
+
+def _require_same_place(relations: list[Relation]) -> None:
+    places = []
+    for relation in relations:
+        if relation.unit is None:
+            raise UnsupportedSql(
+                "tables in which each row is a unit cannot be united; put the rows into one table before "
+                "connecting"
+            )
+        names = [known.name.casefold() for known in relation.schema.usable.columns]
+        places.append(names.index(relation.unit.casefold()) if relation.unit.casefold() in names else None)
+    if len(set(places)) > 1 or None in places:
+        raise UnsupportedSql(
+            "UNION ALL must have the privacy unit in the same position in every part; reorder the SELECT list"
+        )
+
+
+def _selected(select: exp.Select, tables: Tables) -> Rows:
+    for slot, message in _REFUSED_INSIDE.items():
+        if select.args.get(slot):
+            raise UnsupportedSql(message)
+    slots = ("expressions", "from_", "joins", "where", "group", "having", "qualify", "distinct", "with_")
+    only(select, *slots, what="a subquery")
+    tables = tables.with_common(select.args.get("with_"))
+    if select.args.get("from_") is None:
+        raise UnsupportedSql("a subquery must read a table; write SELECT ... FROM table")
+    rows = read_item(select.args["from_"].this, tables)
+    for join in select.args.get("joins") or ():
+        rows = joined(rows, read_item(join.this, tables), join)
+    where = select.args.get("where")
+    rows = rows if where is None else filtered(rows, where.this, tables)
+    relation = _grouped(select, rows) if groups_units(select) else _projected(select, rows)
+    if select.args.get("distinct") is not None:
+        only(select.args["distinct"], what="DISTINCT")
+        if rows.private and relation.unit is None:
+            raise UnsupportedSql("DISTINCT where each row is a unit mixes units; group in the outer SELECT")
+        relation = Distinct(relation)
+    return Rows.of(relation, None, private=rows.private)
+
+
+def filtered(rows: Rows, condition: exp.Expr, tables: Tables) -> Rows:
+    """Return the rows that meet WHERE; a part of it may ask whether a value is in a public subquery."""
+    plain, members = [], []
+    for part in conjuncts(condition):
+        negated = isinstance(part, exp.Not)
+        test = part.this.unnest() if negated else part
+        if isinstance(test, exp.In) and test.args.get("query") is not None:
+            members.append((test, negated != bool(test.args.get("negate"))))
+        else:
+            plain.append(part)
+    relation = rows.relation
+    if plain and not members:
+        relation = Filter(relation, read_predicate(condition, rows, "the condition of WHERE"))
+    elif plain:
+        read = together([read_predicate(part, rows, "the condition of WHERE") for part in plain])
+        relation = relation if read is None else Filter(relation, read)
+    for test, negated in members:
+        relation = _member(rows, relation, test, tables, negated=negated)
+    return replace(rows, relation=relation)
+
+
+_PRIVATE_MEMBERS = "IN must not read a private table, for that mixes units; join on the privacy unit instead"
+
+
+def _member(rows: Rows, relation: Relation, test: exp.In, tables: Tables, *, negated: bool) -> Relation:
+    only(test, "this", "query", "negate", what="IN")
+    query = test.args["query"]
+    if any(isinstance(table_source(table, tables), Scan) for table in query.find_all(exp.Table)):
+        raise UnsupportedSql(_PRIVATE_MEMBERS)
+    listed = _query(query, tables.deeper())
+    columns = listed.schema.usable.columns
+    if listed.private:
+        raise UnsupportedSql(_PRIVATE_MEMBERS)
+    if len(columns) != 1:
+        raise SchemaError(f"the subquery of IN must have one column, got {len(columns)}; select one")
+    subject = read_expression(test.this, rows, "the left side of IN")
+    sides = [TypedTree(subject.tree, subject.type), column(columns[0].name, columns[0].type)]
+    _, type_ = common(sides, "IN")
+    public = listed.relation
+    if type_ is not None and subject.type is not type_:
+        subject = Expression(cast(sides[0], type_).tree, type_)
+    if type_ is not None and columns[0].type is not type_:
+        made = Named(columns[0].name, Expression(cast(sides[1], type_).tree, type_))
+        public = Project(public, (made,), None)
+    return InPublic(relation, subject, public, negated)
+
+
+def _grouped(select: exp.Select, rows: Rows) -> Relation:
+    """Read a SELECT with GROUP BY over the rows of each unit."""
+    if select.args.get("qualify") is not None:
+        raise UnsupportedSql("QUALIFY must not stand beside GROUP BY; write a subquery for it")
+    groups = Groups.of(select, rows)
+    columns = []
+    for item in select.expressions:
+        node, alias = named_item(item)
+        if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            raise UnsupportedSql("* must not stand beside GROUP BY; name the columns")
+        whole = groups.whole(node, alias)
+        read = (
+            read_expression(node, groups, "a column of a subquery", whole=groups.whole)
+            if whole is None or whole.type is None
+            else Expression(whole.tree, whole.type)
+        )
+        columns.append(Named(_name(node, alias, read), read))
+    having = select.args.get("having")
+    condition = None
+    if having is not None:
+        aliases = {named.name.casefold(): named.expression for named in columns}
+
+        def whole_or_alias(node: exp.Expr) -> TypedTree | None:
+            named = isinstance(node, exp.Column) and not node.table and not rows.has(node.name)
+            found = aliases.get(node.name.casefold()) if named else None
+            return (
+                groups.whole(node) if found is None else TypedTree(operand(_term(found)).copy(), found.type)
+            )
+
+        condition = read_expression(having.this, groups, "the condition of HAVING", whole=whole_or_alias)
+    relation: Relation = groups.relation
+    if condition is not None:
+        relation = Filter(relation, _boolean(condition))
+    return _project(columns, relation, private=True)
+
+
+def _term(expression: Expression) -> TypedTree:
+    return TypedTree(expression.tree, expression.type)
+
+
+def _boolean(condition: Expression) -> Expression:
+    require(TypedTree(condition.tree, condition.type), {ColumnType.BOOLEAN}, "the condition")
+    return condition
+
+
+def _projected(select: exp.Select, rows: Rows) -> Relation:
+    """Read a SELECT that computes row by row, and over windows of a unit's rows."""
+    windows = Windows.of(rows)
+    items = select.expressions
+    qualify = select.args.get("qualify")
+    if len(items) == 1 and _is_star(items[0], rows) == "*" and qualify is None and len(rows.members) == 1:
+        return rows.relation
+    columns: list[Named] = []
+    for item in items:
+        star = _is_star(item, rows)
+        if star is not None:
+            columns += rows.everything(None if star == "*" else star)
+            continue
+        node, alias = named_item(item)
+        if any(is_aggregate(part) for part in node.walk()) and not has_window(node):
+            raise UnsupportedSql("an aggregate in a subquery needs GROUP BY; add it")
+        whole = windows.whole(node, alias)
+        read = (
+            read_expression(node, rows, "a column of a subquery", whole=windows.whole)
+            if whole is None or whole.type is None
+            else Expression(whole.tree, whole.type)
+        )
+        columns.append(Named(_name(node, alias, read), read))
+    condition = None
+    if qualify is not None:
+        if not has_window(qualify.this):
+            raise UnsupportedSql("QUALIFY must name a window; write WHERE")
+        condition = _boolean(read_expression(qualify.this, rows, "QUALIFY", whole=windows.whole))
+    relation = windows.relation
+    relation = relation if condition is None else Filter(relation, condition)
+    return _project(columns, relation, private=rows.private)
+
+
+def _is_star(item: exp.Expr, rows: Rows) -> str | None:
+    """Return ``*``, or the qualifier before it; None for what is no star."""
+    star = item.this if isinstance(item, exp.Column) else item
+    if not isinstance(star, exp.Star):
+        return None
+    if any(star.args.values()):
+        raise UnsupportedSql("* must stand alone, without EXCEPT, REPLACE or RENAME; name the columns")
+    if not isinstance(item, exp.Column):
+        return "*"
+    if not rows.answers_to(item.table):
+        raise SchemaError(f"the qualifier {item.table!r} names no table of the query; write *")
+    return str(item.table)
+
+
+def _name(node: exp.Expr, alias: str | None, read: Expression) -> str:
+    if alias is not None:
+        return alias
+    if isinstance(node, exp.Column):
+        return (
+            str(read.tree.name)
+            if read.tree.name.casefold() == node.name.casefold()
+            else output_name(node.name)
+        )
+    raise SchemaError("a computed column of a subquery must have a name; add AS name")
+
+
+def _project(columns: list[Named], relation: Relation, *, private: bool) -> Relation:
+    seen: set[str] = set()
+    for named in columns:
+        if named.name.casefold() in seen:
+            raise SchemaError(f"a subquery names the column {named.name!r} twice; rename one with AS")
+        seen.add(named.name.casefold())
+    unit = relation.unit
+    kept = None
+    if private and unit is not None:
+        kept = next((named.name for named in columns if _names(named.expression, unit)), None)
+        if kept is None:
+            raise UnsupportedSql(
+                f"a subquery over private rows must keep the privacy unit; add {unit} to its SELECT list"
+            )
+    if not isinstance(relation, (Scan, PublicScan, Filter, Project)) and _same(columns, relation):
+        return relation
+    return Project(relation, tuple(columns), kept)
+
+
+def _names(expression: Expression, name: str) -> bool:
+    return isinstance(expression.tree, exp.Column) and expression.tree.name.casefold() == name.casefold()
+
+
+def _same(columns: list[Named], relation: Relation) -> bool:
+    """Tell whether a SELECT list is that of the relation below, which then needs no node of its own."""
+    names = [known.name for known in relation.schema.usable.columns]
+    return [named.name for named in columns] == names and all(
+        _names(named.expression, named.name) for named in columns
+    )

@@ -1,0 +1,1 @@
+"""Scalar expressions over one row: operators, functions and casts, each checked and typed."""

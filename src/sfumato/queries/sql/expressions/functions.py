@@ -1,0 +1,250 @@
+"""The scalar functions a private query may call: a closed list with typing rules.
+
+Every function here is a pure function of one row. The engine makes each of them total: what has no value
+(an overflow, a logarithm of zero, a cast that fails) is NULL, never an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from sfumato.errors import UnsupportedSql
+from sfumato.queries.plan.constants import common
+from sfumato.queries.plan.date_arithmetic import last_day, read_date_diff, read_moved, read_timestamp_diff
+from sfumato.queries.plan.query import ColumnType
+from sfumato.queries.plan.typed_expressions import (
+    NUMERIC,
+    Compile,
+    TypedTree,
+    only,
+    operand,
+    require,
+    require_order,
+)
+from sfumato.queries.sql.expressions.casts import read_cast, read_extract, read_truncate
+from sfumato.queries.sql.expressions.rewrites import (
+    read_date,
+    read_ends_with,
+    read_left,
+    read_replace,
+    read_right,
+    read_width_bucket,
+)
+
+__all__ = ["FUNCTIONS", "FUNCTION_NAMES", "VOLATILE", "Reader", "join_text"]
+
+Reader: TypeAlias = Callable[[exp.Expr, Compile], TypedTree]
+
+FUNCTION_NAMES = (
+    *("ABS", "CAST", "CEIL", "COALESCE", "CONCAT", "DATE", "DATE_ADD", "DATE_DIFF", "DATE_SUB", "DATE_TRUNC"),
+    *("ENDS_WITH", "EXP", "EXTRACT", "FLOOR", "GREATEST", "IF", "IFNULL", "LAST_DAY", "LEAST", "LEFT"),
+    *("LENGTH", "LN", "LOG10", "LOWER", "MOD", "NULLIF", "POWER", "REPLACE", "RIGHT", "ROUND", "SAFE_CAST"),
+    *("SAFE_DIVIDE", "SIGN", "SQRT", "STARTS_WITH", "SUBSTR", "TIMESTAMP_ADD", "TIMESTAMP_DIFF"),
+    *("TIMESTAMP_SUB", "TIMESTAMP_TRUNC", "TRIM", "UPPER", "WIDTH_BUCKET"),
+)
+"""The functions, as messages list them."""
+
+VOLATILE = frozenset(
+    {
+        *("RAND", "RANDOM", "RANDN", "GENERATE_UUID", "UUID", "NOW", "TODAY", "SESSION_USER", "CURRENT_USER"),
+        *("CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_DATETIME"),
+    }
+)
+"""Functions whose value is not determined by the row."""
+
+_TEXT = frozenset({ColumnType.TEXT})
+
+
+@dataclass(frozen=True, slots=True)
+class _Unary:
+    """A function of one argument; ``result`` None keeps the argument's type."""
+
+    name: str
+    make: type[exp.Expression]
+    accepts: Collection[ColumnType]
+    result: ColumnType | None = None
+
+    def __call__(self, node: exp.Expr, compile_: Compile) -> TypedTree:
+        only(node, "this", "binary", what=self.name)
+        argument = require(compile_(node.this), self.accepts, f"the argument of {self.name}")
+        return TypedTree(self.make(this=argument.tree), self.result or argument.type)
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """A function whose arguments and result share one type."""
+
+    name: str
+    make: type[exp.Expression]
+
+    def __call__(self, node: exp.Expr, compile_: Compile) -> TypedTree:
+        only(node, "this", "expressions", "ignore_nulls", what=self.name)
+        parts = [compile_(part) for part in (node.this, *node.expressions)]
+        if self.make is not exp.Coalesce:
+            require_order(parts, self.name)
+        terms, type_ = common(parts, self.name)
+        first, *rest = [term.tree for term in terms]
+        # LEAST and GREATEST are NULL if any argument is, as in BigQuery; some engines skip NULLs unless told
+        told = {} if self.make is exp.Coalesce else {"ignore_nulls": False}
+        return TypedTree(self.make(this=first, expressions=rest, **told), type_)
+
+
+def _power(node: exp.Expr, compile_: Compile) -> TypedTree:
+    base, exponent = _two(node, compile_, NUMERIC, "POWER")
+    return TypedTree(exp.Pow(this=base.tree, expression=exponent.tree), ColumnType.FLOAT)
+
+
+def _mod(node: exp.Expr, compile_: Compile) -> TypedTree:
+    sides = _two(node, compile_, NUMERIC, "MOD")
+    _, type_ = common(sides, "MOD")
+    return TypedTree(exp.Mod(this=operand(sides[0]), expression=operand(sides[1])), type_)
+
+
+def _safe_divide(node: exp.Expr, compile_: Compile) -> TypedTree:
+    left, right = (operand(side) for side in _two(node, compile_, NUMERIC, "SAFE_DIVIDE"))
+    return TypedTree(exp.Div(this=left, expression=right, typed=False, safe=False), ColumnType.FLOAT)
+
+
+def _starts_with(node: exp.Expr, compile_: Compile) -> TypedTree:
+    subject, prefix = _two(node, compile_, _TEXT, "STARTS_WITH")
+    return TypedTree(exp.StartsWith(this=subject.tree, expression=prefix.tree), ColumnType.BOOLEAN)
+
+
+def _two(node: exp.Expr, compile_: Compile, accepts: Collection[ColumnType], name: str) -> list[TypedTree]:
+    only(node, "this", "expression", what=name)
+    return [
+        require(compile_(side), accepts, f"an argument of {name}") for side in (node.this, node.expression)
+    ]
+
+
+def _nullif(node: exp.Expr, compile_: Compile) -> TypedTree:
+    only(node, "this", "expression", what="NULLIF")
+    (value, null), type_ = common([compile_(node.this), compile_(node.expression)], "NULLIF")
+    return TypedTree(exp.Nullif(this=value.tree, expression=null.tree), type_)
+
+
+def _log10(node: exp.Expr, compile_: Compile) -> TypedTree:
+    only(node, "this", "expression", what="LOG10")
+    base = node.this
+    if not isinstance(base, exp.Literal) or base.name != "10" or node.args.get("expression") is None:
+        raise UnsupportedSql("LOG with a base is not supported; write LN(x) / LN(base), or LOG10(x)")
+    argument = require(compile_(node.expression), NUMERIC, "the argument of LOG10")
+    return TypedTree(exp.Log(this=exp.Literal.number("10"), expression=argument.tree), ColumnType.FLOAT)
+
+
+def _round(node: exp.Expr, compile_: Compile) -> TypedTree:
+    only(node, "this", "decimals", what="ROUND")
+    argument = require(compile_(node.this), NUMERIC, "the argument of ROUND")
+    places = node.args.get("decimals")
+    decimals = None if places is None else _literal_integer(places, compile_, "the decimals of ROUND", 0, 15)
+    return TypedTree(exp.Round(this=argument.tree, decimals=decimals), ColumnType.FLOAT)
+
+
+def _trim(node: exp.Expr, compile_: Compile) -> TypedTree:
+    if node.args.get("expression") is not None or node.args.get("position") is not None:
+        raise UnsupportedSql("TRIM must take one string and trims white space on both sides; write TRIM(x)")
+    return _Unary("TRIM", exp.Trim, _TEXT)(node, compile_)
+
+
+def _substring(node: exp.Expr, compile_: Compile) -> TypedTree:
+    only(node, "this", "start", "length", what="SUBSTR")
+    argument = require(compile_(node.this), _TEXT, "the argument of SUBSTR")
+    start = _literal_integer(node.args.get("start"), compile_, "the start of SUBSTR", 1, 1_000_000)
+    if node.args.get("length") is None:
+        return TypedTree(exp.Substring(this=argument.tree, start=start), ColumnType.TEXT)
+    length = _literal_integer(node.args["length"], compile_, "the length of SUBSTR", 0, 1_000_000)
+    return TypedTree(exp.Substring(this=argument.tree, start=start, length=length), ColumnType.TEXT)
+
+
+def _literal_integer(
+    node: exp.Expr | None, compile_: Compile, what: str, least: int, most: int
+) -> exp.Expression:
+    term = None if node is None else compile_(node)
+    if term is not None and isinstance(term.tree, exp.Literal) and term.type is ColumnType.INTEGER:
+        tree = term.tree
+        if least <= int(tree.name) <= most:
+            return tree
+    raise UnsupportedSql(f"{what} must be an integer literal from {least} to {most}; write the number")
+
+
+def _concat(node: exp.Expr, compile_: Compile) -> TypedTree:
+    # CONCAT becomes ||: some engines skip the NULLs of CONCAT, || is NULL everywhere if any operand is
+    only(node, "expressions", "safe", "coalesce", what="CONCAT")
+    terms = [require(compile_(part), _TEXT, "an argument of CONCAT") for part in node.expressions]
+    if not terms:
+        raise UnsupportedSql("CONCAT must take at least one string; write CONCAT(a, b)")
+    return join_text(terms)
+
+
+def join_text(terms: list[TypedTree]) -> TypedTree:
+    """Return the strings joined by ||."""
+    joined = terms[0]
+    for term in terms[1:]:
+        left = joined.tree if isinstance(joined.tree, exp.DPipe) else operand(joined)
+        joined = TypedTree(exp.DPipe(this=left, expression=operand(term), safe=True), ColumnType.TEXT)
+    return joined
+
+
+def _if(node: exp.Expr, compile_: Compile) -> TypedTree:
+    only(node, "this", "true", "false", what="IF")
+    condition = require(compile_(node.this), {ColumnType.BOOLEAN}, "the condition of IF")
+    other = node.args.get("false")
+    if other is None:
+        raise UnsupportedSql("IF must take three arguments; write IF(condition, then, otherwise)")
+    (then, default), type_ = common([compile_(node.args["true"]), compile_(other)], "IF")
+    return TypedTree(exp.Case(ifs=[exp.If(this=condition.tree, true=then.tree)], default=default.tree), type_)
+
+
+FUNCTIONS: dict[type[exp.Expr], Reader] = {
+    exp.Abs: _Unary("ABS", exp.Abs, NUMERIC),
+    exp.Cast: read_cast,
+    exp.Ceil: _Unary("CEIL", exp.Ceil, NUMERIC, ColumnType.FLOAT),
+    exp.Coalesce: _Common("COALESCE", exp.Coalesce),
+    exp.Concat: _concat,
+    exp.Date: read_date,
+    exp.DateAdd: read_moved(1, ColumnType.DATE),
+    exp.DateDiff: read_date_diff,
+    exp.DateSub: read_moved(-1, ColumnType.DATE),
+    exp.DateTrunc: read_truncate,
+    exp.DatetimeAdd: read_moved(1, ColumnType.TIMESTAMP),
+    exp.DatetimeDiff: read_timestamp_diff,
+    exp.DatetimeSub: read_moved(-1, ColumnType.TIMESTAMP),
+    exp.DatetimeTrunc: read_truncate,
+    exp.EndsWith: read_ends_with,
+    exp.Exp: _Unary("EXP", exp.Exp, NUMERIC, ColumnType.FLOAT),
+    exp.Extract: read_extract,
+    exp.Floor: _Unary("FLOOR", exp.Floor, NUMERIC, ColumnType.FLOAT),
+    exp.Greatest: _Common("GREATEST", exp.Greatest),
+    exp.If: _if,
+    exp.LastDay: last_day,
+    exp.Least: _Common("LEAST", exp.Least),
+    exp.Left: read_left,
+    exp.Length: _Unary("LENGTH", exp.Length, _TEXT, ColumnType.INTEGER),
+    exp.Ln: _Unary("LN", exp.Ln, NUMERIC, ColumnType.FLOAT),
+    exp.Log: _log10,
+    exp.Lower: _Unary("LOWER", exp.Lower, _TEXT),
+    exp.Mod: _mod,
+    exp.Nullif: _nullif,
+    exp.Pow: _power,
+    exp.Replace: read_replace,
+    exp.Right: read_right,
+    exp.Round: _round,
+    exp.SafeDivide: _safe_divide,
+    exp.Sign: _Unary("SIGN", exp.Sign, NUMERIC),
+    exp.Sqrt: _Unary("SQRT", exp.Sqrt, NUMERIC, ColumnType.FLOAT),
+    exp.StartsWith: _starts_with,
+    exp.Substring: _substring,
+    exp.TimestampAdd: read_moved(1, ColumnType.TIMESTAMP),
+    exp.TimestampDiff: read_timestamp_diff,
+    exp.TimestampSub: read_moved(-1, ColumnType.TIMESTAMP),
+    exp.TimestampTrunc: read_truncate,
+    exp.Trim: _trim,
+    exp.TryCast: read_cast,
+    exp.Upper: _Unary("UPPER", exp.Upper, _TEXT),
+    exp.WidthBucket: read_width_bucket,
+}
+"""How each function of the parser's tree is read; a node that is not here is refused."""

@@ -1,0 +1,286 @@
+"""From text to a syntax tree: BigQuery's SQL with ``SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...)``.
+
+The clause is cut out of the token stream before the parser sees it, and the aggregates are left open for
+named arguments by taking them off the parser's list of known functions. Both use only the documented face of
+sqlglot (tokens, the FUNCTIONS table), never its private parse methods.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.bigquery import BigQuery
+from sqlglot.errors import ParseError, TokenError
+
+from sfumato.errors import SqlSyntaxError, UnsupportedSql
+from sfumato.queries.sql.pipe_syntax import unpiped
+
+__all__ = ["AGGREGATE_NAMES", "PrivateSql", "Statement", "parse", "without_explain"]
+
+AGGREGATE_NAMES = frozenset(
+    {
+        "ANY_VALUE",
+        "APPROX_COUNT_DISTINCT",
+        "APPROX_QUANTILES",
+        "AVG",
+        "CORR",
+        "COUNT",
+        "COUNTIF",
+        "COVAR_POP",
+        "COVAR_SAMP",
+        "MAX",
+        "MEDIAN",
+        "MIN",
+        "PERCENTILE_CONT",
+        "STDDEV",
+        "STDDEV_POP",
+        "STDDEV_SAMP",
+        "SUM",
+        "VARIANCE",
+        "VAR_POP",
+        "VAR_SAMP",
+    }
+)
+"""Aggregates that are read as plain calls, so that they may carry named arguments."""
+
+_LONGEST_TEXT = 1_000_000
+_DEEPEST_NESTING = 32
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
+
+_OTHER_STATEMENTS = frozenset(
+    {
+        *("ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "CHECKPOINT", "COMMENT", "COMMIT", "COPY", "CREATE"),
+        *("DECLARE", "DELETE", "DESC", "DESCRIBE", "DETACH", "DROP", "EXECUTE", "EXPLAIN", "EXPORT", "GRANT"),
+        *("IMPORT", "INSERT", "INSTALL", "KILL", "LOAD", "MERGE", "PIVOT", "PRAGMA", "PREPARE", "REPLACE"),
+        *("RESET", "REVOKE", "ROLLBACK", "SET", "SHOW", "SUMMARIZE", "TRUNCATE", "UNPIVOT", "UPDATE", "USE"),
+        *("VACUUM", "VALUES"),
+    }
+)
+
+_OTHER_CLAUSES = {
+    "ANONYMIZATION": "write SELECT WITH DIFFERENTIAL_PRIVACY",
+    "AGGREGATION_THRESHOLD": "a threshold alone is not private; write SELECT WITH DIFFERENTIAL_PRIVACY",
+}
+
+
+class PrivateSql(BigQuery):
+    """BigQuery's dialect with its aggregates as plain calls, which take ``name => value`` arguments."""
+
+    class Parser(BigQuery.Parser):  # type: ignore[misc, valid-type]
+        """BigQuery's parser without its own opinion on the arguments of aggregates."""
+
+        FUNCTIONS: ClassVar = {
+            name: build for name, build in BigQuery.Parser.FUNCTIONS.items() if name not in AGGREGATE_NAMES
+        }
+        FUNCTION_PARSERS: ClassVar = {
+            name: read
+            for name, read in BigQuery.Parser.FUNCTION_PARSERS.items()
+            if name not in AGGREGATE_NAMES
+        }
+
+        def _warn_unsupported(self) -> None:
+            """Log nothing of a query: what is refused is told by its error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One parsed SELECT.
+
+    Parameters
+    ----------
+    select : sqlglot.exp.Select
+        The tree without its privacy clause.
+    options : tuple of Token, or None
+        What stands between the parentheses of OPTIONS; None for a plain SELECT.
+    """
+
+    select: exp.Select
+    options: tuple[Token, ...] | None
+
+
+_DIALECT = PrivateSql()
+
+
+def parse(text: str) -> Statement:
+    """Read exactly one SELECT.
+
+    Raises
+    ------
+    SqlSyntaxError
+        If the text is not SQL; the message shows line, column and the offending text.
+    UnsupportedSql
+        If it is another kind of statement, more than one statement, or a form that is not answered.
+    """
+    tokens = _tokens(text)
+    _check_statement(tokens)
+    tokens = unpiped(tokens, lambda words: list(_DIALECT.tokenize(words)))
+    rest, options = _cut_clause(tokens)
+    tree = _tree(rest, text)
+    while isinstance(tree, exp.Subquery) and tree.is_wrapper:
+        tree = tree.this
+    if isinstance(tree, exp.SetOperation):
+        raise UnsupportedSql(f"{tree.key.upper()} of SELECTs is not answered; ask for each SELECT on its own")
+    if not isinstance(tree, exp.Select):
+        raise UnsupportedSql("the statement must be one SELECT; write SELECT ... FROM ...")
+    return Statement(tree, options)
+
+
+def without_explain(text: str) -> str:
+    """Return a text without the EXPLAIN that it begins with.
+
+    >>> without_explain(" explain SELECT 1")
+    'SELECT 1'
+    """
+    return re.sub(r"\A\s*EXPLAIN\s+", "", str(text), flags=re.IGNORECASE)
+
+
+def _tokens(text: str) -> list[Token]:
+    if not isinstance(text, str):
+        raise SqlSyntaxError(f"a query must be a string of SQL, got {type(text).__name__}")
+    if len(text) > _LONGEST_TEXT:
+        raise SqlSyntaxError(f"a query must be shorter than {_LONGEST_TEXT} characters, got {len(text)}")
+    try:
+        text.encode("utf-8")
+        tokens = list(_DIALECT.tokenize(text))
+    except UnicodeEncodeError:
+        raise SqlSyntaxError(
+            "a query must hold characters only, got half a surrogate pair; leave it out"
+        ) from None
+    except TokenError as error:
+        cause = _one_line(str(error.__cause__ or error))
+        raise SqlSyntaxError(
+            f"the SQL cannot be split into words: {cause}; close the quote or comment"
+        ) from None
+    except Exception:  # whatever a tokenizer trips over, the text is at fault
+        raise SqlSyntaxError("the SQL cannot be split into words; look for a stray character") from None
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    return tokens
+
+
+def _check_statement(tokens: Sequence[Token]) -> None:
+    if not tokens:
+        raise SqlSyntaxError("the query is empty; write SELECT ... FROM ...")
+    first = tokens[0]
+    word = first.text.upper()
+    if any(token.token_type is TokenType.SEMICOLON for token in tokens):
+        raise UnsupportedSql("a query must be one statement; send the second statement on its own")
+    if word == "EXPLAIN":
+        raise UnsupportedSql(
+            "EXPLAIN is not answered as a query; ask session.explain(...) or sfumato explain, for nothing"
+        )
+    if word in _OTHER_STATEMENTS:
+        raise UnsupportedSql(f"{word} is not answered; only a SELECT that aggregates private rows is")
+    piped = any(token.token_type is TokenType.PIPE_GT for token in tokens)
+    if first.token_type is TokenType.FROM and not piped:
+        raise UnsupportedSql("FROM alone is not answered; add |> AGGREGATE, or write SELECT ... FROM ...")
+    beginnings = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.FROM)
+    if first.token_type not in beginnings:
+        raise SqlSyntaxError(
+            f"{_position(first)}: a query must begin with SELECT, got {_excerpt(first.text)}"
+        )
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth > _DEEPEST_NESTING:
+            raise UnsupportedSql(
+                f"{_position(token)}: nested more than {_DEEPEST_NESTING} deep; simplify the query"
+            )
+
+
+def _cut_clause(tokens: Sequence[Token]) -> tuple[list[Token], tuple[Token, ...] | None]:
+    """Take WITH DIFFERENTIAL_PRIVACY OPTIONS(...) off the outermost SELECT."""
+    starts = [
+        index
+        for index in range(len(tokens) - 1)
+        if tokens[index].token_type is TokenType.SELECT and tokens[index + 1].token_type is TokenType.WITH
+    ]
+    if not starts:
+        return list(tokens), None
+    start = starts[0]
+    word = tokens[start + 2].text.upper() if start + 2 < len(tokens) else ""
+    if word in _OTHER_CLAUSES:
+        raise UnsupportedSql(f"SELECT WITH {word} is not answered; {_OTHER_CLAUSES[word]}")
+    if word != "DIFFERENTIAL_PRIVACY":
+        raise SqlSyntaxError(
+            f"{_position(tokens[start])}: SELECT WITH must be followed by DIFFERENTIAL_PRIVACY, "
+            f"got {_excerpt(word)}"
+        )
+    depth = sum(
+        (t.token_type is TokenType.L_PAREN) - (t.token_type is TokenType.R_PAREN) for t in tokens[:start]
+    )
+    if len(starts) > 1 or depth:
+        raise UnsupportedSql(
+            "WITH DIFFERENTIAL_PRIVACY cannot be nested; write it once, on the outermost SELECT, "
+            "and plain SELECTs of rows inside"
+        )
+    end = start + 3
+    if end >= len(tokens) or tokens[end].text.upper() != "OPTIONS":
+        return [*tokens[: start + 1], *tokens[end:]], ()
+    close = _closing_parenthesis(tokens, end + 1)
+    return [*tokens[: start + 1], *tokens[close + 1 :]], tuple(tokens[end + 2 : close])
+
+
+def _closing_parenthesis(tokens: Sequence[Token], opening: int) -> int:
+    if opening >= len(tokens) or tokens[opening].token_type is not TokenType.L_PAREN:
+        raise SqlSyntaxError(
+            f"{_position(tokens[opening - 1])}: OPTIONS must be followed by (name = value, ...)"
+        )
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += tokens[index].token_type is TokenType.L_PAREN
+        depth -= tokens[index].token_type is TokenType.R_PAREN
+        if not depth:
+            return index
+    raise SqlSyntaxError(f"{_position(tokens[opening])}: the parenthesis of OPTIONS is never closed")
+
+
+def _tree(tokens: list[Token], text: str) -> exp.Expr:
+    try:
+        trees = _DIALECT.parser().parse(tokens, text)
+    except ParseError as error:
+        raise SqlSyntaxError(_describe(error)) from None
+    except RecursionError:
+        raise UnsupportedSql("the query is nested too deep; simplify it") from None
+    except Exception:  # a parser that trips over a text has not understood it
+        raise SqlSyntaxError(
+            "the SQL cannot be parsed; compare it with the examples in the documentation"
+        ) from None
+    if len(trees) != 1 or trees[0] is None:
+        raise SqlSyntaxError("the SQL cannot be parsed; write one SELECT ... FROM ...")
+    return trees[0]
+
+
+def _describe(error: ParseError) -> str:
+    if not error.errors:
+        return f"the SQL cannot be parsed ({_one_line(str(error))})"
+    first = error.errors[0]
+    highlight = str(first.get("highlight") or "")
+    column = int(first.get("col") or 1) - max(len(highlight) - 1, 0)
+    place = f"line {first.get('line')}, column {max(column, 1)}"
+    offending = _excerpt(highlight or "the end of the text")
+    description = _one_line(str(first.get("description")).partition(" but got ")[0])
+    if description.startswith("Required keyword"):  # names the parser's own classes, not SQL
+        description = "the expression is incomplete"
+    remedy = "correct the SQL there"
+    if highlight == "=>":
+        remedy = "a named argument belongs to an aggregate, and not behind DISTINCT"
+    return f"{place}: {description}, got {offending}; {remedy}"
+
+
+def _position(token: Token) -> str:
+    return f"line {token.line}, column {max(token.col - (token.end - token.start), 1)}"
+
+
+def _excerpt(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
+
+
+def _one_line(text: str) -> str:
+    words = " ".join(text.split()).rstrip(".")
+    return words if len(words) <= 120 else words[:117] + "..."

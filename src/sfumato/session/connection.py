@@ -1,0 +1,242 @@
+"""Connecting: sources, units and budget become a session, and everything is checked before a row is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from sfumato._check import refuse
+from sfumato.errors import SimulatedCharge
+from sfumato.ledger.accounts import check_analyst
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.renewal import Renewal
+from sfumato.ledger.identity import Dataset
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.view import LedgerView
+from sfumato.numerics.randomness.source import Rng
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.queries.engines.duckdb.column_types import TableTypes
+from sfumato.queries.engines.postgres.source import PostgresSource, as_database
+from sfumato.queries.engines.spark.source import SparkSource
+from sfumato.queries.plan.policy import PrivacyPolicy
+from sfumato.queries.plan.query import Scan
+from sfumato.queries.sql.catalog import Catalog
+from sfumato.session.engine_choice import open_engine
+from sfumato.session.period import within_period
+from sfumato.session.session import Session
+from sfumato.session.units import Unit, require_one_dataset, unit_columns
+
+__all__ = ["connect"]
+
+
+def connect(
+    source: object,
+    *,
+    privacy_unit: Unit | Mapping[str, Unit] | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    mu: float | None = None,
+    policy: PrivacyPolicy | Mapping[str, object] | str | os.PathLike[str] | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    analyst: str | None = None,
+    renewal: Renewal | None = None,
+    period: str = "",
+    neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    public: Mapping[str, object] | PostgresSource | SparkSource | None = None,
+    types: TableTypes | None = None,
+    defaults: Mapping[str, object] | None = None,
+    new_version: bool = False,
+    rng: Rng = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Session:
+    """Open data for private questions, under one budget.
+
+    Parameters
+    ----------
+    source : path, pyarrow Table, DataFrame, mapping of str to these, address, PostgresSource or SparkSource
+        The private data: Parquet, CSV, a DuckDB file, or a frame. A single source is the table ``data``. Or
+        tables of PostgreSQL by their own names, all of its schema ``public`` for an address
+        ``postgresql://...``: these stay there and are read as they are now until the session ends. Or
+        DataFrames of Spark, whose session computes.
+    privacy_unit : str, ROW, tuple of str, or mapping of str to these
+        The column that names the person (or other unit) a row belongs to; ``sfumato.ROW`` where each row is a
+        unit of its own. Several columns, such as ``("user", "device")``, make one unit of all rows that share
+        a user or a device, or that a chain of such rows connects. A mapping gives it table by table. Left out
+        where ``policy`` names it.
+    epsilon, delta : float
+        The budget of the dataset over its whole life: (epsilon, delta)-DP. With delta 0, pure DP.
+    rho, mu : float, optional
+        Instead of epsilon: a budget in zCDP or in Gaussian DP, up to the mass ``delta``.
+    policy : mapping, path or str, optional
+        BigQuery's ``privacy_policy`` (its JSON, a file of it, or as a mapping): the unit column, the budget,
+        and limits on each query; see `sfumato.queries.plan.policy.PrivacyPolicy`.
+    ledger : path or str, optional
+        The ledger's file, made if there is none; an existing one must be of the same unit, budget and data.
+        Or ``postgresql://user@host/database``, a ledger that a team shares. None keeps the ledger in memory,
+        for this session only.
+    analyst : str, optional
+        Who asks: every answer is charged to their account as well, which the curator opened with
+        ``Ledger.grant``. None is the curator, who has the dataset's budget; an empty name is refused, so that
+        a name that was lost on the way widens nobody's budget.
+    renewal : Renewal, optional
+        Give each calendar period of the rows' own time the whole budget; what is protected is then a unit
+        within one period.
+    period : str, optional
+        With ``renewal``, the period that all questions of this session are about, such as ``"2026-01"``: the
+        private rows of other periods are not read.
+    neighboring : Neighboring
+        What the budget is about. Queries are priced under add/remove; another relation is for training that
+        is charged to the session's ledger.
+    public : mapping of str to source, PostgresSource or SparkSource, optional
+        Tables that hold nothing private; they can list groups. They lie where the private ones do.
+    types : mapping of str to str, or mapping of str to these, optional
+        Types of columns of CSV files, by the names that CAST takes: ``{"age": "INT64", "day": "DATE"}``, or
+        table by table where there are several. Other columns of a private CSV file are texts, and a value
+        that is none of its column's type is NULL. The types of a public file are found in it if none is
+        declared for it.
+    defaults : mapping of str to object, optional
+        Values of OPTIONS that a query leaves out, such as ``{"epsilon": 0.1, "delta": 1e-9}``.
+    new_version : bool
+        Accept changed content as a new version of the ledger's dataset; versions share one budget.
+    rng : int, Generator or RandomSource, optional
+        For simulation only, with ``ledger=None``: releases are marked as simulated and protect nobody.
+    memory_limit : str, optional
+        Most memory for the engine, such as ``"2GB"``; too little for any query is refused.
+    threads : int, optional
+        Threads of the engine.
+
+    Returns
+    -------
+    Session
+        To be closed, or used as a context manager.
+
+    Raises
+    ------
+    SourceError, SchemaError
+        If the data cannot be opened or has no such unit column, or no query could be computed there.
+    ParameterError
+        If the budget is missing or out of range, the memory is too little for any query, or types are
+        declared for what is no column of a CSV file.
+    LedgerMismatch, LedgerCorrupt, LedgerUnavailable
+        If the ledger does not fit or cannot be used.
+    SimulatedCharge
+        If a seed is given with a ledger file.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> people = pa.table({"person": range(1000), "smokes": [True, False] * 500})
+    >>> with connect(people, privacy_unit="person", epsilon=1.0, delta=1e-6, rng=7) as session:
+    ...     release = session.sql('''
+    ...         SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=1e-7, max_groups_contributed=1)
+    ...         smokes, COUNT(*) AS n FROM data GROUP BY smokes''')
+    >>> release.to_arrow().column_names
+    ['smokes', 'n']
+    """
+    if renewal is not None and not isinstance(renewal, Renewal):
+        refuse("renewal", "be a Renewal", type(renewal).__name__, "pass Renewal(every='month', column='day')")
+    rules = None if policy is None else PrivacyPolicy.read(policy)
+    if rules is not None:
+        privacy_unit = _unit_of(rules, privacy_unit)
+        epsilon, delta = _budget_of(rules, epsilon, delta, rho, mu)
+    if privacy_unit is None:
+        refuse("privacy_unit", "be given, or a policy", None, "name the column of the person")
+    require_one_dataset(privacy_unit, renewal, new_version=new_version)
+    budget = _budget(epsilon, delta, rho, mu)
+    asker = "" if analyst is None else check_analyst(analyst)
+    _require_mapping("defaults", defaults, "{'epsilon': 0.1, 'delta': 1e-9}")
+    if as_database(public) is None and not isinstance(public, SparkSource):
+        _require_mapping("public", public, "{'regions': 'regions.csv'}")
+    if rng is not None and ledger is not None:
+        raise SimulatedCharge(
+            "rng must be None with a ledger file, got a simulated source; leave rng out, or pass ledger=None "
+            "to simulate"
+        )
+    opened = open_engine(source, public, types=types, memory_limit=memory_limit, threads=threads)
+    engine = opened.engine
+    try:
+        units = unit_columns(privacy_unit, engine, list(opened.private))
+        scans = {name: Scan(name, engine.schemas[name], unit) for name, unit in units.columns.items()}
+        catalog = Catalog(
+            scans,
+            {name: engine.schemas[name] for name in opened.public},
+            {} if renewal is None else {n: within_period(scan, renewal, period) for n, scan in scans.items()},
+        )
+        book = Ledger.open(
+            ledger,
+            budget=budget,
+            privacy_unit=units.words,
+            neighboring=neighboring,
+            dataset=Dataset(schema=engine.schema_text, fingerprint=engine.fingerprint),
+            new_version=new_version,
+            simulated=rng is not None,
+            renewal=renewal,
+        )
+    except BaseException:
+        engine.close()
+        raise
+    try:
+        account = LedgerView(book, asker, period=period)
+    except BaseException:
+        engine.close()
+        book.close()
+        raise
+    return Session(
+        engine=engine,
+        ledger=book,
+        account=account,
+        catalog=catalog,
+        privacy_unit=account.privacy_unit,
+        defaults={**(rules.defaults if rules else {}), **(defaults or {})},
+        rng=rng,
+        policy=rules,
+    )
+
+
+def _require_mapping(name: str, value: object, example: str) -> None:
+    if value is not None and not isinstance(value, Mapping):
+        refuse(name, "be a mapping", type(value).__name__, f"pass one such as {example}")
+
+
+def _unit_of(policy: PrivacyPolicy, given: Unit | Mapping[str, Unit] | None) -> Unit | Mapping[str, Unit]:
+    if given not in (None, policy.privacy_unit_column):
+        refuse(
+            "privacy_unit",
+            f"be the policy's, {policy.privacy_unit_column!r}",
+            given,
+            "leave it out where a policy is given",
+        )
+    return policy.privacy_unit_column
+
+
+def _budget_of(
+    policy: PrivacyPolicy, epsilon: float | None, delta: float, rho: float | None, mu: float | None
+) -> tuple[float | None, float]:
+    """Return epsilon and delta of the budget, which is stated by the policy or beside it."""
+    if policy.epsilon_budget is None:
+        return epsilon, delta
+    if (epsilon, rho, mu) != (None, None, None) or delta:
+        refuse("budget", "be stated once", "the policy's and another", "leave epsilon, delta, rho and mu out")
+    return policy.epsilon_budget, policy.delta_budget or 0.0
+
+
+def _budget(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Budget:
+    given = {
+        name: value for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None
+    }
+    if len(given) != 1:
+        refuse(
+            "budget",
+            "be one of epsilon, rho and mu",
+            ", ".join(sorted(given)) or "none",
+            "state for instance epsilon 1.0 and delta 1e-7",
+        )
+    if rho is not None:
+        return Budget.zcdp(rho=rho, delta=delta)
+    if mu is not None:
+        return Budget.gaussian(mu=mu, delta=delta)
+    if delta == 0:
+        return Budget.pure(epsilon=given["epsilon"])
+    return Budget.approximate(epsilon=given["epsilon"], delta=delta)

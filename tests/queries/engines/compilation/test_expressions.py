@@ -1,0 +1,216 @@
+"""Every function a query may call is total in the engine, and no row touches another row's value."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+import sqlglot
+
+from sfumato.errors import UnsupportedSql
+from sfumato.frames.sources import open_source
+from sfumato.queries.engines.compilation.expressions import render
+from sfumato.queries.engines.compilation.relations import relation_layer
+from sfumato.queries.engines.duckdb.dialect import DUCKDB
+from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.queries.plan.query import ColumnType, Expression, Scan, Schema
+from sfumato.queries.plan.typed_expressions import TypedTree, column
+from sfumato.queries.sql.expressions.scalar import read_expression
+from tests.cases import cases
+
+_INTEGERS = [0, 1, -1, 7, -(2**63), 2**63 - 1, 2**62, None]
+_FLOATS = [0.0, -0.0, 0.5, -1.5, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, 2.0**63, None]
+_TEXTS = ["", " ", "abc", "-12", "1e400", "nan", "inf", "2020-02-30", "2024-02-29 12:00:00+05:30", "infinity",
+          "äß\u200b漢", "true", "%", "290000-01-01", "9" * 400, None]  # fmt: skip
+_DATES = [dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(2024, 2, 29), None]
+_TIMES = [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999), None]
+_RAW_DATES = [-(2**31) + 1, 2**31 - 1, 0]
+_RAW_TIMES = [-(2**63) + 1, 2**63 - 1, 0]
+
+_EXPRESSIONS = """
+i + j; i - j; i * j; i / j; -i; MOD(i, j); x + y; x - y; x * y; x / y; -x; MOD(x, y); i / 0; i + x
+MOD(i, 0); i = j; i <> j; x < y; x <= y; x > i; x >= 1.5; s = t; d < e; m >= n; b = (i > 0); x = x
+i > 0 AND x > 0; i > 0 OR x > 0; NOT b; i IS NULL; x IS NOT NULL; i IN (1, 2, 3); x IN (0.5, 7)
+s IN ('abc', ''); i BETWEEN j AND 5; x NOT BETWEEN 0 AND y; d BETWEEN '2000-01-01' AND '2030-01-01'
+s LIKE 'a%'; s NOT LIKE '_'; s || t; CONCAT(s, t, s); CASE WHEN i > 0 THEN i ELSE x END
+CASE i WHEN 0 THEN 'zero' WHEN 1 THEN 'one' END; IF(b, i, j); COALESCE(i, j, 3); IFNULL(x, i)
+NULLIF(i, j); NULLIF(x, 0.5); GREATEST(i, j); LEAST(x, i, 5); LEAST(GREATEST(x, 0), 100); ABS(i); ABS(x)
+SIGN(i); SIGN(x); ROUND(x); ROUND(x, 15); ROUND(i, 2); FLOOR(x); CEIL(i); SQRT(x); SQRT(i); EXP(x)
+EXP(i); LN(x); LN(i); LOG10(x); POWER(x, y); POWER(i, j); POWER(x, 0.5); POWER(0, -1); LOWER(s)
+UPPER(s); TRIM(s); LENGTH(s); SUBSTR(s, 1); SUBSTR(s, 1000000); SUBSTR(s, 2, 1000000); STARTS_WITH(s, t)
+CAST(i AS STRING); CAST(x AS INT64); CAST(i AS FLOAT64); CAST(s AS INT64); CAST(s AS FLOAT64)
+SAFE_CAST(s AS BOOL); CAST(s AS DATE); CAST(s AS TIMESTAMP); CAST(d AS TIMESTAMP); CAST(m AS DATE)
+CAST(d AS STRING); CAST(m AS STRING); CAST(x AS STRING); CAST(b AS INT64); CAST(i AS BOOL)
+CAST(b AS STRING); EXTRACT(YEAR FROM d); EXTRACT(QUARTER FROM d); EXTRACT(DAYOFYEAR FROM d)
+EXTRACT(HOUR FROM m); EXTRACT(SECOND FROM m); EXTRACT(YEAR FROM CAST(s AS DATE)); DATE_TRUNC(d, MONTH)
+TIMESTAMP_TRUNC(m, HOUR); DATE_TRUNC(CAST(s AS DATE), YEAR); DATE_TRUNC(CAST(s AS DATE), QUARTER) < d
+CAST(CAST(CAST(s AS TIMESTAMP) AS DATE) AS STRING); LN(SQRT(x) / (y - y)); POWER(10, 400) * 0
+9223372036854775807 + 1; -9223372036854775808 - 1; SQRT(-1); LN(0); 1 / 0; CAST('x' AS INT64)
+WIDTH_BUCKET(x, -1, 2.5, 7); WIDTH_BUCKET(i, 0, 100, 10); LEFT(s, 2); RIGHT(s, 2); RIGHT(s, 0)
+RIGHT(s, 1000000)
+REPLACE(s, 'a', ''); REPLACE(s, '漢', 'x'); ENDS_WITH(s, 'c'); SAFE_DIVIDE(x, y); i IS DISTINCT FROM j
+s IS NOT DISTINCT FROM t; x IS DISTINCT FROM i; b IS TRUE; b IS NOT FALSE; DATE(m); DATE(s); LAST_DAY(d)
+DATE_ADD(d, INTERVAL 1 DAY); DATE_SUB(d, INTERVAL 1 DAY); DATE_ADD(d, INTERVAL 3652058 DAY)
+DATE_ADD(d, INTERVAL 3660000 DAY); DATE_SUB(d, INTERVAL 1 MONTH); DATE_ADD(d, INTERVAL 11 MONTH)
+DATE_ADD(d, INTERVAL 2 YEAR); d + INTERVAL 5 WEEK; DATE_ADD(CAST(s AS DATE), INTERVAL 1 QUARTER)
+DATE_SUB(d, INTERVAL 9998 YEAR); DATE_ADD(d, INTERVAL 10000 YEAR); DATE_DIFF(d, e, DAY); DATE_DIFF(d, e, YEAR)
+DATE_DIFF(d, e, QUARTER); DATE_DIFF(d, e, MONTH); EXTRACT(DAYOFWEEK FROM d); EXTRACT(DAYOFWEEK FROM m)
+TIMESTAMP_ADD(m, INTERVAL 1 MICROSECOND); TIMESTAMP_SUB(m, INTERVAL 86400 SECOND); m + INTERVAL 3652059 DAY
+m - INTERVAL 1 HOUR; TIMESTAMP_DIFF(m, n, MICROSECOND); TIMESTAMP_DIFF(m, n, DAY); TIMESTAMP_DIFF(n, m, HOUR)
+TIMESTAMP_DIFF(CAST(s AS TIMESTAMP), m, MILLISECOND); DATE_ADD(DATE '2024-01-31', INTERVAL 1 MONTH)
+"""
+EXPRESSIONS = [text.strip() for line in _EXPRESSIONS.strip().splitlines() for text in line.split(";")]
+
+
+class _Scope:
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
+        found = self.schema.find(name)
+        assert found is not None
+        return column(found.name, found.type)
+
+
+def _nasty() -> pa.Table:
+    count = 193  # prime, so the kinds meet in many pairings
+    dates = [dt.date(1970, 1, 1), *_DATES]
+
+    def cycled(values: list[object], step: int) -> list[object]:
+        return [values[(row * step) % len(values)] for row in range(count)]
+
+    raw_days = pa.array(cycled([*_RAW_DATES], 1), pa.int32()).cast(pa.date32())
+    raw_times = pa.array(cycled([*_RAW_TIMES], 1), pa.int64()).cast(pa.timestamp("us"))
+    return pa.table({
+        "i": pa.array(cycled([*_INTEGERS], 1), pa.int64()), "j": pa.array(cycled([*_INTEGERS], 3)),
+        "x": pa.array(cycled([*_FLOATS], 1), pa.float64()), "y": pa.array(cycled([*_FLOATS], 5)),
+        "s": pa.array(cycled([*_TEXTS], 1), pa.string()), "t": pa.array(cycled([*_TEXTS], 7), pa.string()),
+        "d": pa.array(cycled([*dates], 1), pa.date32()), "e": raw_days,
+        "m": pa.array(cycled([*_TIMES], 1), pa.timestamp("us")), "n": raw_times,
+        "b": pa.array(cycled([True, False, None], 1), pa.bool_()),
+    })  # fmt: skip
+
+
+_ALONE = range(0, 193, 16)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[DuckDBEngine]:
+    """The rows together, some of them, and a few alone: constants take another path through the engine."""
+    table = _nasty()
+    tables = {"all": table, "some": table.slice(50, 90), "one": pa.table({"x": [math.nan]})}
+    tables |= {f"row{row}": table.slice(row, 1) for row in _ALONE}
+    with DuckDBEngine(open_source(tables), threads=1) as opened:
+        yield opened
+
+
+def _values(engine: DuckDBEngine, table: str, text: str) -> list[str]:
+    """What the engine computes for each row, as text that tells NULL, NaN and -0.0 apart."""
+    schema = engine.schemas[table]
+    tree = sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0]
+    expression = read_expression(tree, _Scope(schema), "x")
+    layer = relation_layer(Scan(table, schema, None), engine._tables, DUCKDB)
+    sql = f"SELECT CAST({render(expression, layer.columns, DUCKDB)} AS VARCHAR) FROM ({layer.sql})"
+    return [str(row[0]) for row in engine._connection.execute(sql).fetchall()]
+
+
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_total_and_row_by_row(engine: DuckDBEngine, text: str) -> None:
+    together = _values(engine, "all", text)
+    assert len(together) == 193
+    assert _values(engine, "some", text) == together[50:140]
+    for row in _ALONE:
+        assert _values(engine, f"row{row}", text) == [together[row]]
+
+
+@cases(
+    ("text", "value"),
+    [
+        ("1 / 0", "None"), ("9223372036854775807 + 1", "None"), ("LN(0)", "None"), ("SQRT(-1)", "None"),
+        ("CAST('x' AS INT64)", "None"), ("MOD(5, 0)", "None"), ("5 / 2", "2.5"), ("CAST(2.5 AS INT64)", "3"),
+        ("GREATEST(1, NULL)", "None"), ("LEAST(3, 2, 1.5)", "1.5"), ("LENGTH('äß')", "2"),
+        ("TRIM('\ta ')", "a"),
+        ("EXTRACT(DAYOFYEAR FROM DATE '2024-03-01')", "61"), ("POWER(2, 10)", "1024.0"),
+        ("LOG10(1000)", "3.0"),
+        ("CAST('2024-01-01 00:30:00+01:00' AS TIMESTAMP)", "2023-12-31 23:30:00"),
+        ("ROUND(2.345, 2)", "2.35"),
+        ("DATE_TRUNC(DATE '2024-05-17', QUARTER)", "2024-04-01"), ("CASE 2 WHEN 1 THEN 'a' END", "None"),
+        ("NULLIF(3, 3)", "None"), ("'a' || 'b'", "ab"), ("3 BETWEEN 1 AND 5", "true"), ("SIGN(-4)", "-1"),
+        ("ABS(-9223372036854775808)", "None"), ("-(-9223372036854775808)", "None"), ("2 * 3 + 1", "7"),
+    ],
+)  # fmt: skip
+def test_value(engine: DuckDBEngine, text: str, value: str) -> None:
+    assert _values(engine, "one", text) == [value]
+
+
+_READ = {
+    "INT64": {
+        "12": "12", "+12": "12", "-0": "0", "007": "7", "9223372036854775807": "9223372036854775807",
+        "9223372036854775808": "None", "1.5": "None", "1e3": "None", " 1": "None", "1_000": "None",
+        "0x1f": "None", "0" * 399 + "1": "1", "0" * 400 + "1": "None", "": "None",
+        "-": "None", "٣": "None", "1\n": "None",
+    },
+    "FLOAT64": {
+        "1.5": "1.5", "-.5": "-0.5", "5.": "5.0", "1e3": "1000.0", "+1E-2": "0.01", "1e-4000": "0.0",
+        "1e400": "None", "nan": "None", "inf": "None", "Infinity": "None", " 1": "None", ".": "None",
+        "1e": "None", "1e10000": "None", "0x1p3": "None", "0" * 399 + "7": "7.0", "0" * 400 + "7": "None",
+    },
+    "BOOL": {"true": "true", "FaLsE": "false", "t": "None", "1": "None", "yes": "None", "true ": "None"},
+    "DATE": {
+        "2024-02-29": "2024-02-29", "2023-02-29": "None", "0000-01-01": "None", "0001-01-01": "0001-01-01",
+        "9999-12-31": "9999-12-31", "10000-01-01": "None", "2024-2-3": "None", "2024-01-01 ": "None",
+        "2024/01/01": "None", "2024-13-01": "None", "infinity": "None", "2024-01-01 00:00:00": "None",
+    },
+    "TIMESTAMP": {
+        "2024-01-01": "2024-01-01 00:00:00", "2024-01-01T05:06Z": "2024-01-01 05:06:00",
+        "2024-01-01 05:06:07.5": "2024-01-01 05:06:07.5", "2024-01-01 00:30:00+01:00": "2023-12-31 23:30:00",
+        "2024-01-01 00:30:00-14:59": "2024-01-01 15:29:00", "2024-01-01 00:30:00+15:00": "None",
+        "2024-01-01 24:00:00": "None", "2024-01-01 23:59:60": "None", "2024-01-01 05": "None",
+        "2024-01-01 05:06:07.1234567": "None", "2024-01-01 05:06:07 UTC": "None", "now": "None",
+        "0001-01-01 00:00:00+01:00": "None", "9999-12-31 23:30:00-01:00": "None", "epoch": "None",
+    },
+}  # fmt: skip
+
+
+@cases("target", list(_READ))
+def test_texts_are_read_by_one_strict_rule(target: str) -> None:
+    texts, values = list(_READ[target]), list(_READ[target].values())
+    with DuckDBEngine(open_source(pa.table({"s": texts})), threads=1) as engine:
+        assert _values(engine, "data", f"CAST(s AS {target})") == values
+
+
+def test_joined_text_has_an_end(engine: DuckDBEngine) -> None:
+    sixteen = f"'{'x' * 1024}'" + f" || '{'y' * 1024}'" * 15
+    assert _values(engine, "one", f"LENGTH({sixteen})") == [str(1 << 14)]
+    assert _values(engine, "one", f"LENGTH({sixteen} || 'z')") == ["None"]
+    assert _values(engine, "one", f"LENGTH(CONCAT('z', {sixteen}))") == ["None"]
+    assert _values(engine, "one", "('a' || 'b') || ('c' || LOWER('D' || 'E'))") == ["abcde"]
+
+
+def test_nan_in_the_source_is_null(engine: DuckDBEngine) -> None:
+    assert _values(engine, "one", "COALESCE(x, 5)") == ["5.0"]
+
+
+def test_an_overgrown_expression_is_refused(engine: DuckDBEngine) -> None:
+    text = "x"
+    for _ in range(20):
+        text = f"GREATEST({text}, 0)"
+    with pytest.raises(UnsupportedSql, match="less nested"):
+        _values(engine, "one", text)
+
+
+def test_unknown_nodes_are_refused() -> None:
+    tree = sqlglot.parse_one("SELECT RAND()", read="bigquery").expressions[0]
+    with pytest.raises(UnsupportedSql, match="Rand"):
+        render(Expression(tree, ColumnType.FLOAT), {}, DUCKDB)
+
+
+@cases(
+    ("text", "value"),
+    [("-(2 + 3)", "-5"), ("-(0)", "0"), ("-(-(9223372036854775807))", "9223372036854775807")],
+)
+def test_minus_an_integer_is_zero_less_it(engine: DuckDBEngine, text: str, value: str) -> None:
+    assert _values(engine, "one", text) == [value]
