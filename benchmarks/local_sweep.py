@@ -50,7 +50,7 @@ def frequency() -> Iterator[Figures]:
         domain = local.Domain(range(size))
         yield figures(
             {kind.__name__: partial(kind, epsilon=epsilon, domain=domain) for kind in ORACLES},
-            lambda oracle, share=share: oracle.variance(PEOPLE, share),
+            lambda oracle, share=share: oracle.variance(PEOPLE, share),  # type: ignore[misc]
         )
 
 
@@ -65,7 +65,7 @@ def attributes() -> Iterator[Figures]:
             )
             for kind in kinds
         }
-        yield figures(made, lambda protocol, share=share: max(protocol.variance(PEOPLE, share)))
+        yield figures(made, lambda protocol, share=share: max(protocol.variance(PEOPLE, share)))  # type: ignore[misc]
 
 
 def chains() -> Iterator[Figures]:
@@ -82,7 +82,7 @@ def chains() -> Iterator[Figures]:
             )
             for chain in ("SUE", "OUE", "OSUE", "SOUE")
         }
-        yield figures(made, lambda protocol, share=share: protocol.variance(PEOPLE, share))
+        yield figures(made, lambda protocol, share=share: protocol.variance(PEOPLE, share))  # type: ignore[misc]
 
 
 def strings() -> Iterator[Figures]:

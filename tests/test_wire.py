@@ -43,7 +43,7 @@ def test_a_record_reads_back_what_it_wrote(number: float, parts: list[Fraction])
         (_wire.INTEGER, [True, 1.0, "1", None]),
         (_wire.BOOLEAN, [1, "true", None]),
         (_wire.TEXT, [1, None, b"x"]),
-        (_wire.NUMBER, ["nan", math.nan, math.inf, True, "1", None]),
+        (_wire.NUMBER, ["nan", math.nan, math.inf, 10**400, True, "1", None]),
         (_wire.RATIONAL, ["1", "1/0", "1/-2", "a/b", "/", 0.5, "1/" + "9" * 3000, "²/3"]),
         (_wire.BYTES, ["0", "zz", 7, None]),
         (_wire.sequence(_wire.INTEGER), ["12", {"a": 1}, [1, "2"], None]),

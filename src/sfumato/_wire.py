@@ -172,9 +172,13 @@ def _typed(kind: type[T], rule: str) -> Codec[T]:
 
 
 def _read_number(name: str, written: Any) -> float:
-    if written not in ("inf", "-inf") and (type(written) not in (int, float) or not math.isfinite(written)):
+    try:
+        number = float(written) if type(written) in (int, float) or written in ("inf", "-inf") else math.nan
+    except OverflowError:  # an integer beyond all floats
+        number = math.nan
+    if math.isnan(number) or (type(written) is float and math.isinf(number)):
         refuse(name, "be a number", _shown(written), _REMEDY)
-    return float(written)
+    return number
 
 
 def _read_rational(name: str, written: Any) -> Fraction:

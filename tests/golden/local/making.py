@@ -131,8 +131,10 @@ def recorded(protocol: Any, values: list[Any]) -> dict[str, Any]:
 def collection() -> shuffle.Collection:
     """A collection of three clients."""
     oracle = local.RandomizedResponse(epsilon=40.0, domain=SIX)
-    keys = {"analyst": ANALYST.public, "shuffler": SHUFFLER.public}
-    return shuffle.Collection(protocol=oracle, batch_size=3, name="golden", **keys)
+    analyst, shuffler = ANALYST.public, SHUFFLER.public
+    return shuffle.Collection(
+        protocol=oracle, batch_size=3, name="golden", analyst=analyst, shuffler=shuffler
+    )
 
 
 def text(document: object) -> bytes:

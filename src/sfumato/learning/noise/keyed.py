@@ -117,9 +117,9 @@ class KeyedNoise(_Keyed):
 
     Notes
     -----
-    Guarantee: each entry's noise is normal, to the accuracy stated in `sfumato.numerics.randomness.keyed_normal`,
-    and independent of all others, against whoever cannot tell ChaCha20 from random bits. Sums are float:
-    ``float_safe`` is False; `GridNoise` is the exact alternative.
+    Guarantee: each entry's noise is normal, to the accuracy stated in
+    `sfumato.numerics.randomness.keyed_normal`, and independent of all others, against whoever cannot tell
+    ChaCha20 from random bits. Sums are float: ``float_safe`` is False; `GridNoise` is the exact alternative.
 
     On a CUDA device the same numbers are made by torch's operations there (`add_normals_on_device`); for
     other devices they are made on the CPU and copied.

@@ -47,9 +47,10 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
 
     *Proof.* Tell the messages of all clients but of some ``clients`` honest ones, with the changed one among
     them; nothing of that depends on the changed datum. The noise of these adds up to exactly discrete Laplace
-    noise (`sfumato.numerics.sampling.integer_noise.polya`), and taking the sum modulo q is post-processing. That the mixed
-    shares tell little more than the sum is proved in `sfumato.local.shuffle.mixing_bound`, for all numbers at
-    once: also for those that the noise, and rounding at random, make. More honest clients only add noise.
+    noise (`sfumato.numerics.sampling.integer_noise.polya`), and taking the sum modulo q is post-processing.
+    That the mixed shares tell little more than the sum is proved in `sfumato.local.shuffle.mixing_bound`, for
+    all numbers at once: also for those that the noise, and rounding at random, make. More honest clients only
+    add noise.
 
     *All or nothing.* If one message is lost, or sent by somebody who means harm, the sum is any number. If
     messages are missing, or those of more than `max_clients` were added up, there is no estimate (NaN).

@@ -89,7 +89,7 @@ def expected_error(
     stddev = float(priced.mechanisms[estimator.total].stddev)
     step = 2.0**total.exponent
     if estimator.kind in ADDITIVE:
-        width = priced.mechanisms[estimator.total].law.half_width(level)[0] * step
+        width = priced.mechanisms[estimator.total].distribution.half_width(level)[0] * step
         return ExpectedError(stddev * step, width, unit="times the larger bound" if pending else "")
     if total.kind is MeasureKind.LEAVES:
         weight = _rank_weight(_tree(total, pending=pending), estimator.quantiles)

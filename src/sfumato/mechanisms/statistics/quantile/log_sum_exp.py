@@ -46,8 +46,8 @@ class LogSumExpBounds:
     -----
     No number here is a float. Both :math:`\log(1 + e^{-d})` and :math:`e^{-d}` are convex and fall, so a
     chord between upper bounds is one, and so is the last entry for all beyond it; the tables hold certified
-    bounds (`sfumato.numerics.certified.fixed_point`) in cells of 2^-7. A chord is too high by at most 2^-19 for the first and
-    by a factor of :math:`1 + 1.01 \cdot 2^{-17}` for the second.
+    bounds (`sfumato.numerics.certified.fixed_point`) in cells of 2^-7. A chord is too high by at most 2^-19
+    for the first and by a factor of :math:`1 + 1.01 \cdot 2^{-17}` for the second.
 
     Examples
     --------
