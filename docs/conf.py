@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FACES = (
     "sfumato",
     *(f"sfumato.{name}" for name in sfumato.__all__ if isinstance(getattr(sfumato, name), ModuleType)),
+    "sfumato.local.baselines",
     "sfumato.local.device",
     "sfumato.local.shuffle",
     "sfumato.local.surveys",

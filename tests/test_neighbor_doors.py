@@ -158,7 +158,7 @@ def trained(rows: Sequence[Row], folder: Path, *, path: Path, more: Sequence[str
     done = CliRunner().invoke(app, [*words, "--ledger", str(kept), "--output", str(model), *more])
     card = json.loads(done.stdout) if done.exit_code == 0 else {}
     if card:
-        del card["ledger"]["id"]
+        del card["privacy"]["ledger"]["id"]
     charged = kept_charges(kept)
     told = done.stderr.replace(str(folder), "")
     return {"exit": done.exit_code, "told": told, "card": card, "charges": charged, "model": model.exists()}

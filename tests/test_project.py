@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ROOMS = [name for name in sfumato.__all__ if importlib.util.find_spec(f"sfumato.{name}")]
-LOCAL = ["sfumato.local.device", "sfumato.local.shuffle", "sfumato.local.surveys"]
+LOCAL = ["sfumato.local.baselines", "sfumato.local.device", "sfumato.local.shuffle", "sfumato.local.surveys"]
 FACES = ["sfumato", *(f"sfumato.{room}" for room in ROOMS), *LOCAL]
 HEAVY = (
     "duckdb",

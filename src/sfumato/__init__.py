@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sfumato import (
         attacks,
         audit,
+        crypto,
         errors,
         learning,
         ledger,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         privacy,
         queries,
         server,
+        session,
     )
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.queries.builder.aggregate_calls import (
@@ -56,6 +58,7 @@ __all__ = [
     "consistent",
     "count",
     "count_distinct",
+    "crypto",
     "errors",
     "learning",
     "ledger",
@@ -72,6 +75,7 @@ __all__ = [
     "queries",
     "relative",
     "server",
+    "session",
     "stddev",
     "sum",
     "variance",
@@ -94,6 +98,7 @@ __getattr__, __dir__ = attach(
         "consistent": "sfumato.queries.release.consistency",
         "count": "sfumato.queries.builder.aggregate_calls",
         "count_distinct": "sfumato.queries.builder.aggregate_calls",
+        "crypto": "",
         "errors": "",
         "learning": "",
         "ledger": "",
@@ -110,6 +115,7 @@ __getattr__, __dir__ = attach(
         "queries": "",
         "relative": "sfumato.queries.planner.targets",
         "server": "",
+        "session": "",
         "stddev": "sfumato.queries.builder.aggregate_calls",
         "sum": "sfumato.queries.builder.aggregate_calls",
         "variance": "sfumato.queries.builder.aggregate_calls",

@@ -15,9 +15,12 @@ from sfumato.cli.writing import Format, content
 from sfumato.errors import LedgerUnavailable
 from sfumato.queries.plan.policy import PrivacyPolicy
 from sfumato.queries.release.record import ReleaseRecord
-from tests.golden.queries import making
+from tests.run_time import run_time
 
-FOLDER = Path(making.__file__).parent
+if run_time(__name__):
+    from tests.golden.queries import making
+
+FOLDER = Path(__file__).parents[1] / "golden" / "queries"
 
 
 def members(name: str) -> dict[str, bytes]:

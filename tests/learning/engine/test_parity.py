@@ -16,8 +16,8 @@ if run_time(__name__):
     from sfumato.learning.checks.reference_gradients import per_example
     from sfumato.learning.clipping.flat import Flat
     from sfumato.learning.engine.engine import Engine, Mode
-    from tests.learning.parity.hosts import VARIANTS
-    from tests.learning.parity.layers import LAYERS, Layer
+    from tests.learning.engine.hosts import VARIANTS
+    from tests.learning.engine.layers import LAYERS, Layer
 
     CLIPPING = Flat(clip_norm=0.5)
 CLOSE, CLOSE_IN_HALF = 2e-5, 3e-2

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tests.learning.parity.layers import Layer
+from tests.learning.engine.layers import Layer
 
 __all__ = ["VARIANTS", "Host"]
 
