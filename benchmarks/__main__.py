@@ -12,6 +12,7 @@ BENCHMARKS = {
     "learning": "benchmarks.learning",
     "ledger": "benchmarks.ledger",
     "local": "benchmarks.local",
+    "local-sweep": "benchmarks.local_sweep",
     "team": "benchmarks.team",
     "mechanisms": "benchmarks.mechanisms",
     "noise": "benchmarks.noise",

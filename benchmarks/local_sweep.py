@@ -8,11 +8,12 @@ is nowhere useful by 5 % nor picked belongs to `sfumato.local.baselines`, unless
 (the sequence fragment puzzle, the chains of RAPPOR). All figures follow from the protocols' theory: nothing
 is timed.
 
-Run ``python benchmarks/local_sweep.py``; it takes ten seconds.
+Run ``python -m benchmarks local-sweep``; it takes ten seconds.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -121,8 +122,11 @@ def picked(given: Figures) -> str:
     return min(near, key=near.__getitem__)
 
 
-def main() -> None:
+def main(argv: list[str]) -> int:
     """Print how often each protocol is useful and picked."""
+    if argv:
+        print("usage: python -m benchmarks local-sweep", file=sys.stderr)
+        return 2
     jobs = {"frequency": frequency, "attributes": attributes, "chains": chains, "strings": strings}
     for job, points in jobs.items():
         seen: Counter[str] = Counter()
@@ -141,7 +145,8 @@ def main() -> None:
         print(f"\n{job}: {total} points\n{'protocol':<28}{'tried':>8}{'useful':>8}{'by 5 %':>8}{'picked':>8}")
         for name in sorted(seen, key=lambda name: -taken[name]):
             print(f"{name:<28}{seen[name]:>8}{best[name]:>8}{clear[name]:>8}{taken[name]:>8}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))
