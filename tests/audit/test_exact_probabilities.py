@@ -95,6 +95,13 @@ def test_discrete_gaussian_is_exactly_what_it_says(delta: float) -> None:
     assert exact_audit(mechanism, epsilon=1.0).epsilon_upper == math.inf
 
 
+def test_both_inputs_are_enumerated_however_far_apart_they_are() -> None:
+    mechanism = Laplace.calibrated(sensitivity=40, epsilon=200.0)  # noise of a fifth, 40 apart
+    found = exact_audit(mechanism, epsilon=200.0, delta=1e-5)
+    assert not found.violated
+    assert 190 < found.epsilon_lower <= found.epsilon_upper <= 200
+
+
 @pytest.mark.parametrize("monotone", [False, True])
 def test_the_exponential_mechanism_tells_its_distribution(monotone: bool) -> None:
     mechanism = Exponential.calibrated(sensitivity=1, epsilon=1.0, monotone=monotone)

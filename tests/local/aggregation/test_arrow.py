@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from sfumato import local
 from sfumato.errors import ParameterError, SchemaError, SourceError
 from sfumato.local import Domain, OptimalLocalHashing, PrivUnit, RandomizedResponse, Rappor, SquareWave
+from sfumato.local.aggregation import arrow
 from sfumato.local.aggregation.arrow import add_column
 from tests.cases import cases
 from tests.run_time import run_time
@@ -146,6 +148,21 @@ def test_files_in_this_process(tmp_path: Path) -> None:
 def test_files_by_several_processes(tmp_path: Path, processes: int) -> None:
     paths = files(tmp_path)
     assert local.aggregate_parquet(ORACLE, paths, processes=processes).to_bytes() == single(ROWS)
+
+
+def test_no_more_processes_than_asked_for_are_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[int] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers: int, context: object) -> None:
+            started.append(workers)
+            super().__init__(workers)
+
+    monkeypatch.setattr(arrow, "ProcessPoolExecutor", Pool)
+    assert local.aggregate_parquet(ORACLE, files(tmp_path), processes=2).to_bytes() == single(ROWS)
+    assert started == [2]
 
 
 def test_files_by_a_process_that_ends(tmp_path: Path) -> None:

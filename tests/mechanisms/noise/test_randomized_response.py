@@ -128,6 +128,8 @@ def test_one_respondent_none_and_strange_answers() -> None:
     assert np.isnan(empty.frequencies).all()
     assert empty.interval().lower.tolist() == [0, 0]
     assert empty.interval().upper.tolist() == [1, 1]
+    everybody = replace(mechanism.release([1] * 5, 3), counts=np.array([0, 5])).interval()
+    assert (everybody.lower[0], everybody.upper[1]) == (0, 1)  # unbounded, these ends lie outside of [0, 1]
     strange: list[Any] = [None, math.nan, [1], {}, "no", 10**30]
     assert set(mechanism.release(strange).value) <= {0, 1}
     assert set(mechanism.release(np.array([math.nan, 1.0, -math.inf])).value) <= {0, 1}

@@ -151,6 +151,15 @@ def test_errors_and_undefined_answers_are_violations() -> None:
     assert undefined.violated  # the mean of nothing is NaN
 
 
+def test_float_error_is_no_violation_where_the_answers_are_of_opposite_sign() -> None:
+    def flips(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Two large numbers of opposite sign, each with its float error."""
+        return np.array([1e12, -1e12]) + 1e-4 * (len(x) % 2)
+
+    assert not check_sensitivity(flips, claimed=0.0, trials=200).violated
+    assert check_sensitivity(flips, claimed=0.0, trials=200, tolerance=1e-17).violated
+
+
 def test_float_error_is_no_violation() -> None:
     report = check_sensitivity(lambda x: np.clip(x, 0, 0.1).sum() * 3, claimed=0.1 * 3, trials=500)
     assert not report.violated

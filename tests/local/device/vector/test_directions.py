@@ -12,6 +12,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import PrivUnitGRandomizer, PrivUnitRandomizer, Randomizer, SphereSamplingRandomizer
+from sfumato.local.device.vector import directions
 from sfumato.local.device.vector.random_vectors import UNIT, gaussians, on_sphere
 from sfumato.numerics.randomness.source import SimulatedSource
 from tests.cases import cases
@@ -128,6 +129,16 @@ def test_a_specification_makes_the_same_randomizer(kind: Any, epsilon: float) ->
     for change in ({"dimension": None}, {"radius": "x"}, {"near": 0}, {"vectors": "other"}):
         with pytest.raises(ParameterError):
             Randomizer.from_specification({**told, **change})
+
+
+@cases("kind", KINDS)
+def test_vectors_too_long_for_a_piece_are_reported_one_by_one(kind: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(directions, "PIECE", 5)
+        made = small(kind, 1.0)
+        batch = made.randomize_batch([TRUTHS[0]] * 3, 1)
+    assert len(batch.records) == 3
+    assert made.well_formed(batch.records).all()
 
 
 def test_numbers_beyond_the_candidates_are_not_well_formed() -> None:
