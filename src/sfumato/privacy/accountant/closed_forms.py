@@ -29,29 +29,83 @@ class Views(Protocol):
     """What accounting asks of a loss; a view without a proof raises `UnsupportedView`."""
 
     def log_profile(self, epsilon: float) -> float:
-        """Bound the log of delta at ``epsilon``."""
+        """Bound the log of delta at ``epsilon``.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bound the Rényi divergence at every order."""
+        """Bound the Rényi divergence at every order.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
 
     def zcdp(self) -> ZCDPView:
-        """Bound the loss in approximate zCDP."""
+        """Bound the loss in approximate zCDP.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
 
     def gdp(self) -> GDPView:
-        """Bound the trade-off function by Gaussian DP, up to a mass."""
+        """Bound the trade-off function by Gaussian DP, up to a mass.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
 
     def pure(self) -> PureView:
-        """Bound the loss itself, up to a mass."""
+        """Bound the loss itself, up to a mass.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
 
     def pure_epsilon(self) -> float | Fraction:
-        """Return the epsilon of `pure` before it is rounded to a float."""
+        """Return the epsilon of `pure` before it is rounded to a float.
+
+        Returns
+        -------
+        float or Fraction
+            The epsilon of `pure`: exact as a Fraction, rounded up as a float.
+        """
 
     @property
     def numeric(self) -> bool:
         """Whether `rdp_curve` is computed from a dominating pair, which says more and is asked instead."""
 
     def split(self) -> tuple[float, Sequence[tuple[Views, int]]]:
-        """Part the loss into a mass of total failure and the terms that act otherwise."""
+        """Part the loss into a mass of total failure and the terms that act otherwise.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : sequence of (PrivacyLoss, int)
+            What runs otherwise, each part with its count.
+        """
 
 
 Terms: TypeAlias = Sequence[tuple[Views, int]]

@@ -154,7 +154,13 @@ class GaussianSparseVector(Leaf):
         self._set_monotone(self.monotone)
 
     def gdp(self) -> GDPView:
-        """Return the bound by which every answer costs, from exact rationals."""
+        """Return the bound by which every answer costs, from exact rationals.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         if self.query_noise == 0:
             return GDPView(math.inf, 0.0)
         a, b, n = Fraction(self.threshold_noise) ** 2, Fraction(self.query_noise) ** 2, self.length
@@ -167,12 +173,29 @@ class GaussianSparseVector(Leaf):
         return GDPView(sqrt_up(fraction_up(whole / b)), 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return half the square of that mu."""
+        """Return half the square of that mu.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         mu = self.gdp().mu
         return ZCDPView(above(0.5 * mu * mu, 4.0), 0.0)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the lesser of both bounds at each order."""
+        """Return the lesser of both bounds at each order.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         every = np.nextafter(self.zcdp().rho * orders, np.inf)
         if not (self.threshold_noise and self.query_noise):
             return every
@@ -196,7 +219,13 @@ class GaussianSparseVector(Leaf):
         return above((1 if self.monotone else 2) / self.query_noise, 1.0)
 
     def dominating_pair(self) -> Pair:
-        """Return the pair with the lesser of both profiles."""
+        """Return the pair with the lesser of both profiles.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return _pair(self) if self.query_noise else two_points(math.inf)
 
 

@@ -136,13 +136,25 @@ class GroupPrivacy(Node):
         return GroupPrivacy(self.loss, self.steps * steps, neighboring=relation)
 
     def dominating_pair(self) -> Pair:
-        """Return the chain of the steps' pairs, there and back where units are replaced."""
+        """Return the chain of the steps' pairs, there and back where units are replaced.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         base = self.loss.dominating_pair()
         back = self.steps // 2 if self._replaces else 0
         return GroupPrivacyPair(base, self.steps - back, back)
 
     def pure(self) -> PureView:
-        """Add epsilons; each step multiplies the mass of the others."""
+        """Add epsilons; each step multiplies the mass of the others.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         epsilon, delta = self.loss.pure()
         whole = times_above(self.steps, epsilon)
         if delta == 0 or math.isinf(epsilon):
@@ -151,17 +163,40 @@ class GroupPrivacy(Node):
         return PureView(whole, min(1.0, mass))
 
     def zcdp(self) -> ZCDPView:
-        """Multiply rho by the square of the steps, if there is no mass beside it."""
+        """Multiply rho by the square of the steps, if there is no mass beside it.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         rho, delta = self.loss.zcdp()
         return ZCDPView(times_above(self.steps**2, rho), 0.0) if delta == 0 else self._missing("zcdp")
 
     def gdp(self) -> GDPView:
-        """Multiply mu by the steps, if there is no mass beside it."""
+        """Multiply mu by the steps, if there is no mass beside it.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         mu, delta = self.loss.gdp()
         return GDPView(times_above(self.steps, mu), 0.0) if delta == 0 else self._missing("gdp")
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what zCDP proves, and no more than the largest loss."""
+        """Return what zCDP proves, and no more than the largest loss.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         try:
             curve = np.nextafter(self.zcdp().rho * orders, np.inf)
         except UnsupportedView:

@@ -95,11 +95,28 @@ class CDP(DivergenceLeaf):
         return fraction_up(Fraction(self.tau) ** 2 / 2)
 
     def zcdp(self) -> ZCDPView:
-        """Return the greater of the mean and half of the square of tau; 0 if the distributions are equal."""
+        """Return the greater of the mean and half of the square of tau; 0 if the distributions are equal.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(0.0 if self._equal else max(self.mu, self._slope), 0.0)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the mean, and half of the square of tau for each order beyond 1."""
+        """Return the mean, and half of the square of tau for each order beyond 1.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         if self._equal:
             return np.zeros_like(orders)
         bounds = (self.mu + (orders - 1) * self._slope) * (1 + 8 * UNIT)

@@ -122,6 +122,12 @@ class ReportNoisyMax(BoundedLeaf):
         return Exponential(epsilon) if self.noise is MaxNoise.GUMBEL else PureDP(epsilon)
 
     def pure_epsilon(self) -> float | Fraction:
-        """Return 2 over the noise multiplier, or 1 over it for monotone scores."""
+        """Return 2 over the noise multiplier, or 1 over it for monotone scores.
+
+        Returns
+        -------
+        float or Fraction
+            The epsilon of `pure`: exact as a Fraction, rounded up as a float.
+        """
         noise = Fraction(self.noise_multiplier)
         return (1 if self.monotone else 2) / noise if noise else math.inf

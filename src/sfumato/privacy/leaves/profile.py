@@ -83,6 +83,17 @@ class Profile(RationalLeaf):
         self._set_laws(distributions_of_profile(self.epsilons, self.deltas), symmetric=True)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the largest function that the guarantees allow; a declared delta is exact."""
+        """Return the log of the largest function that the guarantees allow; a declared delta is exact.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         declared = [d for e, d in zip(self.epsilons, self.deltas, strict=True) if e <= epsilon]
         return min(RationalLeaf.log_profile(self, epsilon), log_up(min(declared, default=1.0)))

@@ -123,16 +123,41 @@ class SmoothLaplace(RationalLeaf):
         return above(math.log(-math.expm1(-beta)) - decay, 16.0, size)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the bound in the class's notes."""
+        """Return the log of the bound in the class's notes.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         found = RationalLeaf.log_profile(self, epsilon)
         return min(found, self._log_delta(epsilon)) if epsilon >= self._certain else found
 
     def split(self) -> tuple[float, tuple[Term, ...]]:
-        """Part off nothing: the curve of divergences says more."""
+        """Part off nothing: the curve of divergences says more.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : sequence of (PrivacyLoss, int)
+            What runs otherwise, each part with its count.
+        """
         return 0.0, self.terms
 
     def dominating_pair(self) -> Pair:
-        """Return the two distributions whose profile is at least the bound."""
+        """Return the two distributions whose profile is at least the bound.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return LoosePair(self._pair)
 
     @property
@@ -141,7 +166,18 @@ class SmoothLaplace(RationalLeaf):
         return False
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the bound in the class's notes."""
+        """Return the bound in the class's notes.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         if self._certain > _LARGEST:
             return np.full_like(orders, np.inf)
         gap, beta = orders - 1.0, self._beta
@@ -211,7 +247,18 @@ class SmoothGaussian(Leaf):
         self._set_relation(self.neighboring)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the bound in the class's notes."""
+        """Return the bound in the class's notes.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         noise, beta = self.noise_multiplier, self.smoothness
         if noise == 0 or beta > _LARGEST / 2:
             return np.full_like(orders, np.inf)

@@ -106,7 +106,13 @@ class SupportResponse(ThreeLosses):
         return self._epsilon
 
     def blanket(self) -> Blanket:
-        r"""Return the shared distribution, which a report is from with probability :math:`\gamma`."""
+        r"""Return the shared distribution, which a report is from with probability :math:`\gamma`.
+
+        Returns
+        -------
+        Blanket
+            That distribution, for the amplification by shuffling.
+        """
         return Blanket(self._epsilon, float(self.chance))
 
     def _masses(self) -> tuple[float, float]:

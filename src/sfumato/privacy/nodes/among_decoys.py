@@ -76,7 +76,13 @@ class AmongDecoys(ShuffleModelNode):
         self._set("chance", _chance(self.chance))
 
     def dominating_pair(self) -> Pair:
-        """Return the pair of the blanket with so many draws."""
+        """Return the pair of the blanket with so many draws.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         randomizer: object = self.loss
         if not isinstance(randomizer, Blanketed):
             self._missing("dominating pair")

@@ -76,10 +76,22 @@ class FixedSizeSampled(SampledNode):
         return 1.0 if exact else min(1.0, above(self.sample_size / self.population_size))
 
     def dominating_pair(self) -> Pair:
-        """Return the symmetric pair of what the theorem says."""
+        """Return the symmetric pair of what the theorem says.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         base, q = self.loss.dominating_pair(), self._share
         return base if q == 1 else WithoutReplacementPair(base, q)
 
     def pure(self) -> PureView:
-        """Return the amplified epsilon, and the mass times the share that is drawn."""
+        """Return the amplified epsilon, and the mass times the share that is drawn.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return amplified(self.loss.pure(), self._share)

@@ -127,7 +127,13 @@ class PoissonRecords(Node):
         return PoissonSubsampled(self.loss, self.sampling_probability)
 
     def dominating_pair(self) -> Pair:
-        """Return the mixture of normal distributions, the chain of single records, or the groups' mixture."""
+        """Return the mixture of normal distributions, the chain of single records, or the groups' mixture.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         q, records = self.sampling_probability, self.records
         if q == 0:
             return no_loss()
@@ -147,12 +153,29 @@ class PoissonRecords(Node):
         return True
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return bounds on the divergences of the dominating pair, where no loss of it is infinite."""
+        """Return bounds on the divergences of the dominating pair, where no loss of it is infinite.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         pair = self.dominating_pair()
         return self._missing("rdp", orders) if tells_all(pair) else renyi(pair, orders)
 
     def pure(self) -> PureView:
-        """Return what a group loses of which each is sampled."""
+        """Return what a group loses of which each is sampled.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         epsilon, delta = self._of_one.pure()
         whole = times_above(self.records, epsilon)
         if math.isinf(whole) or delta == 0:

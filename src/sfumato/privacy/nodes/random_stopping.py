@@ -175,7 +175,18 @@ class RandomStopping(_Stopping):
         return above((2 + self.shape) * epsilon, 4.0)
 
     def rdp_curve(self, orders: _Array) -> _Array:
-        """Return the bound at the best other order; see the class's notes."""
+        """Return the bound at the best other order; see the class's notes.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         rest = (1 + self.shape) * _other_direction(self.loss, self.stopping_probability)
         spread = self.log_mean / (orders - 1.0)
         total = self.loss.rdp_curve(orders) + rest + spread
@@ -228,7 +239,18 @@ class PoissonStopping(_Stopping):
         return above(epsilon + self.mean * math.tanh(epsilon / 2), 8.0)
 
     def rdp_curve(self, orders: _Array) -> _Array:
-        """Return the bound; see the class's notes."""
+        """Return the bound; see the class's notes.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         gap = orders - 1.0
         at = [max(0.0, below(float(x), 4.0)) for x in np.log1p(1 / gap)]
         delta = np.array([self.loss.quick_delta(epsilon) for epsilon in at])

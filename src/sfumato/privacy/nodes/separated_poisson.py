@@ -99,7 +99,13 @@ class SeparatedPoisson(AllocatedNode):
         return ((self.loss, 1),) if self.sampling_probability > 0 else ()
 
     def pure(self) -> PureView:
-        """Return that of the blocks, or of a sample with the chance that the unit takes part at all."""
+        """Return that of the blocks, or of a sample with the chance that the unit takes part at all.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         if self.blocks or self.sampling_probability in {0, 1}:
             return AllocatedNode.pure(self)
         missed = expm1_down(mul_down(float(self.steps), log1p_down(-self.sampling_probability)))

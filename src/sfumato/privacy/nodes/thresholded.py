@@ -149,7 +149,13 @@ class ThresholdedSelection(_ThresholdedNoise):
         return _lone_pass(self.loss, self.threshold)
 
     def dominating_pair(self) -> Pair:
-        """Return the greater of the noise's divergences and of the mass, which is exact for one group."""
+        """Return the greater of the noise's divergences and of the mass, which is exact for one group.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         noise, mass = self.loss.dominating_pair(), self.mass
         if not 0 < mass < 1 or not noise.symmetric or self.neighboring is Neighboring.REPLACE_ONE:
             return _ThresholdedNoise.dominating_pair(self)

@@ -95,17 +95,37 @@ class TruncatedPoisson(Node):
         return min(q, mul_up(q, exp_up(above(-others * (share * math.log(share / q) + left - slack)))))
 
     def dominating_pair(self) -> Pair:
-        """Return the pair without truncation, and the mass."""
+        """Return the pair without truncation, and the mass.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         mass = self._mass
         return (
             FailureMassPair(self._untruncated.dominating_pair(), mass) if mass < 1 else two_points(math.inf)
         )
 
     def split(self) -> tuple[float, closed_forms.Terms]:
-        """Return the mass, and what ran otherwise."""
+        """Return the mass, and what ran otherwise.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : sequence of (PrivacyLoss, int)
+            What runs otherwise, each part with its count.
+        """
         return self._mass, ((self._untruncated, 1),)
 
     def pure(self) -> PureView:
-        """Return that without truncation, with the mass."""
+        """Return that without truncation, with the mass.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         epsilon, delta = self._untruncated.pure()
         return PureView(epsilon, min(1.0, sum_above([delta, self._mass])))

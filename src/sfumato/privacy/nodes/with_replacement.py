@@ -69,7 +69,13 @@ class SampledWithReplacement(SampledNode):
         )
 
     def dominating_pair(self) -> Pair:
-        """Return the symmetric pair of what the theorem says."""
+        """Return the symmetric pair of what the theorem says.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         mixed, drawn = drawn_several(self.loss, self.sample_size, 1 / (self.population_size - 1))
         share = above(drawn, 64.0)
         return WithoutReplacementPair(mixed, share) if share < 1 else LoosePair(mixed)

@@ -135,6 +135,14 @@ class Bins:
         Mass of outcomes that the other distribution never gives: an infinite loss, and a minus infinite one.
     against : bool
         Whether the bins run against the cuts that they were made at, because P and Q were exchanged.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Laplace
+    >>> pair = Laplace(1.0).dominating_pair()
+    >>> bins = pair.bins(pair.cuts(8.0), swapped=False)
+    >>> bool(bins.whole), bool((bins.points.loss[1:] >= bins.points.loss[:-1]).all())
+    (True, True)
     """
 
     points: Points
@@ -148,7 +156,13 @@ class Bins:
     against: bool = False
 
     def swapped(self) -> Bins:
-        """Return the pair (Q, P)."""
+        """Return the pair (Q, P).
+
+        Returns
+        -------
+        Bins
+            The same bins, in the opposite order.
+        """
         return Bins(
             points=self.points.swapped(),
             edges=-self.edges[..., ::-1],
@@ -162,7 +176,18 @@ class Bins:
         )
 
     def mixed(self, q: Number) -> Bins:
-        """Return the pair ((1 - q) Q + q P, Q), for q in (0, 1)."""
+        """Return the pair ((1 - q) Q + q P, Q), for q in (0, 1).
+
+        Parameters
+        ----------
+        q : float or ndarray, shape (pairs, 1)
+            The sampling probability; a column for pairs that are side by side.
+
+        Returns
+        -------
+        Bins
+            With the same cuts, each at the mixture's loss.
+        """
         edges, edge_error = mixed_loss(self.edges, self.edge_error, q)
         atoms = self.atoms.mixed(q)
         if np.any(self.only_q):
@@ -195,7 +220,13 @@ class Bins:
         return (total >= _WHOLE) & (total < np.inf)
 
     def merged(self) -> DiscreteLoss:
-        """Return a distribution of the loss whose compositions have no greater divergence than the pair's."""
+        """Return a distribution of the loss whose compositions have no greater divergence than the pair's.
+
+        Returns
+        -------
+        DiscreteLoss
+            For lower bounds: each bin is moved to its mean likelihood ratio.
+        """
         both = self.points.followed_by(self.atoms)
         loss = both.loss - both.loss_error - 2 * UNIT * np.abs(both.loss)
         return DiscreteLoss(
@@ -203,7 +234,13 @@ class Bins:
         )
 
     def split(self) -> DiscreteLoss:
-        """Return a distribution of the loss whose compositions have no smaller divergence than the pair's."""
+        """Return a distribution of the loss whose compositions have no smaller divergence than the pair's.
+
+        Returns
+        -------
+        DiscreteLoss
+            For upper bounds: each bin is split between its two ends.
+        """
         points, left, right = self.points, self.edges[..., :-1], self.edges[..., 1:]
         # A bin that has no width has one loss, and one that is empty has any.
         width = np.where(right > left, right - left, 1.0)
