@@ -19,6 +19,7 @@ from sfumato.errors import UnsupportedView
 from sfumato.numerics.rounding import log1p_down, log_down, log_up
 from sfumato.privacy import conversion
 from sfumato.privacy._outward import UNIT, above, below, sum_above, times_above
+from sfumato.privacy.best_bound import minimum_epsilon
 from sfumato.privacy.gaussian_profile import log_profile
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
@@ -280,9 +281,7 @@ def _profile(terms: Terms) -> Callable[[float], float]:
 
 def _profile_epsilon(terms: Terms, delta: float) -> float:
     log_delta = log_down(delta)
-    return conversion.minimum_epsilon(
-        _profile(terms), log_delta, start=conversion.zcdp_start(_rho(terms), log_delta)
-    )
+    return minimum_epsilon(_profile(terms), log_delta, start=conversion.zcdp_start(_rho(terms), log_delta))
 
 
 def _profile_log_delta(terms: Terms, epsilon: float) -> float:
