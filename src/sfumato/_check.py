@@ -96,6 +96,17 @@ def instance(name: str, value: object, kind: type, remedy: str = "") -> None:
 
 
 def ledger(value: object) -> None:
-    """Refuse what cannot be charged, such as a ledger's path; None means that there is no ledger."""
+    """Refuse what cannot be charged, such as a ledger's path; None means that there is no ledger.
+
+    Parameters
+    ----------
+    value : Ledger or None
+        What a caller passed as ``ledger``.
+
+    Raises
+    ------
+    ParameterError
+        If it has no method ``charge``.
+    """
     if value is not None and not callable(getattr(value, "charge", None)):
         refuse("ledger", "be an open ledger", value, "pass Ledger.open(...) or session.ledger")

@@ -46,6 +46,7 @@ def from_dp_event(event: Any, *, neighboring: Neighboring = Neighboring.ADD_REMO
     Returns
     -------
     PrivacyLoss
+        In normal form.
 
     Raises
     ------
@@ -62,6 +63,12 @@ def from_dp_event(event: Any, *, neighboring: Neighboring = Neighboring.ADD_REMO
     Guarantee: the loss is that of the mechanism which the event's class documents, with the same parameters,
     under the relation that is passed. Poisson sampling of several mechanisms on one sample is refused: it is
     not the composition of sampled mechanisms.
+
+    Examples
+    --------
+    >>> from dp_accounting import dp_event
+    >>> from_dp_event(dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(2.0), 10))
+    Gaussian(noise_multiplier=2.0) * 10
     """
     return _read(_library("from_dp_event"), event, neighboring, 0)
 
@@ -78,7 +85,7 @@ def to_dp_event(loss: PrivacyLoss) -> Any:
     Returns
     -------
     dp_accounting.DpEvent
-        To be given to an accountant that is told ``loss.neighboring``.
+        To be given to an accountant that is made for ``loss.neighboring``.
 
     Raises
     ------
@@ -86,6 +93,12 @@ def to_dp_event(loss: PrivacyLoss) -> Any:
         Without dp-accounting.
     ParameterError
         If dp-accounting has no event for a part.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> to_dp_event(Gaussian(2.0)).noise_multiplier
+    2.0
     """
     library = _library("to_dp_event")
     if not isinstance(loss, PrivacyLoss):

@@ -123,16 +123,23 @@ def matrix_mechanism(
 
     Parameters
     ----------
-    strategy, separation, max_participations, fixed_order
-        See `participation_sensitivity`.
+    strategy : array, shape (rows, steps)
+        :math:`C`; column ``i`` is what the input of step ``i`` adds.
     noise_multiplier : float
-        Standard deviation of each entry of the noise, over the most by which one participation moves a step's
-        input in the L2 norm.
+        Standard deviation of each entry of the noise, over the bound on how far one participation moves a
+        step's input in the L2 norm.
+    separation, max_participations, fixed_order
+        Who takes part when; see `participation_sensitivity`.
     adaptive : bool
         Whether inputs may depend on earlier answers, as gradients do.
     neighboring : Neighboring
-        The relation that this most is about. Which steps a unit takes part in is fixed, or drawn without
+        The relation that this bound is about. Which steps a unit takes part in is fixed, or drawn without
         regard to the data, and the other units' steps are the same in both datasets.
+
+    Returns
+    -------
+    Gaussian
+        With the noise multiplier divided by the sensitivity, rounded down.
 
     Raises
     ------

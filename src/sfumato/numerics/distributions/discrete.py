@@ -85,7 +85,18 @@ class SymmetricDistribution(ABC):
 
     @abstractmethod
     def pmf(self, k: int) -> Interval:
-        """Bound ``P(X = k)``."""
+        """Bound ``P(X = k)``.
+
+        Parameters
+        ----------
+        k : int
+            Any integer.
+
+        Returns
+        -------
+        Interval
+            Encloses the probability.
+        """
 
     @abstractmethod
     def _positive_tail(self, k: int) -> Interval:
@@ -97,7 +108,20 @@ class SymmetricDistribution(ABC):
 
     @abstractmethod
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
-        """Draw from the distribution, exactly; an int where ``size`` is None, else an array of that shape."""
+        """Draw from the distribution, exactly; an int where ``size`` is None, else an array of that shape.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+            Shape of the result; None for one int.
+        rng : int, numpy.random.Generator, RandomSource or None
+            None for noise that protects; anything else simulates.
+
+        Returns
+        -------
+        int or ndarray of int64
+            Independent draws.
+        """
 
     @property
     def variance(self) -> float:
@@ -220,7 +244,18 @@ class DiscreteLaplaceDistribution(SymmetricDistribution):
         return math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
 
     def pmf(self, k: int) -> Interval:
-        """Bound ``P(X = k)``."""
+        """Bound ``P(X = k)``.
+
+        Parameters
+        ----------
+        k : int
+            Any integer.
+
+        Returns
+        -------
+        Interval
+            Encloses the probability.
+        """
         ratio = exp_minus(abs(_whole(k)) / self._exact)
         rate = 1 / self._exact
         lower = mul_down(-expm1_up(-fraction_down(rate)), ratio.lower)
@@ -228,7 +263,20 @@ class DiscreteLaplaceDistribution(SymmetricDistribution):
         return ratio_bounds(Interval(lower, upper), self._sides)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
-        """Draw from the distribution, exactly: `discrete_laplace`."""
+        """Draw from the distribution, exactly: `discrete_laplace`.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+            Shape of the result; None for one int.
+        rng : int, numpy.random.Generator, RandomSource or None
+            None for noise that protects; anything else simulates.
+
+        Returns
+        -------
+        int or ndarray of int64
+            Independent draws.
+        """
         return discrete_laplace(self._exact, size, rng)
 
     def _positive_tail(self, k: int) -> Interval:
@@ -290,11 +338,35 @@ class DiscreteGaussianDistribution(SymmetricDistribution):
         return math.sqrt(2 * float((weights * np.arange(1, 1 + weights.size) ** 2).sum()) / self._sum.lower)
 
     def pmf(self, k: int) -> Interval:
-        """Bound ``P(X = k)``."""
+        """Bound ``P(X = k)``.
+
+        Parameters
+        ----------
+        k : int
+            Any integer.
+
+        Returns
+        -------
+        Interval
+            Encloses the probability.
+        """
         return ratio_bounds(exp_minus((_whole(k) / self._exact) ** 2 / 2), self._sum)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
-        """Draw from the distribution, exactly: `discrete_gaussian`."""
+        """Draw from the distribution, exactly: `discrete_gaussian`.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+            Shape of the result; None for one int.
+        rng : int, numpy.random.Generator, RandomSource or None
+            None for noise that protects; anything else simulates.
+
+        Returns
+        -------
+        int or ndarray of int64
+            Independent draws.
+        """
         return discrete_gaussian(self._exact, size, rng)
 
     def _positive_tail(self, k: int) -> Interval:

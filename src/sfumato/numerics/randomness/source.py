@@ -35,12 +35,17 @@ _ZEROS = memoryview(bytes(8 * _PIECE_WORDS))
 
 @runtime_checkable
 class RandomSource(Protocol):
-    """What gives random words.
+    """A source of uniform random words, as a protocol: all samplers draw from one.
 
     Attributes
     ----------
     simulated : bool
         Whether the words follow from a seed; then nothing drawn from them protects anyone.
+
+    Examples
+    --------
+    >>> isinstance(SecureSource(), RandomSource), isinstance(SimulatedSource(1), RandomSource)
+    (True, True)
     """
 
     @property
@@ -48,10 +53,31 @@ class RandomSource(Protocol):
         """Whether the words follow from a seed."""
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return ``count`` fresh uniform 64-bit words in an array that the caller owns."""
+        """Return ``count`` fresh uniform 64-bit words in an array that the caller owns.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        ndarray of uint64, shape (count,)
+            Writable, never handed out again.
+        """
 
     def bytes(self, count: int) -> bytes:
-        """Return ``count`` fresh uniform bytes."""
+        """Return ``count`` fresh uniform bytes.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        bytes
+        """
 
 
 class _Stream:
@@ -151,7 +177,18 @@ class SecureSource:
         return stream.words(count)
 
     def bytes(self, count: int) -> bytes:
-        """Return ``count`` fresh uniform bytes."""
+        """Return ``count`` fresh uniform bytes.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        bytes
+            Never handed out before and never again.
+        """
         return self.words(-(-count // 8)).tobytes()[:count]
 
     def forget(self) -> None:
@@ -207,11 +244,31 @@ class SimulatedSource:
         return True
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return the next ``count`` words of the seeded stream."""
+        """Return the next ``count`` words of the seeded stream.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        ndarray of uint64, shape (count,)
+        """
         return self._draw(size=integer("count", count))
 
     def bytes(self, count: int) -> bytes:
-        """Return the next ``count`` bytes of the seeded stream, drawn as whole words."""
+        """Return the next ``count`` bytes of the seeded stream, drawn as whole words.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        bytes
+        """
         return self.words(-(-count // 8)).astype("<u8").tobytes()[:count]
 
 

@@ -45,19 +45,59 @@ class Precision:
         object.__setattr__(self, "absolute", _check.non_negative("absolute", self.absolute))
 
     def of_delta(self) -> Precision:
-        """Return the same for a delta, which has no width that is always narrow enough."""
+        """Return the same for a delta, which has no width that is always narrow enough.
+
+        Returns
+        -------
+        Precision
+            With the same relative width.
+        """
         return replace(self, absolute=_NOTHING)
 
     def met(self, lower: float, upper: float) -> bool:
-        """Whether an interval is narrow enough: one with a finite end alone never is."""
+        """Whether an interval is narrow enough: one with a finite end alone never is.
+
+        Parameters
+        ----------
+        lower, upper : float
+            The ends.
+
+        Returns
+        -------
+        bool
+        """
         return lower == upper or upper - lower <= self.width(upper) < math.inf
 
     def width(self, upper: float) -> float:
-        """Return the width that is narrow enough below ``upper``."""
+        """Return the width that is narrow enough below ``upper``.
+
+        Parameters
+        ----------
+        upper : float
+            The upper end of an interval.
+
+        Returns
+        -------
+        float
+            In the same unit.
+        """
         return max(self.absolute, self.relative * upper)
 
     def checked(self, interval: Interval, what: str) -> Interval:
-        """Return the interval; warn if it should be narrow and is not, or proves nothing finite."""
+        """Return the interval; warn if it should be narrow and is not, or proves nothing finite.
+
+        Parameters
+        ----------
+        interval : Interval
+            Of any number of a loss.
+        what : str
+            What the interval is for, as the warning names it.
+
+        Returns
+        -------
+        Interval
+            The same one.
+        """
         if interval.tight and math.isfinite(interval.lower) and not self.met(interval.lower, interval.upper):
             warnings.warn(
                 f"the interval for {what} is [{interval.lower!r}, {interval.upper!r}], wider than asked: "

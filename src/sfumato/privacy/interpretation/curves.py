@@ -26,15 +26,23 @@ _MIN_DELTA: Final = 1e-10
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curve:
-    """A curve between two bounds.
+    """A curve known between two bounds, as numbers to plot or to store.
 
     Parameters
     ----------
-    kind : str
-    x, lower, upper : ndarray
-        Places, and the bounds there.
+    kind : {"profile", "trade-off", "steps", "loss"}
+        What is bounded; see `PrivacyLoss.curve` and `LossVariable.curve`.
+    x, lower, upper : ndarray of float, shape (points,)
+        Abscissae, and the bounds at each of them.
     x_label, y_label : str
-        What they are.
+        Labels of the axes.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import PureDP
+    >>> curve = PureDP(1.0).curve("trade-off", points=5)
+    >>> curve.x_label, bool((curve.lower <= curve.upper).all())
+    ('false positive rate', True)
     """
 
     kind: Kind | Literal["loss"]

@@ -106,6 +106,11 @@ class LossVariable:
         order : float
             :math:`\lambda`, any finite number. For positive ones this is :math:`\lambda` times the Rényi
             divergence of order :math:`1 + \lambda`; for negative ones an infinite loss counts for nothing.
+
+        Returns
+        -------
+        Interval
+            Round-off included.
         """
         order = _check.finite("order", order)
         found = []
@@ -126,11 +131,27 @@ class LossVariable:
             x. From 0 on the precision is that of the tail, below 0 that of `cdf`.
         precision : Precision
             Where it cannot be had, as at a mass, the interval is wider, with a `PrecisionWarning`.
+
+        Returns
+        -------
+        Interval
+            Within [0, 1].
         """
         return self._at(place, precision)[0]
 
     def cdf(self, place: float, precision: Precision = LOOSE) -> Interval:
-        """Return an interval with P(L <= x) and P(L < x) inside; see `tail`."""
+        """Return an interval with P(L <= x) and P(L < x) inside; see `tail`.
+
+        Parameters
+        ----------
+        place, precision
+            As for `tail`.
+
+        Returns
+        -------
+        Interval
+            Within [0, 1].
+        """
         return self._at(place, precision)[1]
 
     def _at(self, place: float, precision: Precision) -> tuple[Interval, Interval]:
@@ -148,6 +169,11 @@ class LossVariable:
             Strictly between 0 and 1.
         precision : Precision
             The width aimed at, against the greater of the quantile and the standard deviation.
+
+        Returns
+        -------
+        Interval
+            Infinite where the mass of an infinite loss is larger than ``1 - level``.
         """
         level = _check.unit_interval("level", level)
         look = _look(self.loss, self.reverse)
@@ -205,6 +231,11 @@ class LossVariable:
         ----------
         points : int
             How many, at least 2.
+
+        Returns
+        -------
+        Curve
+            Of kind "loss".
         """
         points = _check.integer("points", points, minimum=2)
         look = _look(self.loss, self.reverse)
@@ -224,6 +255,17 @@ class LossVariable:
 
     def plot(self, *, points: int = 33, ax: Any = None) -> Any:
         """Draw `curve` into ``ax``, or into new axes, and return the axes; never shows them.
+
+        Parameters
+        ----------
+        points : int
+            How many, at least 2.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; new axes if None.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
 
         Raises
         ------

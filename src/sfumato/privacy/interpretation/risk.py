@@ -24,11 +24,18 @@ class Attack(NamedTuple):
     Attributes
     ----------
     false_positive_rate : float
-        How often it accuses where it should not.
+        Probability of accusing where the unit's data are not there.
     true_positive_rate : Interval
-        How often it accuses where it should.
+        Probability of accusing where they are.
     posterior : Interval
-        How likely an accusation is right, under the prior of the `Risk`.
+        Probability that an accusation is right, under the prior of the `Risk`.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> attack = Gaussian(1.0).risk(false_positive_rates=[0.01]).attacks[0]
+    >>> round(attack.true_positive_rate.upper, 4), round(attack.posterior.upper, 4)
+    (0.0924, 0.9023)
     """
 
     false_positive_rate: float
@@ -39,23 +46,30 @@ class Attack(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """The powers of the best attack that knows everything but one unit.
+    """What the best attacker can achieve who knows everything but one unit.
 
     Parameters
     ----------
     advantage : Interval
-        The largest true positive rate minus false positive rate.
+        The largest difference of true positive rate and false positive rate.
     attacks : tuple of Attack
         One for each chosen false positive rate.
     prior : float
-        How likely the attacker thought it before that the unit's data are there.
+        Probability, before the release, that the unit's data are there.
     accuracy : Interval
-        How likely the attacker then decides rightly, with that prior.
+        Probability of then deciding rightly, with that prior.
     baseline : float
-        How likely the attacker could guess the unit's record without the release.
+        Probability of guessing the unit's record without the release.
     reconstruction : Interval
-        How likely the attacker finds the record with the release; the lower end is the baseline, for which
-        record can be told from which other is not known here.
+        Probability of finding the record with the release. The lower end is the baseline, as it is not known
+        here which records a release distinguishes.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> risk = Gaussian(1.0).risk(prior=0.1)
+    >>> round(risk.advantage.upper, 3), 0.9 <= risk.accuracy.lower
+    (0.383, True)
     """
 
     advantage: Interval

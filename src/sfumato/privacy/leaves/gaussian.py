@@ -102,7 +102,20 @@ class Gaussian(Leaf):
         return NormalPair(mu) if 0 < mu < math.inf else two_points(mu)
 
     def drawn_records(self, records: int, sampling_probability: float) -> Pair:
-        """Return the pair of records that are drawn one by one, against none; see `PoissonRecords`."""
+        """Return the pair of records that are drawn one by one, against none; see `PoissonRecords`.
+
+        Parameters
+        ----------
+        records : int
+            How many one unit may own, at least 1.
+        sampling_probability : float
+            Of each record.
+
+        Returns
+        -------
+        Pair
+            The mixture over the number of records drawn against the distribution without any.
+        """
         mu = self.gdp().mu
         if not 0 < mu < math.inf:
             return SubsampledPair(

@@ -77,11 +77,29 @@ class CDP(DivergenceLeaf):
     def of_pure(cls, epsilon: float, *, neighboring: Relation = Neighboring.ADD_REMOVE) -> CDP:
         r"""Return the bounds that every epsilon-DP mechanism meets.
 
+        Parameters
+        ----------
+        epsilon : float
+            Of the mechanism, at least 0.
+        neighboring : Neighboring or Relation
+            The relation that epsilon is about.
+
+        Returns
+        -------
+        CDP
+            With ``tau = epsilon``.
+
         Notes
         -----
         The mean is at most :math:`\epsilon\tanh(\epsilon/2)` (`pure_to_zcdp` at order 1; Dwork, Rothblum
         2016, Theorem 3.5, have more), and a loss within :math:`\pm\epsilon` is sub-Gaussian with
         :math:`\tau = \epsilon` (Hoeffding's lemma).
+
+        Examples
+        --------
+        >>> loss = CDP.of_pure(0.5)
+        >>> loss.tau, loss.mu < 0.5**2 / 2
+        (0.5, True)
         """
         return cls(pure_to_zcdp(epsilon), epsilon, neighboring=neighboring)
 

@@ -22,16 +22,22 @@ __all__ = ["MaxNoise", "ReportNoisyMax"]
 
 @unique
 class MaxNoise(Enum):
-    """What is added to each score before the largest is named.
+    """The noise that is added to each score before the index of the largest is released.
 
     Attributes
     ----------
     GUMBEL
-        The exponential mechanism.
+        Selects as the exponential mechanism does.
     EXPONENTIAL
-        Permute-and-flip.
+        Selects as permute-and-flip does.
     LAPLACE
-        The textbook's choice.
+        The choice of most textbooks.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import ReportNoisyMax
+    >>> ReportNoisyMax(4.0, noise=MaxNoise.GUMBEL, monotone=True).pure().epsilon
+    0.25
     """
 
     GUMBEL = "gumbel"

@@ -225,6 +225,13 @@ class PoissonStopping(_Stopping):
     References
     ----------
     Papernot, Steinke (2022), the Poisson distribution; the term for no run is added here.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import PureDP
+    >>> loss = PoissonStopping(PureDP(0.1), mean=10)
+    >>> round(loss.pure().epsilon, 4)
+    0.5996
     """
 
     loss: PrivacyLoss

@@ -173,7 +173,7 @@ class DistanceTest(_ThresholdedNoise):
     loss : PrivacyLoss
         Of the noise on the distance, which a unit moves by at most one.
     threshold : int, float or Fraction
-        The gate opens if the noisy distance is above this, or at it.
+        The noisy distance must reach it for the release to run.
 
     Notes
     -----
@@ -192,6 +192,13 @@ class DistanceTest(_ThresholdedNoise):
     References
     ----------
     Dwork, Lei (2009), "Differential privacy and robust statistics".
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Laplace
+    >>> test = DistanceTest(Laplace(2.0), 40)
+    >>> test.mass == DistanceTest(Laplace(4.0), 80).mass, 1e-9 < test.mass < 1.1e-9
+    (True, True)
     """
 
     loss: PrivacyLoss
