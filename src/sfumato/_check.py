@@ -89,7 +89,7 @@ def fraction(name: str, value: object, remedy: str = "") -> Fraction:
 
 
 def instance(name: str, value: object, kind: type, remedy: str = "") -> None:
-    """Refuse what is no instance of a class; only its type is told."""
+    """Refuse what is no instance of a class; the message names its type only."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         refuse(name, f"be {article} {kind.__name__}", type(value).__name__, remedy)

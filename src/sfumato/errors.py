@@ -90,7 +90,7 @@ class UnattributedParameter(UnfitModule):
 
 
 class UnsupportedView(SfumatoError, TypeError):
-    """A privacy loss has no proof in the notion that was asked for."""
+    """A privacy loss has no proven bound in the notion that was asked for."""
 
 
 class PrecisionWarning(UserWarning):
@@ -192,7 +192,7 @@ class SimulatedCharge(LedgerError):
 
 
 class OutOfMemory(SfumatoError, MemoryError):
-    """What clipping keeps of a batch does not fit into memory; the batch can be run in parts."""
+    """What clipping stores of a batch does not fit into memory; the batch can be run in parts."""
 
 
 class MissingExtra(SfumatoError, ImportError):

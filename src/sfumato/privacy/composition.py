@@ -91,9 +91,9 @@ def advanced_composition(epsilon: float, delta: float, count: int, *, slack: flo
     epsilon, delta = _guarantee(epsilon, delta)
     count = _check.integer("count", count)
     slack = _check.unit_interval("slack", slack)
-    spread = sqrt_up(times_above(count, mul_up(2.0, -log_down(slack))))
+    deviation = sqrt_up(times_above(count, mul_up(2.0, -log_down(slack))))
     drift = times_above(count, mul_up(epsilon, expm1_up(epsilon)))
-    total = sum_above([mul_up(epsilon, spread), drift])
+    total = sum_above([mul_up(epsilon, deviation), drift])
     return PureView(total, min(1.0, sum_above([times_above(count, delta), slack])))
 
 
@@ -256,7 +256,7 @@ def gdp_clt_approximation(loss: PrivacyLoss) -> float:
         moments = [(*loss_moments(term.dominating_pair(), swapped=swapped), n) for term, n in loss.terms]
         mean = math.fsum(mean * n for mean, _, n in moments)
         variance = math.fsum(variance * n for _, variance, n in moments)
-        # A loss that does not vary at all tells the two apart, unless it is 0.
+        # A loss that does not vary at all distinguishes the two, unless it is 0.
         limits.append(2 * mean / math.sqrt(variance) if variance > 0 else math.inf if mean > 0 else 0.0)
     return max(limits)
 

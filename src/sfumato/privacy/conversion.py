@@ -57,9 +57,9 @@ def rdp_epsilon(curve: Curve, log_delta: float, *, centre: float = 8.0) -> float
         order = 1.0 + gap
         gap = order - 1.0
         divergence = curve(order)
-        share = (-log_delta - np.log(order)) / gap
-        value = divergence + share - np.log1p(1.0 / gap)
-        return value + _SLACK * (np.abs(divergence) + np.abs(share) - log_delta / gap + np.log1p(1.0 / gap))
+        term = (-log_delta - np.log(order)) / gap
+        value = divergence + term - np.log1p(1.0 / gap)
+        return value + _SLACK * (np.abs(divergence) + np.abs(term) - log_delta / gap + np.log1p(1.0 / gap))
 
     return max(0.0, minimum(objective, centre))
 
@@ -276,10 +276,10 @@ def rdp_for(order: float, epsilon: float, delta: float) -> float:
     epsilon = _check.non_negative("epsilon", epsilon)
     log_delta = log_down(_check.unit_interval("delta", delta))
     gap = order - 1.0
-    share = (log_delta + math.log(order)) / gap
+    term = (log_delta + math.log(order)) / gap
     gain = math.log1p(1.0 / gap)
     return max(
-        0.0, below(epsilon + share + gain, 8.0, epsilon + (abs(log_delta) + math.log(order)) / gap + gain)
+        0.0, below(epsilon + term + gain, 8.0, epsilon + (abs(log_delta) + math.log(order)) / gap + gain)
     )
 
 

@@ -1,7 +1,7 @@
 """Losses from and to the events of Google's dp-accounting, for the nodes that both know.
 
-An event says what was run, as a loss does, but not which relation is protected: dp-accounting is told that
-when an accountant is made. What has no equal on the other side is refused, never approximated.
+An event says what was run, as a loss does, but not which relation is protected: with dp-accounting, the
+accountant states that. What has no equal on the other side is refused, never approximated.
 """
 
 from __future__ import annotations

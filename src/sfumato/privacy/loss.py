@@ -213,7 +213,7 @@ Term: TypeAlias = tuple[PrivacyLoss, int]
 
 
 class _Sum(PrivacyLoss):
-    """What repetition and composition share: every view is that of their terms, added."""
+    """Common base of repetition and composition: every view is that of their terms, added."""
 
     __slots__ = ()
 
@@ -326,7 +326,7 @@ class Composed(_Sum):
         return " + ".join(map(repr, self.losses)) or "Composed(())"
 
 
-_WRITE = "write a + b and loss * count, which keep the normal form"
+_WRITE = "write a + b and loss * count, which preserve the normal form"
 
 
 def compose(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:

@@ -1,7 +1,7 @@
 """The distributions of the noise that is drawn, with certified probabilities.
 
 Both are symmetric distributions on the integers whose parameter is an exact rational, so a bound here is a
-bound on what the samplers of this room give, not on a continuous cousin of it.
+bound on what the samplers of this room give, not on a continuous analogue.
 """
 
 from __future__ import annotations
@@ -220,10 +220,10 @@ class DiscreteLaplaceDistribution(SymmetricDistribution):
 
     Examples
     --------
-    >>> law = DiscreteLaplaceDistribution(10)
-    >>> law.quantile_above(0.025)
+    >>> noise = DiscreteLaplaceDistribution(10)
+    >>> noise.quantile_above(0.025)
     31
-    >>> law.half_width(0.95)[0]
+    >>> noise.half_width(0.95)[0]
     30
     """
 
@@ -310,10 +310,10 @@ class DiscreteGaussianDistribution(SymmetricDistribution):
 
     Examples
     --------
-    >>> law = DiscreteGaussianDistribution(10)
-    >>> law.quantile_above(0.025)
+    >>> noise = DiscreteGaussianDistribution(10)
+    >>> noise.quantile_above(0.025)
     21
-    >>> law.half_width(0.95)[0]
+    >>> noise.half_width(0.95)[0]
     20
     """
 

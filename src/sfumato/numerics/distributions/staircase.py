@@ -58,8 +58,8 @@ class StaircaseDistribution(SymmetricDistribution):
     Notes
     -----
     With :math:`b = e^{-\epsilon}` the weight of k is :math:`b^n`, n the number of borders at or below
-    :math:`|k|`. A magnitude is drawn as ``width`` times a geometric number, and a place before or after the
-    border; a negative zero is refused.
+    :math:`|k|`. A magnitude is drawn as ``width`` times a geometric number, and a position before or after
+    the border; a negative zero is refused.
 
     References
     ----------

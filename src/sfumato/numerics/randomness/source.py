@@ -2,11 +2,11 @@
 
 `SecureSource` draws a 256-bit key and a 128-bit counter from the operating system (`os.urandom`) and
 stretches them by AES-256 in counter mode (NIST SP 800-38A). At most 2^30 blocks are drawn per key: if
-AES-256 is a pseudo-random permutation, what tells its output from uniform bits, the lack of repeated
+AES-256 is a pseudo-random permutation, what distinguishes its output from uniform bits, the lack of repeated
 blocks, is then worth an advantage of at most 2^-69 per key.
 
 A word that was handed out is erased from the source and never handed out again: not to another thread,
-not to a forked child, which starts from fresh entropy. A copied virtual machine shares its memory,
+not to a forked child, which starts from fresh entropy. A copied virtual machine has a copy of its memory,
 keys included, and is outside this promise.
 """
 
@@ -288,7 +288,7 @@ def random_source(rng: Rng = None) -> RandomSource:
     Returns
     -------
     RandomSource
-        Its ``simulated`` tells whether releases drawn from it protect.
+        Its ``simulated`` is False if releases drawn from it protect.
 
     Raises
     ------

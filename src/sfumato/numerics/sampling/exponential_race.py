@@ -2,8 +2,8 @@
 
 Each candidate's time of arrival is exponential with its weight as rate, so the first of any set comes with
 probability proportional to its weight, whatever came before. Logs of the times are bounded in floats; only
-those that may be among the first are kept, and those of them that floats cannot distinguish are compared with
-exact integers and as many further random bits as it takes.
+those that may be among the first are retained, and those of them that floats cannot distinguish are compared
+with exact integers and as many further random bits as it takes.
 
 The time does not follow the weights, but for the rare comparisons that stay open.
 """
@@ -149,7 +149,7 @@ class _Race:
         return np.array(order[:count], np.int64)
 
     def _compare(self, one: int, other: int) -> int:
-        """Tell exactly which of two arrives first: a negative number for the one."""
+        """Decide exactly which of two arrives first: a negative number for the one."""
         while True:
             first, second = self._enclosed(one), self._enclosed(other)
             if first[1] < second[0]:

@@ -28,7 +28,7 @@ def collect(
     propose : callable
         From a number of proposals to the accepted ones among them.
     acceptance : float
-        About their share.
+        Approximate probability that a proposal is accepted.
 
     Returns
     -------

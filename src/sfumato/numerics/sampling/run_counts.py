@@ -104,21 +104,21 @@ def _first_negative_binomial(eta: Fraction, gamma: Fraction, bits: int) -> tuple
     if not eta:
         top = (1 - gamma) * one * one
         return math.floor(top / high), math.ceil(top / low), work
-    least = exp_bounds(abs(eta) * Fraction(high, one), work)[0]
-    most = exp_bounds(abs(eta) * Fraction(low, one), work)[1]
+    smallest = exp_bounds(abs(eta) * Fraction(high, one), work)[0]
+    largest = exp_bounds(abs(eta) * Fraction(low, one), work)[1]
     top = (1 - gamma) * abs(eta) * one
     if eta > 0:
-        return math.floor(top * least / (one - least)), math.ceil(top * most / (one - most)), work
-    return math.floor(top * one / (one - least)), math.ceil(top * one / (one - most)), work
+        return math.floor(top * smallest / (one - smallest)), math.ceil(top * largest / (one - largest)), work
+    return math.floor(top * one / (one - smallest)), math.ceil(top * one / (one - largest)), work
 
 
 def _sums(start: tuple[int, int, int], quotient: Callable[[int], Fraction], k: int) -> Iterator[Bounds]:
     """Yield bounds on the sums of the probabilities, in units of two to the minus ``start[2]``."""
     low, high, _ = start
-    least = most = 0
+    smallest = largest = 0
     while True:
-        least, most = least + low, most + high
-        yield least, most
+        smallest, largest = smallest + low, largest + high
+        yield smallest, largest
         ratio = quotient(k)
         low = low * ratio.numerator // ratio.denominator
         high = -(-high * ratio.numerator // ratio.denominator)

@@ -23,9 +23,9 @@ __all__ = ["delta_interval", "epsilon_interval"]
 
 _ROUNDS: Final = 8
 _FIRST_SHARE: Final = 0.6
-"""Share of the wanted width that the first plan aims at."""
+"""Proportion of the wanted width that the first plan aims at."""
 _ALIAS_SHARE: Final = 1e-3
-"""Share of a plan's error that aliases and the end of the line may use up."""
+"""Proportion of a plan's error that aliases and the end of the line may use up."""
 _MAX_COST: Final = 4e9
 """Products of a bin and a point of the line, for one bound; some seconds."""
 _EVEN: Final = 500.0
@@ -93,7 +93,7 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: fl
 
     look = survey(pairs, delta)
     start = saddle(look)
-    # Where epsilon is nearly 0, an error is measured against the spread of the loss.
+    # Where epsilon is nearly 0, an error is measured against the standard deviation of the loss.
     scale = max(start.epsilon, 1e-3 * start.deviation)
     error = _FIRST_SHARE * max(precision.relative * scale, precision.absolute)
     return _refined(
@@ -115,7 +115,7 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: fl
     def saddle(look: Survey) -> Saddle:
         return look.saddle_at_epsilon(epsilon)
 
-    # Which tails matter depends on the answer: a first look with very far ones tells.
+    # Which tails matter depends on the answer: a first look with very far ones decides.
     far = saddle(survey(pairs, _TINY))
     look = survey(pairs, max(_TINY, math.exp(far.log_delta)))
     start = saddle(look)

@@ -307,8 +307,8 @@ def _pure_epsilon(terms: Terms, delta: float) -> float:
 
 
 def _pure_log_delta(terms: Terms, epsilon: float) -> float:
-    least, mass = pure(terms)
-    return log_up(mass) if epsilon >= least else 0.0
+    largest, mass = pure(terms)
+    return log_up(mass) if epsilon >= largest else 0.0
 
 
 def _rdp_epsilon(terms: Terms, delta: float) -> float:
@@ -352,7 +352,7 @@ def _numeric_rdp_log_delta(terms: Terms, epsilon: float) -> float:
 
 
 def _rho(terms: Terms) -> float:
-    """Return the zCDP parameter, which tells where to look for the best order; infinity if unknown."""
+    """Return the zCDP parameter, which says where to look for the best order; infinity if unknown."""
     try:
         return zcdp(terms).rho
     except UnsupportedView:

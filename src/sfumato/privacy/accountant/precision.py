@@ -14,7 +14,7 @@ __all__ = ["STANDARD", "Precision"]
 
 _FINEST = 1e-8
 _NOTHING = 1e-300
-"""A delta that need not be told from 0."""
+"""A delta that need not be distinguished from 0."""
 
 
 @dataclass(frozen=True, slots=True)

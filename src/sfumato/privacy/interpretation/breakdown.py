@@ -1,4 +1,4 @@
-"""The share of each part of a composition in its epsilon."""
+"""How much of the epsilon of a composition each of its parts causes."""
 
 from __future__ import annotations
 
@@ -97,16 +97,16 @@ class _Alone:
 
 
 def explain(loss: Composition, delta: float) -> Explanation:
-    r"""Return the shares of all parts; see `sfumato.privacy.PrivacyLoss.explain`.
+    r"""Return the proportions of all parts; see `sfumato.privacy.PrivacyLoss.explain`.
 
     Notes
     -----
     With :math:`K_i(c)` the log of the moment generating function of one run of part :math:`i`, :math:`\log
     \delta \approx \sum n_i K_i(c) - c\epsilon - \dots` at the saddle point :math:`c`, which is stationary: so
-    :math:`\partial\epsilon/\partial n_i \approx K_i(c)/c`, what one more run costs, and the share of a part
-    is :math:`n_i K_i(c)/\sum_j n_j K_j(c)`. Where a part has no dominating pair: the same with Rényi
+    :math:`\partial\epsilon/\partial n_i \approx K_i(c)/c`, what one more run costs, and the proportion of a
+    part is :math:`n_i K_i(c)/\sum_j n_j K_j(c)`. Where a part has no dominating pair: the same with Rényi
     divergences at the order that zCDP suggests, else with pure epsilons. The epsilons are certified upper
-    bounds; the shares are not bounds, they are for looking.
+    bounds; the proportions are estimates, not bounds.
     """
     terms = loss.terms
     epsilon = intervals.epsilon_interval(loss, delta, STANDARD).upper

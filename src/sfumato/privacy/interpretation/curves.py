@@ -79,7 +79,7 @@ def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) ->
             lower=lower,
             upper=upper,
             x_label="false positive rate",
-            y_label="least false negative rate",
+            y_label="smallest false negative rate",
         )
     if delta is None:
         _check.refuse("delta", "be given for steps", delta, "pass delta=1e-6 or the delta that is meant")
@@ -90,11 +90,11 @@ def _profile(loss: Composition, points: int) -> Curve:
     far = intervals.epsilon_interval(loss, _MIN_DELTA, STANDARD).upper
     if math.isinf(far):
         far = 10.0
-    places = np.linspace(0.0, far, points)
-    found = [intervals.delta_interval(loss, float(place), STANDARD) for place in places]
+    epsilons = np.linspace(0.0, far, points)
+    found = [intervals.delta_interval(loss, float(epsilon), STANDARD) for epsilon in epsilons]
     return Curve(
         kind="profile",
-        x=places,
+        x=epsilons,
         lower=np.array([bound.lower for bound in found]),
         upper=np.array([bound.upper for bound in found]),
         x_label="epsilon",
@@ -103,12 +103,12 @@ def _profile(loss: Composition, points: int) -> Curve:
 
 
 def _steps(loss: Composition, delta: float, points: int) -> Curve:
-    """Let every part have run a share of its count, rounded up."""
-    most = max((count for _, count in loss.terms), default=0)
-    done = np.unique(np.ceil(np.linspace(0, most, min(points, most + 1))).astype(np.int64))
+    """Let every part have run the same proportion of its count, rounded up."""
+    largest = max((count for _, count in loss.terms), default=0)
+    done = np.unique(np.ceil(np.linspace(0, largest, min(points, largest + 1))).astype(np.int64))
     found = []
     for steps in done.tolist():
-        terms = tuple((term, -(-count * steps // most)) for term, count in loss.terms if steps)
+        terms = tuple((term, -(-count * steps // largest)) for term, count in loss.terms if steps)
         found.append(intervals.epsilon_interval(_Part(terms), delta, STANDARD))
     return Curve(
         kind="steps",

@@ -1,4 +1,4 @@
-"""The privacy loss as a random variable: its distribution, its moments, its picture."""
+"""The privacy loss as a random variable: bounds on its moments, tails and quantiles, and a plot of it."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class LossVariable:
     def _at(self, place: float, precision: Precision) -> tuple[Interval, Interval]:
         place = _check.finite("place", place)
         tail, cdf = _distribution(self.loss, self.reverse, place, precision)
-        precision.checked(tail if place >= 0 else cdf, f"the law of the loss at {place!r}")
+        precision.checked(tail if place >= 0 else cdf, f"the distribution of the loss at {place!r}")
         return tail, cdf
 
     def quantile(self, level: float, precision: Precision = LOOSE) -> Interval:
@@ -197,7 +197,7 @@ class LossVariable:
         )
 
     def _precise(self, level: float, place: float, relative: float, finest: float) -> Precision:
-        """Return the precision that tells a share from ``level``, relative to the tail that is looked at."""
+        """Return the precision that distinguishes a probability from ``level``, relative to its tail."""
         ratio = min(level, 1 - level) / (1 - level if place >= 0 else level)
         return Precision(min(0.5, max(finest, relative * ratio)), 0.0)
 
@@ -220,7 +220,7 @@ class LossVariable:
         return 0.5 * (low + high)
 
     def _is_below(self, place: float, level: float) -> bool:
-        """Estimate whether less than a share of the losses is at most ``place``."""
+        """Estimate whether P(L <= x) is below ``level``."""
         cdf = self._distribution(place, self._precise(level, place, 0.1, 5e-3))[1]
         return (0.5 * (cdf.lower + cdf.upper) if cdf.tight else cdf.lower) < level
 
@@ -240,17 +240,17 @@ class LossVariable:
         points = _check.integer("points", points, minimum=2)
         look = _look(self.loss, self.reverse)
         reach = _SHOWN * look.deviation
-        places = np.linspace(
+        abscissae = np.linspace(
             max(look.centre - reach, look.support.lower), min(look.centre + reach, look.support.upper), points
         )
-        found = [self._distribution(float(place), Precision(0.05, 1e-3))[1] for place in places]
+        found = [self._distribution(float(place), Precision(0.05, 1e-3))[1] for place in abscissae]
         return Curve(
             kind="loss",
-            x=places,
+            x=abscissae,
             lower=np.array([bound.lower for bound in found]),
             upper=np.array([bound.upper for bound in found]),
             x_label="privacy loss",
-            y_label="share of outcomes with at most this loss",
+            y_label="probability of at most this loss",
         )
 
     def plot(self, *, points: int = 33, ax: Any = None) -> Any:
@@ -308,7 +308,7 @@ def _look(loss: Composition, reverse: bool) -> _Look:
     pairs = _pairs(loss)
     seen = [(_look_at(pair, reverse), n) for pair, n in pairs]
     tight = all(pair.tight for pair, _ in pairs)
-    # The smallest share of outcomes with a finite loss, and the largest.
+    # The probability of a finite loss, as a logarithm.
     finite = [math.fsum(n * math.log1p(-min(mass, 1 - UNIT)) for (*_, mass), n in seen)]
     infinite = 1.0 if any(mass >= 1 for (*_, mass), _ in seen) else -math.expm1(finite[0])
     normal = math.fsum(pair.variance * n for pair, n in pairs) if all(p.variance for p, _ in pairs) else 0.0
@@ -334,11 +334,11 @@ def _look_at(pair: Pair, reverse: bool) -> tuple[float, float, float, float, flo
         variance = float(mass @ (both.loss - mean) ** 2) / total
     losses = np.concatenate([bins.edges, bins.atoms.loss])
     error = np.concatenate([bins.edge_error, bins.atoms.loss_error]) + 4 * UNIT * np.abs(losses)
-    least = -math.inf if bins.low.log_p > -math.inf else float((losses - error).min(initial=math.inf))
-    most = math.inf if bins.high.log_p > -math.inf else float((losses + error).max(initial=-math.inf))
-    if least > most:
-        least = most = 0.0
-    return mean, variance, least, most, float(bins.only_p)
+    smallest = -math.inf if bins.low.log_p > -math.inf else float((losses - error).min(initial=math.inf))
+    largest = math.inf if bins.high.log_p > -math.inf else float((losses + error).max(initial=-math.inf))
+    if smallest > largest:
+        smallest = largest = 0.0
+    return mean, variance, smallest, largest, float(bins.only_p)
 
 
 @lru_cache(maxsize=8192)
@@ -378,15 +378,17 @@ def _refined(
     wanted = 0.25 * precision.relative * (slope if left else 1 + slope) * step
     for _ in range(2):
         found = read(place, step, wanted)
-        best = intersection("a share of the losses", best, found)
+        best = intersection("a tail of the loss", best, found)
         if precision.met(best.lower, best.upper):
             break
         step, wanted = 0.5 * step, 0.2 * wanted
     return best
 
 
-def _complement(share: Interval) -> Interval:
-    return Interval(max(0.0, below(1 - share.upper)), min(1.0, above(1 - share.lower)), share.tight)
+def _complement(probability: Interval) -> Interval:
+    return Interval(
+        max(0.0, below(1 - probability.upper)), min(1.0, above(1 - probability.lower)), probability.tight
+    )
 
 
 def _normal(variance: float, place: float, *, left: bool = False) -> Interval:

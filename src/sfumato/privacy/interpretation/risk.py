@@ -83,13 +83,13 @@ class Risk:
         gain = _percent(self.advantage)
         lines = [f"An attacker who knows all other units gains at most {gain} over guessing if one is there."]
         lines += [
-            f"With false alarms in {_share(rate)} of cases it finds at most {_percent(found)} of the units; "
-            f"if {_share(self.prior)} are there, at most {_percent(posterior)} of its accusations are right."
+            f"With false alarms in {_shown(rate)} of cases it finds at most {_percent(found)} of the units; "
+            f"if {_shown(self.prior)} are there, at most {_percent(posterior)} of its accusations are right."
             for rate, found, posterior in self.attacks
         ]
         lines.append(f"With that prior it decides rightly in at most {_percent(self.accuracy)} of cases.")
         lines.append(
-            f"A record that it would guess with chance {_share(self.baseline)} it reconstructs with chance "
+            f"A record that it would guess with chance {_shown(self.baseline)} it reconstructs with chance "
             f"at most {_percent(self.reconstruction)}."
         )
         return "\n".join(lines)
@@ -158,10 +158,10 @@ def _accuracy(loss: Composition, prior: float, precision: Precision) -> Interval
 
 def _percent(bounds: Interval) -> str:
     """Return the upper end in percent, rounded up."""
-    return _share(bounds.upper, up=True)
+    return _shown(bounds.upper, up=True)
 
 
-def _share(value: float, *, up: bool = False) -> str:
+def _shown(value: float, *, up: bool = False) -> str:
     if 0 < value < 1e-6:
         return f"{text_above(above(100 * value), 3) if up else f'{100 * value:.3g}'} %"
     digits = 2 if value >= 1e-3 else 2 + math.ceil(-math.log10(max(value, 1e-6)))

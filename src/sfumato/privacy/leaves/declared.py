@@ -128,8 +128,8 @@ class PureDP(Leaf):
         ndarray of float, shape (n,)
             Upper bounds on the Rényi divergences, one for each order.
         """
-        share = (1 + np.exp((1 - 2 * orders) * self._epsilon)) / (1 + math.exp(-self._epsilon))
-        return bounded_rdp(self._epsilon, self.zcdp().rho, orders, share)
+        moment = (1 + np.exp((1 - 2 * orders) * self._epsilon)) / (1 + math.exp(-self._epsilon))
+        return bounded_rdp(self._epsilon, self.zcdp().rho, orders, moment)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return PureDP(times_above(steps, self._epsilon), neighboring=relation)

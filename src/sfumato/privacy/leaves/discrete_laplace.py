@@ -224,8 +224,8 @@ class DiscreteLaplace(Leaf):
         odd = 2 * orders - 1
         r = math.exp(-rate)
         middle = np.expm1(-odd * (bound + rate)) / np.expm1(-odd * rate)
-        share = (r * (1 + np.exp(-odd * bound)) - math.expm1(-rate) * middle) / (1 + r)
-        return bounded_rdp(bound, self._rho, orders, share)
+        moment = (r * (1 + np.exp(-odd * bound)) - math.expm1(-rate) * middle) / (1 + r)
+        return bounded_rdp(bound, self._rho, orders, moment)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return DiscreteLaplace(self.scale, self.sensitivity * steps, neighboring=relation)

@@ -167,9 +167,9 @@ class Exponential(Leaf):
         simple = np.fmin(epsilon, np.nextafter(self.zcdp().rho * orders, np.inf))
         if epsilon == 0:
             return simple
-        first, share = np.log(gap / orders), np.log(-np.expm1(-gap * epsilon))
+        first, log_gap = np.log(gap / orders), np.log(-np.expm1(-gap * epsilon))
         whole, one = np.log(-np.expm1(-orders * epsilon)), math.log(-math.expm1(-epsilon))
         rest = (whole - np.log(orders) - one) / gap
-        size = epsilon + np.abs(first) + np.abs(share) + np.abs(whole) + 2
+        size = epsilon + np.abs(first) + np.abs(log_gap) + np.abs(whole) + 2
         slack = 16 * UNIT * (size + (np.abs(whole) + np.log(orders) + abs(one) + 2) / gap)
-        return np.fmin(simple, epsilon + first + whole - share + rest + slack)
+        return np.fmin(simple, epsilon + first + whole - log_gap + rest + slack)

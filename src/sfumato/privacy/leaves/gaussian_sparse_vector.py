@@ -100,10 +100,10 @@ class GaussianSparseVector(Leaf):
     Conditions: fresh noise for each query; queries and public thresholds may be chosen from earlier answers;
     no noisy value is released. A number for an "above" needs fresh noise, added as its own loss.
 
-    *Proof of the first.* Told all noisy differences, what each adds to the log likelihood ratio is normal
-    given the earlier ones, and the squares of their changes over their variances add up to :math:`d^T
-    \Sigma^{-1} d`, whatever d the answers led to; so the largest sum will do (Smith, Thakurta 2022). That
-    is :math:`(\sum d_i^2 - r(\sum d_i)^2)/b^2`, :math:`r = a^2/(b^2 + na^2)`, convex in each :math:`d_i`, so
+    *Proof of the first.* With all noisy differences revealed, what each adds to the log likelihood ratio is
+    normal given the earlier ones, and the squares of their changes over their variances add up to :math:`d^T
+    \Sigma^{-1} d`, whatever d the answers led to; so the largest sum will do (Smith, Thakurta 2022). That is
+    :math:`(\sum d_i^2 - r(\sum d_i)^2)/b^2`, :math:`r = a^2/(b^2 + na^2)`, convex in each :math:`d_i`, so
     that all are 1 in size (or 0, if monotone).
 
     *Proof of the second.* Fix an order of the neighbors. Take the threshold's noise on the second to be that
@@ -164,12 +164,12 @@ class GaussianSparseVector(Leaf):
         if self.query_noise == 0:
             return GDPView(math.inf, 0.0)
         a, b, n = Fraction(self.threshold_noise) ** 2, Fraction(self.query_noise) ** 2, self.length
-        share = a / (b + n * a)
+        fraction = a / (b + n * a)
         if self.monotone:
-            best = min(n, math.floor(1 / (2 * share))) if share else n
-            whole = max(j - share * j * j for j in (best, min(n, best + 1)))
+            best = min(n, math.floor(1 / (2 * fraction))) if fraction else n
+            whole = max(j - fraction * j * j for j in (best, min(n, best + 1)))
         else:
-            whole = n - share * (n % 2)
+            whole = n - fraction * (n % 2)
         return GDPView(sqrt_up(fraction_up(whole / b)), 0.0)
 
     def zcdp(self) -> ZCDPView:
@@ -234,13 +234,13 @@ def _pair(leaf: GaussianSparseVector) -> Pair:
     """Return a pair with the smallest proven profile, between points at which both bounds are evaluated."""
     mu = leaf.gdp().mu
     last = min(_LARGEST, rdp_epsilon(leaf.rdp_curve, _MINIMUM, centre=math.sqrt(-_MINIMUM) / mu))
-    places = np.linspace(0.0, last, _POINTS).tolist()
+    epsilons = np.linspace(0.0, last, _POINTS).tolist()
     parts = _parts(leaf)
     deltas = []
-    for place in places:
-        every = math.exp(min(0.0, log_profile(mu, place))) * (1 + 4 * UNIT)
-        deltas.append(min(1.0, every, _composed(parts, place) if parts else 1.0))
-    return LoosePair(rational_pair(distributions_of_profile(places, deltas), symmetric=True))
+    for epsilon in epsilons:
+        every = math.exp(min(0.0, log_profile(mu, epsilon))) * (1 + 4 * UNIT)
+        deltas.append(min(1.0, every, _composed(parts, epsilon) if parts else 1.0))
+    return LoosePair(rational_pair(distributions_of_profile(epsilons, deltas), symmetric=True))
 
 
 def _parts(leaf: GaussianSparseVector) -> Pairs:
@@ -251,9 +251,9 @@ def _parts(leaf: GaussianSparseVector) -> Pairs:
     return [(NormalPair(above(1 / leaf.threshold_noise, 1.0)), 1), (stop, leaf.positives)]
 
 
-def _composed(parts: Pairs, place: float) -> float:
+def _composed(parts: Pairs, epsilon: float) -> float:
     try:
         with np.errstate(all="ignore", over="raise", invalid="raise"):
-            return certified.delta_interval(parts, place, _PRECISION).upper
+            return certified.delta_interval(parts, epsilon, _PRECISION).upper
     except (ArithmeticError, ValueError):
         return 1.0

@@ -184,8 +184,8 @@ class Laplace(Leaf):
         if math.isinf(bound):
             return np.full_like(orders, np.inf)
         odd = 2 * orders - 1
-        share = (orders + (orders - 1) * np.exp(-odd * bound)) / odd
-        return bounded_rdp(bound, self.zcdp().rho, orders, share)
+        moment = (orders + (orders - 1) * np.exp(-odd * bound)) / odd
+        return bounded_rdp(bound, self.zcdp().rho, orders, moment)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return Laplace(fraction_down(Fraction(self.noise_multiplier) / steps), neighboring=relation)

@@ -65,7 +65,7 @@ class ReportNoisyMax(BoundedLeaf):
     Parameters
     ----------
     noise_multiplier : float
-        Scale of the noise over the sensitivity: the most by which one unit moves any score. 0 is no noise.
+        Scale of the noise over the sensitivity: the bound on how far one unit moves any score. 0 is no noise.
     noise : MaxNoise
     monotone : bool
         Whether between any two neighbors all scores move in the same direction, as counts do under add/remove

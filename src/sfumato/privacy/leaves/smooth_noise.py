@@ -94,8 +94,8 @@ class SmoothLaplace(RationalLeaf):
             self._set_laws(distributions_of_profile([0.0], [1.0]), symmetric=True)
             return
         reach = math.expm1(self._beta) * _FARTHEST
-        places = np.linspace(first, min(_LARGEST, first + reach), _POINTS if reach else 1).tolist()
-        epsilons = sorted(set(places))
+        points = np.linspace(first, min(_LARGEST, first + reach), _POINTS if reach else 1).tolist()
+        epsilons = sorted(set(points))
         deltas = [min(1.0, math.exp(self._log_delta(place)) * (1 + 8 * UNIT)) for place in epsilons]
         self._set_laws(distributions_of_profile(epsilons, deltas), symmetric=True)
 
@@ -181,11 +181,13 @@ class SmoothLaplace(RationalLeaf):
         if self._certain > _LARGEST:
             return np.full_like(orders, np.inf)
         gap, beta = orders - 1.0, self._beta
-        share = gap * (math.expm1(beta) * (1 + 4 * UNIT))
+        fraction = gap * (math.expm1(beta) * (1 + 4 * UNIT))
         with np.errstate(all="ignore"):
-            tilt = np.where(share < 1 - _MIN_GAP, -np.log1p(-share) / gap, np.inf)
-        # Near a share of 1 a rounding of it is as large as 1 / (1 - share) of the logarithm.
-        slack = UNIT * (8 * (self._shift + beta) + 8 * tilt + 64 / _MIN_GAP * share / gap * (share > 0.5))
+            tilt = np.where(fraction < 1 - _MIN_GAP, -np.log1p(-fraction) / gap, np.inf)
+        # Near a fraction of 1 a rounding of it is as large as 1 / (1 - fraction) of the logarithm.
+        slack = UNIT * (
+            8 * (self._shift + beta) + 8 * tilt + 64 / _MIN_GAP * fraction / gap * (fraction > 0.5)
+        )
         return np.maximum(self._certain, self._shift - beta + tilt + slack)
 
 

@@ -71,9 +71,9 @@ class ThreeLosses(Leaf):
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences."""
         epsilon, (top, middle) = self._bound, self._masses()
-        share = math.exp(top) * (1 + np.exp((1 - 2 * orders) * epsilon))
-        share = (share + np.exp(middle + (1 - orders) * epsilon)) * (1 + _units(top, epsilon))
-        return bounded_rdp(epsilon, self.zcdp().rho, orders, share)
+        moment = math.exp(top) * (1 + np.exp((1 - 2 * orders) * epsilon))
+        moment = (moment + np.exp(middle + (1 - orders) * epsilon)) * (1 + _units(top, epsilon))
+        return bounded_rdp(epsilon, self.zcdp().rho, orders, moment)
 
     def zcdp(self) -> ZCDPView:
         """Return the largest ratio of a divergence to its order; the proof is in the class's notes."""

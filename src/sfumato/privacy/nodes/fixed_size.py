@@ -87,7 +87,7 @@ class FixedSizeSampled(SampledNode):
         return base if q == 1 else WithoutReplacementPair(base, q)
 
     def pure(self) -> PureView:
-        """Return the amplified epsilon, and the mass times the share that is drawn.
+        """Return the amplified epsilon, and the mass times the proportion that is drawn.
 
         Returns
         -------

@@ -70,7 +70,7 @@ class Mixture(Several):
         self._set("weights", weights)
         public: object = self.index_public
         if not isinstance(public, bool):
-            _check.refuse("index_public", "be True or False", public, "say whether it is told")
+            _check.refuse("index_public", "be True or False", public, "say whether the index is released")
 
     def dominating_pair(self) -> Pair:
         """Return the pair of what is drawn and public.
@@ -81,8 +81,8 @@ class Mixture(Several):
             Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
         """
         total = sum(map(Fraction, self.weights))
-        shares = [float(Fraction(weight) / total) for weight in self.weights]
-        pair = MixturePair([pair_of(part) for part in self.losses], shares, slack=4 * UNIT)
+        chances = [float(Fraction(weight) / total) for weight in self.weights]
+        pair = MixturePair([pair_of(part) for part in self.losses], chances, slack=4 * UNIT)
         return pair if self.index_public else LoosePair(pair)
 
     def log_profile(self, epsilon: float) -> float:

@@ -71,8 +71,8 @@ class PoissonRecords(Node):
     mixture of :math:`N(v_T, I)`, where :math:`\|v_T\| \le |T|\mu` (one record after the other). The ratio of
     the densities under the first is :math:`W = \sum_T p_T e^{X_T - E X_T^2/2}` with :math:`X_T = \langle v_T,
     X \rangle` normal; that of the pair is the same of :math:`Y_T = |T|\mu Y`. As :math:`E X_S X_T \le \|v_S\|
-    \|v_T\| \le E Y_S Y_T`, every convex function has at most the mean in the pair that it has in the
-    mechanism's place (Kahane 1986): along :math:`\sqrt{1-t}\,X_T + \sqrt{t}\,Y_T`, X and Y independent, the
+    \|v_T\| \le E Y_S Y_T`, every convex function of W has at most the mean for the mechanism that
+    it has for the pair (Kahane 1986): along :math:`\sqrt{1-t}\,X_T + \sqrt{t}\,Y_T`, X and Y independent, the
     derivative of :math:`E F(W)` by t is :math:`\frac12 \sum_{S,T} (E Y_S Y_T - E X_S X_T)\,E F''(W) W_S W_T
     \ge 0`, :math:`W_T` being the terms of W (integration by parts, F smooth and bounded by a line).
     Divergences of both orders are such means. Fewer records are some with :math:`v = 0`. A sum in which all
@@ -82,7 +82,7 @@ class PoissonRecords(Node):
     loss is that of ``PoissonSubsampled(loss, q).group(records)``. An upper bound, often a close one.
 
     All others: with probability :math:`1 - (1-q)^k` the unit is in the sample, and a group of J differs; J is
-    told. An upper bound, Zhu, Dong, Wang (2022), Theorem 11, for the mixture of the groups' pairs.
+    revealed. An upper bound, Zhu, Dong, Wang (2022), Theorem 11, for the mixture of the groups' pairs.
 
     Pure DP: as for a group of k that is sampled, :math:`k \log(1 + q(e^\epsilon - 1))`: the mean of
     :math:`e^{J\epsilon}` is :math:`(1 + q(e^\epsilon - 1))^k`, and that of the groups' masses is as in
@@ -112,10 +112,10 @@ class PoissonRecords(Node):
     def __post_init__(self) -> None:
         self._set("sampling_probability", self._of_one.sampling_probability)
         self._set("records", _check.integer("records", self.records, minimum=1))
-        most = _MAXIMUM if isinstance(self.loss, _Several) else MAX_STEPS
-        if self.records > most:
-            remedy = "bound how many records of one unit are kept"
-            _check.refuse("records", f"be at most {most} for this loss", self.records, remedy)
+        limit = _MAXIMUM if isinstance(self.loss, _Several) else MAX_STEPS
+        if self.records > limit:
+            remedy = "bound how many records of one unit are retained"
+            _check.refuse("records", f"be at most {limit} for this loss", self.records, remedy)
 
     @property
     def neighboring(self) -> Relation:
@@ -144,8 +144,8 @@ class PoissonRecords(Node):
         if math.isfinite(self._of_one.dominating_pair().supremum):
             return self._of_one.group(records).dominating_pair()
         mixed, drawn = drawn_several(self.loss, records, q / (1 - q))
-        share = above(drawn, 64.0)
-        return SubsampledPair(LoosePair(mixed), share) if share < 1 else LoosePair(mixed)
+        chance = above(drawn, 64.0)
+        return SubsampledPair(LoosePair(mixed), chance) if chance < 1 else LoosePair(mixed)
 
     @property
     def numeric(self) -> bool:

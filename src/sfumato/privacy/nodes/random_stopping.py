@@ -35,7 +35,7 @@ _SLACK: Final = 32 * UNIT
 
 
 class _Stopping(Node):
-    """What both kinds share: bounds on the loss, if the base has one."""
+    """Common base of both kinds: bounds on the loss, if the base has one."""
 
     __slots__ = ()
 
@@ -113,7 +113,7 @@ class RandomStopping(_Stopping):
     Conditions: the runs have fresh randomness and one distribution (of several candidates, each run draws one
     at random); the answers are totally ordered by what is released of them (an answer carries its score); the
     number of runs is drawn independently of the data, and stays secret, as does the time that they take;
-    nothing is told but the best answer.
+    nothing is released but the best answer.
 
     *Proof.* Let :math:`f` be the generating function of :math:`K`, and :math:`Q(<y)` the chance of an answer
     worse than :math:`y`. The best answer has the distribution
@@ -148,7 +148,7 @@ class RandomStopping(_Stopping):
 
     def __post_init__(self) -> None:
         self._set_base()
-        distributions = "1 is the geometric law, 0 the logarithmic one"
+        distributions = "1 is the geometric distribution, 0 the logarithmic one"
         shape = _check.finite("shape", self.shape, distributions)
         if shape <= -1:
             _check.refuse("shape", "be above -1", shape, distributions)
@@ -188,8 +188,8 @@ class RandomStopping(_Stopping):
             Upper bounds on the Rényi divergences, one for each order.
         """
         rest = (1 + self.shape) * _other_direction(self.loss, self.stopping_probability)
-        spread = self.log_mean / (orders - 1.0)
-        total = self.loss.rdp_curve(orders) + rest + spread
+        excess = self.log_mean / (orders - 1.0)
+        total = self.loss.rdp_curve(orders) + rest + excess
         return np.fmin(np.nextafter(total * (1 + _SLACK), np.inf), _bound_of(self))
 
 

@@ -178,8 +178,8 @@ class DistanceTest(_ThresholdedNoise):
     Notes
     -----
     Guarantee: together with the loss of the release, that of propose-test-release; the noisy distance may be
-    told. A bound :math:`b` is proposed; the distance of a dataset is the smallest number of neighboring steps
-    from it to a dataset whose local sensitivity exceeds :math:`b` (0 if its own does), under the same
+    released. A bound :math:`b` is proposed; the distance of a dataset is the smallest number of neighboring
+    steps from it to a dataset whose local sensitivity exceeds :math:`b` (0 if its own does), under the same
     relation. The release behind the test is calibrated to the sensitivity :math:`b`.
 
     *Proof.* If the answers on two neighbors differ by at most :math:`b`, then the test, whose distance moves

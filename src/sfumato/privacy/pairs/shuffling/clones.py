@@ -18,7 +18,7 @@ MAX_CLIENTS: Final = 10**12
 MAX_EPSILON: Final = 30.0
 """Above, shuffling is taken to hide nothing."""
 _SHARE: Final = 2e-4
-"""Numbers of clones that differ by this share count as the smallest of them: a quarter of it is lost."""
+"""Numbers of clones that differ by this proportion count as the smallest of them: a quarter of it is lost."""
 
 
 @lru_cache(maxsize=256)
