@@ -1,4 +1,4 @@
-"""Parameter checks with one shape of message: parameter, rule, value, remedy."""
+"""Checks of parameters, whose messages all name the parameter, the rule, the value and a remedy."""
 
 from __future__ import annotations
 
@@ -107,6 +107,10 @@ def ledger(value: object) -> None:
     ------
     ParameterError
         If it has no method ``charge``.
+
+    Examples
+    --------
+    >>> ledger(None)
     """
     if value is not None and not callable(getattr(value, "charge", None)):
         refuse("ledger", "be an open ledger", value, "pass Ledger.open(...) or session.ledger")

@@ -1,4 +1,4 @@
-"""The tree of exceptions; every error that sfumato raises on purpose is in it.
+"""The exceptions of sfumato: every error that it raises on purpose, in one tree.
 
 ::
 
@@ -134,7 +134,7 @@ class LedgerError(SfumatoError):
 
 
 class _Guarantee(Protocol):
-    """What a `sfumato.privacy.Guarantee` says; the errors lie below the room that defines it."""
+    """What an error reads of a `sfumato.privacy.Guarantee`, which this module cannot import."""
 
     @property
     def epsilon(self) -> float | None: ...

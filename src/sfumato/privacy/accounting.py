@@ -1,4 +1,4 @@
-"""The questions that every loss answers: epsilon, delta, trade-off curve, attack risk, breakdown, plots."""
+"""The methods that every loss has: epsilon, delta, trade-off curve, attack risk, breakdown, plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The privacy loss: an immutable tree that says what was run, and what each notion of privacy says of it.
+"""The privacy loss: an immutable tree of what was run, from which every bound is computed.
 
 A *leaf* states the views it can prove in closed form and nothing else. Repetition and composition are two
 nodes, written once against those views. The normal form makes equal things equal: a composition is flat,

@@ -1,7 +1,7 @@
-"""The distributions of the noise that is drawn, with certified probabilities.
+"""The discrete Laplace and Gaussian distributions, with certified probabilities, tails and quantiles.
 
 Both are symmetric distributions on the integers whose parameter is an exact rational, so a bound here is a
-bound on what the samplers of this room give, not on a continuous analogue.
+bound on what the samplers of this package draw, not on a continuous analogue.
 """
 
 from __future__ import annotations

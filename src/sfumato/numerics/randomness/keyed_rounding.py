@@ -17,7 +17,7 @@ _PAIRS: Final = 64
 _ROW: Final = 16
 _GUARD: Final = 32
 _MORE: Final = 64
-_PLACE_BITS: Final = 61
+_DIRECTION_BITS: Final = 61
 _EXTENSIONS: Final = 1 << 63
 _MAXIMUM: Final = 16
 _IN_A_BLOCK: Final = 4
@@ -118,7 +118,7 @@ def exactly_rounded(key: bytes, stream: int, index: int, scale: float) -> int:
     pair = at % _PAIRS
     a = _word(key, stream, group, pair)
     b = _word(key, stream, group, pair + _PAIRS)
-    octant, b = b >> _PLACE_BITS, b & ((1 << _PLACE_BITS) - 1)
+    octant, b = b >> _DIRECTION_BITS, b & ((1 << _DIRECTION_BITS) - 1)
     second = at >= _PAIRS
     sine = second != bool(octant & 1)
     sign = -1 if octant >> (2 if second else 1) & 1 else 1
@@ -134,7 +134,7 @@ def exactly_rounded(key: bytes, stream: int, index: int, scale: float) -> int:
         width += _MORE
         bits = width + _GUARD
         radius = _radius(a, width, bits)
-        part = _part(b, width - 64 + _PLACE_BITS, sine, bits)
+        part = _part(b, width - 64 + _DIRECTION_BITS, sine, bits)
         if radius is None:
             continue
         found, other = (_nearest(exact * r * p, bits) for r, p in zip(radius, part, strict=True))

@@ -1,4 +1,4 @@
-"""Where random bits come from: the operating system's entropy, or a seed for simulation.
+"""Sources of random bits: the operating system's entropy, or a seed for simulation.
 
 `SecureSource` draws a 256-bit key and a 128-bit counter from the operating system (`os.urandom`) and
 stretches them by AES-256 in counter mode (NIST SP 800-38A). At most 2^30 blocks are drawn per key: if

@@ -1,4 +1,4 @@
-"""How a distribution is sampled: its table, its kernel, and exact decisions where the kernel leaves one open.
+"""Sampling plans of distributions: a table, a kernel, and exact decisions where the kernel leaves one open.
 
 A *direct* plan looks up the magnitude with 63 bits of one word; the 64th is the sign. A *cells* plan, for
 large scales, cuts the magnitudes into cells of ``2^low_bits`` integers, looks up a cell c by the

@@ -1,4 +1,4 @@
-"""How often to run: exact draws from the distributions of private selection.
+"""Exact draws of the number of runs in private selection, from its distributions.
 
 Each distribution's probabilities follow from the first one by exact rational quotients. They are added up in
 fixed point, with a lower and an upper bound, until the sum exceeds a uniform; where the bounds leave that

@@ -22,9 +22,9 @@ from sfumato.privacy.accountant.precision import Precision
 __all__ = ["delta_interval", "epsilon_interval"]
 
 _ROUNDS: Final = 8
-_FIRST_SHARE: Final = 0.6
+_FIRST_PROPORTION: Final = 0.6
 """Proportion of the wanted width that the first plan aims at."""
-_ALIAS_SHARE: Final = 1e-3
+_ALIAS_PROPORTION: Final = 1e-3
 """Proportion of a plan's error that aliases and the end of the line may use up."""
 _MAX_COST: Final = 4e9
 """Products of a bin and a point of the line, for one bound; some seconds."""
@@ -64,7 +64,7 @@ class _Order:
             smoothing=plan.smoothing,
             near=saddle.epsilon,
             log_delta=saddle.log_delta,
-            log_precision=min(-3.0, math.log(_ALIAS_SHARE * saddle.tilt * error)),
+            log_precision=min(-3.0, math.log(_ALIAS_PROPORTION * saddle.tilt * error)),
             upper=upper,
         )
 
@@ -95,7 +95,7 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: fl
     start = saddle(look)
     # Where epsilon is nearly 0, an error is measured against the standard deviation of the loss.
     scale = max(start.epsilon, 1e-3 * start.deviation)
-    error = _FIRST_SHARE * max(precision.relative * scale, precision.absolute)
+    error = _FIRST_PROPORTION * max(precision.relative * scale, precision.absolute)
     return _refined(
         _Order(look.plan(start, error), error, saddle),
         lambda bound, enough: _upper_epsilon(bound, delta, enough),
@@ -127,7 +127,7 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: fl
             look, start = other, there
     # Beside what fails for certain, and below all floats, little of the rest need be known.
     spare = math.log(max(look.infinite, _TINY)) - start.log_delta
-    error = _FIRST_SHARE * precision.relative / start.tilt
+    error = _FIRST_PROPORTION * precision.relative / start.tilt
     error *= min(math.exp(min(max(0.0, spare), 100.0)), 1 / (start.tilt * error))
     return _refined(
         _Order(look.plan(start, error), error, saddle),

@@ -1,4 +1,4 @@
-"""Reading numbers off a composition; written once, against the views that its parts prove.
+"""Bounds on epsilon and delta of a composition from the views that all of its parts prove.
 
 A composition is a sequence of *terms*, each a loss that is not itself a repetition or a composition, with the
 number of times it ran. Nothing here knows what kind of loss a term is.
@@ -27,7 +27,15 @@ __all__ = ["Terms", "Views", "gdp", "pure", "rdp", "smallest_delta", "smallest_e
 
 
 class Views(Protocol):
-    """What accounting asks of a loss; a view without a proof raises `UnsupportedView`."""
+    """What accounting asks of a loss; a view without a proof raises `UnsupportedView`.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> views: Views = Gaussian(2.0)
+    >>> round(views.gdp().mu, 9)
+    0.5
+    """
 
     def log_profile(self, epsilon: float) -> float:
         """Bound the log of delta at ``epsilon``.

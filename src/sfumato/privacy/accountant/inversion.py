@@ -1,4 +1,4 @@
-r"""Delta of a composition, read off its moment generating function on one vertical line.
+r"""Certified bounds on delta of a composition, by inverting its moment generating function.
 
 For the composed loss :math:`L` write :math:`g(x) = E(1 - e^{x - L})_+` over the finite losses. For :math:`c >
 0`

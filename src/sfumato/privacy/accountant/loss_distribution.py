@@ -1,4 +1,4 @@
-r"""Finite distributions of the loss, added up with every rounding and merging of points on the safe side.
+r"""Sums of finite loss distributions, with every rounding and merging of points on the safe side.
 
 A distribution from above stays one if losses or masses are moved up, or if a loss is split between two others
 with the mean of :math:`e^{-l}` preserved; one from below, if they are moved down, or if losses are merged

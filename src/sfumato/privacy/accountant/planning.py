@@ -1,4 +1,4 @@
-"""Choosing the contour, the bins and the smoothing of an inversion: they affect width, never validity."""
+"""Choices for an inversion (contour, bins, smoothing): they affect the width of its bounds, not the validity."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _BLOCK: Final = 6000
 _MAX_BINS: Final = 40_000
 _CLOSE_UP: Final = 96.0
 """Bins of a pair that ran alone, most of them where its loss is epsilon."""
-_TAIL_SHARE: Final = 1e-10
+_TAIL_PROPORTION: Final = 1e-10
 """Mass that is not followed, as a proportion of delta."""
-_SMOOTHING_SHARE: Final = 0.4
+_SMOOTHING_PROPORTION: Final = 0.4
 _TINY: Final = 1e-300
 
 
@@ -168,7 +168,7 @@ def survey(pairs: Pairs, delta: float) -> Survey:
         The smallest delta that matters; it decides which tails can be left out.
     """
     rounds = max(1.0, math.fsum(float(count) for _, count in pairs))
-    reach = math.sqrt(2 * (math.log(rounds) - math.log(max(delta, _TINY) * _TAIL_SHARE)))
+    reach = math.sqrt(2 * (math.log(rounds) - math.log(max(delta, _TINY) * _TAIL_PROPORTION)))
     # Of many parts each matters less, and so does where its cuts lie.
     stride = 1 if len(pairs) <= _MANY else 2
     parts = [
@@ -272,14 +272,14 @@ class Survey:
     def plan(self, saddle: Saddle, error: float) -> NumericalPlan:
         """Return a plan whose two bounds are about ``error`` apart, measured in epsilon."""
         tilt = saddle.tilt
-        smoothing = _SMOOTHING_SHARE * error / (1 + tilt)
+        smoothing = _SMOOTHING_PROPORTION * error / (1 + tilt)
         if self.variance >= smoothing:
             smoothing = 0.0
         if self._alone:
             # All bins but one lie on one side of epsilon: there, both bounds are the truth.
             parts = [part.recut(part.around(saddle.epsilon), _CLOSE_UP) for part in self._parts]
         else:
-            parts = list(_recut(self._wishes(tilt, (1 - _SMOOTHING_SHARE) * error)))
+            parts = list(_recut(self._wishes(tilt, (1 - _SMOOTHING_PROPORTION) * error)))
         return NumericalPlan(tuple(parts), self.variance, saddle, smoothing)
 
     def _wishes(self, tilt: float, error: float) -> Iterator[_Wish]:

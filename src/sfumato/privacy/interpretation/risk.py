@@ -1,4 +1,4 @@
-"""Risk: what the best attack against a loss can achieve, without epsilon."""
+"""Risk: the advantage, accuracy and reconstruction that the best attack against a loss can achieve."""
 
 from __future__ import annotations
 

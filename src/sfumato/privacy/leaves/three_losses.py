@@ -1,7 +1,7 @@
 r"""Leaves whose pair has the losses :math:`-\epsilon`, 0 and :math:`\epsilon`, and is its own mirror image.
 
 Write :math:`p_+` for the P-mass of the loss :math:`\epsilon`, :math:`p_- = e^{-\epsilon} p_+` for that of
-:math:`-\epsilon` and :math:`p_0` for the rest. All that is proven here needs no more.
+:math:`-\epsilon` and :math:`p_0` for the rest. All that is proven here follows from these masses.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ _Array = NDArray[np.float64]
 
 _MAX_CLIENTS: Final = 10**10
 """More are counted as so many: further clients only hide more."""
-_SHARE: Final = 4e-4
-_REPORT_SHARE: Final = 1e-3
+_RATIO: Final = 4e-4
+_REPORT_RATIO: Final = 1e-3
 """Numbers of reports that differ by this proportion count as the smallest of them."""
 _STEP: Final = 0.01
 _CLOSE_STEP: Final = 5e-4
@@ -150,7 +150,7 @@ def _draws(others: int, proportion: float, odds: float) -> Counts:
         return Counts(np.array([others + 1.0]), np.ones(1), 0.0, 0.0)
     number = binomial(others, proportion, odds)
     first = int(number.number[0])
-    starts = steps(first, int(number.number[-1]), _SHARE)
+    starts = steps(first, int(number.number[-1]), _RATIO)
     return number._replace(number=starts.astype(float) + 1, mass=np.add.reduceat(number.mass, starts - first))
 
 
@@ -169,7 +169,7 @@ def _cells(draws: Counts, gain: float, chance: float, step: float) -> tuple[Cell
     mass = np.concatenate([distribution.mass for distribution in distributions]) * np.repeat(
         draws.mass, sizes
     )
-    starts = steps(int(reports.min()), int(reports.max()), _REPORT_SHARE)
+    starts = steps(int(reports.min()), int(reports.max()), _REPORT_RATIO)
     row = np.searchsorted(starts, reports, side="right") - 1
     # How many steps m / M is below 1; the mean of the two levels around it is preserved, and rounded up.
     depth = np.log(np.repeat(draws.number, sizes) / np.maximum(reports, 1.0)) / step
