@@ -60,9 +60,9 @@ def analytic_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float
     >>> round(analytic_gaussian_stddev(sensitivity=1.0, epsilon=1.0, delta=1e-5), 9)
     3.730631635
     """
-    sensitivity = _check.positive("sensitivity", sensitivity)
-    epsilon = _check.non_negative("epsilon", epsilon)
-    delta = _check.unit_interval("delta", delta)
+    sensitivity = _check.positive("sensitivity", sensitivity, "pass how far one unit moves the answer")
+    epsilon = _check.non_negative("epsilon", epsilon, "pass a bound on the loss such as 1.0")
+    delta = _check.unit_interval("delta", delta, "pass a small probability such as 1e-6")
     log_delta = log_down(delta)
     low, high = 0.0, 1.0
     while log_profile(1 / high, epsilon) > log_delta:
@@ -109,11 +109,11 @@ def classical_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: floa
     >>> round(classical_gaussian_stddev(sensitivity=1.0, epsilon=1.0, delta=1e-5), 3)
     4.845
     """
-    sensitivity = _check.positive("sensitivity", sensitivity)
-    if _check.positive("epsilon", epsilon) > 1:
+    sensitivity = _check.positive("sensitivity", sensitivity, "pass how far one unit moves the answer")
+    if _check.positive("epsilon", epsilon, "pass a bound on the loss such as 1.0") > 1:
         remedy = "the formula fails beyond; use analytic_gaussian_stddev"
         _check.refuse("epsilon", "be at most 1", epsilon, remedy)
-    delta = _check.unit_interval("delta", delta)
+    delta = _check.unit_interval("delta", delta, "pass a small probability such as 1e-6")
     return above(sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon, 16.0)
 
 
@@ -164,7 +164,7 @@ def calibrate(
     """
     if not callable(make):
         _check.refuse("make", "be a function of the noise", type(make).__name__, "pass lambda z: Gaussian(z)")
-    tolerance = _check.unit_interval("tolerance", tolerance)
+    tolerance = _check.unit_interval("tolerance", tolerance, "pass a relative width such as 1e-4")
     if tolerance < _FINEST:
         _check.refuse("tolerance", f"be at least {_FINEST}", tolerance, "floats cannot prove more")
     wanted = {"epsilon": epsilon, "advantage": advantage, "true_positive_rate": true_positive_rate}
@@ -173,9 +173,14 @@ def calibrate(
             "epsilon", "be given, or advantage or true_positive_rate instead", wanted, "name one target"
         )
     if epsilon is not None:
-        goal = _epsilon_goal(_check.positive("epsilon", epsilon), _check.probability("delta", delta))
+        goal = _epsilon_goal(
+            _check.positive("epsilon", epsilon, "pass a bound on the loss such as 1.0"),
+            _check.probability("delta", delta, "pass a small probability such as 1e-6"),
+        )
     elif advantage is not None:
-        goal = _advantage_goal(_check.unit_interval("advantage", advantage))
+        goal = _advantage_goal(
+            _check.unit_interval("advantage", advantage, "pass a difference of rates such as 0.1")
+        )
     else:
         goal = _rate_goal(true_positive_rate, false_positive_rate)
     return _Search(make, goal, tolerance).smallest()
@@ -202,7 +207,7 @@ def _advantage_goal(advantage: float) -> _Goal:
 
 
 def _rate_goal(true_positive_rate: object, false_positive_rate: object) -> _Goal:
-    wanted = _check.unit_interval("true_positive_rate", true_positive_rate)
+    wanted = _check.unit_interval("true_positive_rate", true_positive_rate, "pass a rate such as 0.2")
     allowed = _check.unit_interval("false_positive_rate", false_positive_rate, "say at which rate")
     if wanted <= allowed:
         _check.refuse("true_positive_rate", f"be above {allowed}", wanted, "guessing alone reaches that")

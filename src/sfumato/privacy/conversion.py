@@ -160,8 +160,8 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     >>> round(zcdp_epsilon(293764 / 114921, 1e-10), 4)
     17.1436
     """
-    rho = _check.non_negative("rho", rho)
-    delta = _check.probability("delta", delta)
+    rho = _check.non_negative("rho", rho, "pass a zCDP parameter such as 0.5")
+    delta = _check.probability("delta", delta, "pass a small probability such as 1e-6")
     if rho == 0:
         return 0.0
     if delta == 0:
@@ -190,8 +190,8 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     >>> zcdp_delta(0.5, zcdp_epsilon(0.5, 1e-6)) <= 1.0001e-6
     True
     """
-    rho = _check.non_negative("rho", rho)
-    epsilon = _check.non_negative("epsilon", epsilon)
+    rho = _check.non_negative("rho", rho, "pass a zCDP parameter such as 0.5")
+    epsilon = _check.non_negative("epsilon", epsilon, "pass a bound on the loss such as 1.0")
     if rho == 0:
         return 0.0
     centre = max((epsilon - rho) / (2 * rho), 1.0 / (1.0 + rho))
@@ -219,8 +219,8 @@ def rho_for(epsilon: float, delta: float) -> float:
     >>> zcdp_epsilon(rho, 1e-6) <= 1.0 < zcdp_epsilon(rho * 1.000001, 1e-6)
     True
     """
-    epsilon = _check.non_negative("epsilon", epsilon)
-    delta = _check.probability("delta", delta)
+    epsilon = _check.non_negative("epsilon", epsilon, "pass a bound on the loss such as 1.0")
+    delta = _check.probability("delta", delta, "pass a small probability such as 1e-6")
     if delta == 0 or epsilon == 0:
         return 0.0
     low, high = 0.0, epsilon
@@ -270,11 +270,11 @@ def rdp_for(order: float, epsilon: float, delta: float) -> float:
     >>> rdp_epsilon(lambda orders: 0 * orders + limit, math.log(1e-6), centre=15.0) <= 2.0
     True
     """
-    order = _check.finite("order", order)
+    order = _check.finite("order", order, "pass an order such as 2.0")
     if order <= 1:
         _check.refuse("order", "be above 1", order, "pass an order such as 2.0")
-    epsilon = _check.non_negative("epsilon", epsilon)
-    log_delta = log_down(_check.unit_interval("delta", delta))
+    epsilon = _check.non_negative("epsilon", epsilon, "pass a bound on the loss such as 1.0")
+    log_delta = log_down(_check.unit_interval("delta", delta, "pass a small probability such as 1e-6"))
     gap = order - 1.0
     term = (log_delta + math.log(order)) / gap
     gain = math.log1p(1.0 / gap)

@@ -139,7 +139,7 @@ _Reader = Callable[[Any, Neighboring, Callable[[Any], PrivacyLoss]], PrivacyLoss
 
 
 def _discrete_laplace(event: Any, neighboring: Neighboring, _: object) -> PrivacyLoss:
-    rate = _check.fraction("noise_parameter", event.noise_parameter)
+    rate = _check.fraction("noise_parameter", event.noise_parameter, "pass an inverse scale")
     return DiscreteLaplace(1 / rate, event.sensitivity, neighboring=neighboring)
 
 
@@ -155,7 +155,8 @@ def _randomized_response(event: Any, neighboring: Neighboring, _: object) -> Pri
             f"neighboring must be replace-one for a RandomizedResponseDpEvent, got {neighboring}; that "
             "no one reports is seen: pass neighboring=Neighboring.REPLACE_ONE"
         )
-    parameter, count = _check.finite("noise_parameter", event.noise_parameter), event.num_buckets
+    parameter = _check.finite("noise_parameter", event.noise_parameter, "pass a probability")
+    count = event.num_buckets
     if not 0 < parameter <= 1:
         _check.refuse(
             "noise_parameter", "be above 0 and at most 1", parameter, "without noise nothing is private"

@@ -172,7 +172,7 @@ def matrix_mechanism(
     if adaptive and (matrix.ndim != 2 or np.triu(matrix, 1).any()):
         remedy = "pass a causal factorization, or adaptive=False where all inputs are fixed beforehand"
         _check.refuse("strategy", "be lower triangular for adaptive inputs", matrix.shape, remedy)
-    noise = _check.non_negative("noise_multiplier", noise_multiplier)
+    noise = _check.non_negative("noise_multiplier", noise_multiplier, "pass the noise over the sensitivity")
     moved = participation_sensitivity(
         matrix, separation=separation, max_participations=max_participations, fixed_order=fixed_order
     ).upper

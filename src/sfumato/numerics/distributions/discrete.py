@@ -160,7 +160,7 @@ class SymmetricDistribution(ABC):
         int
             Where two neighbouring integers cannot be distinguished by the certified bounds, the larger.
         """
-        p = unit_interval("p", p)
+        p = unit_interval("p", p, "pass a probability such as 0.05")
         k, step = self._guess(p), 1
         if self.upper_tail(k).upper <= p:
             inside = k
@@ -193,7 +193,8 @@ class SymmetricDistribution(ABC):
         tuple of int and float
             The smallest h certified to have ``P(|X| <= h) >= level``, and a lower bound on that probability.
         """
-        outside = fraction_down((1 - Fraction(unit_interval("level", level))) / 2)
+        level = unit_interval("level", level, "pass a probability such as 0.95")
+        outside = fraction_down((1 - Fraction(level)) / 2)
         h = max(0, self.quantile_above(outside) - 1)
         return h, max(0.0, sub_down(1.0, 2 * self.upper_tail(h + 1).upper))
 

@@ -62,7 +62,7 @@ class TruncatedLaplaceDistribution(SymmetricDistribution):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", exact_scale("scale", self.scale))
-        if integer("limit", self.limit, minimum=1) > 1 << 60:
+        if integer("limit", self.limit, minimum=1, remedy="pass the largest magnitude") > 1 << 60:
             refuse("limit", "be at most 2**60", self.limit, "use DiscreteLaplaceDistribution")
 
     @property
@@ -86,7 +86,7 @@ class TruncatedLaplaceDistribution(SymmetricDistribution):
 
     def pmf(self, k: int) -> Interval:
         """Bound ``P(X = k)``."""
-        if abs(integer("k", abs(k))) > self.limit:
+        if abs(integer("k", abs(k), remedy="pass an outcome")) > self.limit:
             return Interval(0.0, 0.0)
         return ratio_bounds(exp_minus(abs(k) / self._exact), self._whole())
 

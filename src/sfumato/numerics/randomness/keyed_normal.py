@@ -55,14 +55,14 @@ _PART: Final = 1 << 16
 def _stream(key: bytes, stream: tuple[int, int]) -> int:
     if len(key) != KEY_BYTES:
         _check.refuse("key", f"be {KEY_BYTES} bytes", len(key), f"pass os.urandom({KEY_BYTES})")
-    high, low = (_check.integer("stream", part) for part in stream)
+    high, low = (_check.integer("stream", part, remedy="number streams from 0") for part in stream)
     if max(high, low) >> 32:
         _check.refuse("stream", "be two integers below 2**32", stream, "number streams from 0")
     return high << 32 | low
 
 
 def _place(start: int, count: int) -> int:
-    if _check.integer("start", start) + count > _END:
+    if _check.integer("start", start, remedy="number draws from 0") + count > _END:
         _check.refuse("start", "leave all indices below 2**62", start, "use another stream")
     return start
 
@@ -86,9 +86,9 @@ def keystream(key: bytes, count: int, *, stream: tuple[int, int] = (0, 0), block
     >>> keystream(bytes(32), 8).hex()
     '76b8e0ada0f13d90'
     """
-    if _check.integer("block", block) >> 64:
+    if _check.integer("block", block, remedy="number blocks from 0") >> 64:
         _check.refuse("block", "be below 2**64", block, "use another stream")
-    out = bytearray(_check.integer("count", count))
+    out = bytearray(_check.integer("count", count, remedy="pass how many are wanted"))
     _kernels.keystream(key, _stream(key, stream), block, out)
     return bytes(out)
 
@@ -127,7 +127,7 @@ def add_normals(
         rule = "be a contiguous float32 or float64 array of one dimension"
         _check.refuse("out", rule, (out.dtype.name, out.shape), "pass numpy.zeros(n)")
     nonce = _stream(key, stream)
-    scale = _check.non_negative("scale", scale)
+    scale = _check.non_negative("scale", scale, "pass a standard deviation")
     _kernels.add_normals(key, nonce, _place(start, out.size), out, out.dtype == np.float64, scale)
 
 
@@ -169,10 +169,10 @@ def rounded_normals(
     dtype('int64')
     """
     nonce = _stream(key, stream)
-    scale = _check.non_negative("scale", scale)
+    scale = _check.non_negative("scale", scale, "pass a standard deviation")
     if scale > MAX_SCALE:
         _check.refuse("scale", "be at most 2**46", scale, "choose a coarser grid")
-    out = np.empty(_check.integer("count", count), np.int64)
+    out = np.empty(_check.integer("count", count, remedy="pass how many are wanted"), np.int64)
     _place(start, count)
     undecided = np.empty(_PART, np.int64)
     for first in range(0, out.size, _PART):

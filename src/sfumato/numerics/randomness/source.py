@@ -147,7 +147,12 @@ class SecureSource:
     __slots__ = ("__weakref__", "_rekey_blocks", "_stream")
 
     def __init__(self, rekey_blocks: int = 1 << 30) -> None:
-        self._rekey_blocks = integer("rekey_blocks", rekey_blocks, minimum=8 * _PIECE_WORDS // _BLOCK)
+        self._rekey_blocks = integer(
+            "rekey_blocks",
+            rekey_blocks,
+            minimum=8 * _PIECE_WORDS // _BLOCK,
+            remedy="the default draws fresh entropy every 16 GiB",
+        )
         self._stream: _Stream | None = None
         _SECURE.add(self)
 
@@ -169,7 +174,7 @@ class SecureSource:
         ndarray of uint64
             Writable, never handed out before and never again.
         """
-        integer("count", count)
+        integer("count", count, remedy="pass how many are wanted")
         stream = self._stream
         # Two threads may both start a stream here; each has its own key, so nothing is shared.
         if stream is None or stream.process != os.getpid():
@@ -236,7 +241,7 @@ class SimulatedSource:
         if isinstance(seed, np.random.Generator):
             self._draw = partial(_full_words, seed)
         else:
-            self._draw = np.random.PCG64(integer("seed", seed)).random_raw
+            self._draw = np.random.PCG64(integer("seed", seed, remedy="pass a number such as 1")).random_raw
 
     @property
     def simulated(self) -> bool:
@@ -255,7 +260,7 @@ class SimulatedSource:
         -------
         ndarray of uint64, shape (count,)
         """
-        return self._draw(size=integer("count", count))
+        return self._draw(size=integer("count", count, remedy="pass how many are wanted"))
 
     def bytes(self, count: int) -> bytes:
         """Return the next ``count`` bytes of the seeded stream, drawn as whole words.

@@ -170,7 +170,7 @@ def choose(
     [660, 240, 100]
     """
     shape = () if size is None else size if isinstance(size, tuple) else (size,)
-    count = prod(integer("size", part) for part in shape)
+    count = prod(integer("size", part, remedy="pass how many draws are wanted") for part in shape)
     candidates = _Candidates(*checked(gaps, rate, multiplicity))
     drawn = candidates.draw(count, random_source(rng))
     return int(drawn[0]) if size is None else drawn.reshape(shape)
@@ -221,7 +221,7 @@ def checked(
         refuse("multiplicity", f"have the shape {whole.shape}", counts.shape, "pass one entry for each gap")
     if counts is not None and not counts.any():
         refuse("multiplicity", "have a positive sum", 0, "give a candidate that may be chosen 1 or more")
-    return whole, fraction("rate", rate), counts
+    return whole, fraction("rate", rate, "pass a multiplier of the gaps"), counts
 
 
 def _integers(name: str, value: object) -> NDArray[np.int64]:

@@ -81,7 +81,8 @@ def choose_distinct(
     whole, exact, counts = checked(gaps, rate, multiplicity)
     if exact > _LARGEST_RATE:
         refuse("rate", "be at most 2**64", rate, "measure gaps in larger steps")
-    if integer("count", count) > (whole.size if counts is None else np.count_nonzero(counts)):
+    candidates = whole.size if counts is None else np.count_nonzero(counts)
+    if integer("count", count, remedy="pass how many are wanted") > candidates:
         refuse("count", "be at most the number of candidates", count, "ask for fewer")
     if not count:
         return np.empty(0, np.int64)

@@ -51,11 +51,13 @@ def truncated_negative_binomial(
     >>> [truncated_negative_binomial(1, 0.5, rng=seed) for seed in range(5)]
     [2, 2, 1, 1, 5]
     """
-    eta = Fraction(finite("shape", shape)) if isinstance(shape, float) else Fraction(shape)
+    if isinstance(shape, float):
+        finite("shape", shape, "0 is logarithmic, 1 geometric")
+    eta = Fraction(shape)
     if not -1 < eta <= 1000:
         refuse("shape", "be above -1 and at most 1000", shape, "0 is logarithmic, 1 geometric")
-    unit_interval("stopping_probability", stopping_probability)
-    gamma = fraction("stopping_probability", stopping_probability)
+    unit_interval("stopping_probability", stopping_probability, "pass a probability such as 0.1")
+    gamma = fraction("stopping_probability", stopping_probability, "pass a probability such as 0.1")
 
     def first(bits: int) -> tuple[int, int, int]:
         return _first_negative_binomial(eta, gamma, bits)
@@ -82,7 +84,7 @@ def poisson(mean: int | float | Fraction, rng: Rng = None) -> int:
     >>> [poisson(3, rng=seed) for seed in range(5)]
     [3, 3, 2, 1, 6]
     """
-    exact = fraction("mean", mean)
+    exact = fraction("mean", mean, "pass how many runs are expected")
     if exact > 10**6:
         refuse("mean", "be at most 10**6", mean, "so many runs take too long")
 

@@ -1,4 +1,4 @@
-"""Choices for an inversion (contour, bins, smoothing): they affect the width of its bounds, not the validity."""
+"""The contour, bins and smoothing of an inversion: they affect the width of its bounds, not their validity."""
 
 from __future__ import annotations
 

@@ -38,11 +38,12 @@ class Precision:
     absolute: float = 1e-7
 
     def __post_init__(self) -> None:
-        relative = _check.unit_interval("relative", self.relative)
+        relative = _check.unit_interval("relative", self.relative, "pass a width such as 1e-3")
         if relative < _FINEST:
             _check.refuse("relative", f"be at least {_FINEST}", relative, "floats cannot prove more")
         object.__setattr__(self, "relative", relative)
-        object.__setattr__(self, "absolute", _check.non_negative("absolute", self.absolute))
+        absolute = _check.non_negative("absolute", self.absolute, "pass 0 for none")
+        object.__setattr__(self, "absolute", absolute)
 
     def of_delta(self) -> Precision:
         """Return the same for a delta, which has no width that is always narrow enough.

@@ -65,7 +65,7 @@ def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) ->
     """Return a curve; see `sfumato.privacy.PrivacyLoss.curve`."""
     if kind not in _KINDS:
         _check.refuse("kind", f"be one of {', '.join(_KINDS)}", kind, "pass one of these names")
-    points = _check.integer("points", points, minimum=2)
+    points = _check.integer("points", points, minimum=2, remedy="pass how many points to compute")
     if kind != "steps" and delta is not None:
         _check.refuse("delta", "be given for steps only", delta, "leave it out")
     if kind == "profile":
@@ -83,7 +83,7 @@ def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) ->
         )
     if delta is None:
         _check.refuse("delta", "be given for steps", delta, "pass delta=1e-6 or the delta that is meant")
-    return _steps(loss, _check.probability("delta", delta), points)
+    return _steps(loss, _check.probability("delta", delta, "pass a small probability such as 1e-6"), points)
 
 
 def _profile(loss: Composition, points: int) -> Curve:

@@ -112,7 +112,7 @@ class LossVariable:
         Interval
             Round-off included.
         """
-        order = _check.finite("order", order)
+        order = _check.finite("order", order, "pass an order such as 2.0")
         found = []
         for pair, n in _pairs(self.loss):
             one = log_moment(pair, order, swapped=self.reverse)
@@ -155,7 +155,7 @@ class LossVariable:
         return self._at(place, precision)[1]
 
     def _at(self, place: float, precision: Precision) -> tuple[Interval, Interval]:
-        place = _check.finite("place", place)
+        place = _check.finite("place", place, "pass a loss such as 1.0")
         tail, cdf = _distribution(self.loss, self.reverse, place, precision)
         precision.checked(tail if place >= 0 else cdf, f"the distribution of the loss at {place!r}")
         return tail, cdf
@@ -175,7 +175,7 @@ class LossVariable:
         Interval
             Infinite where the mass of an infinite loss is larger than ``1 - level``.
         """
-        level = _check.unit_interval("level", level)
+        level = _check.unit_interval("level", level, "pass a probability such as 0.95")
         look = _look(self.loss, self.reverse)
         if above(1 - level, 2.0, 1.0) < look.infinite.lower:
             return Interval(math.inf, math.inf, look.infinite.tight)
@@ -237,7 +237,7 @@ class LossVariable:
         Curve
             Of kind "loss".
         """
-        points = _check.integer("points", points, minimum=2)
+        points = _check.integer("points", points, minimum=2, remedy="pass how many points to compute")
         look = _look(self.loss, self.reverse)
         reach = _SHOWN * look.deviation
         abscissae = np.linspace(
@@ -385,10 +385,8 @@ def _refined(
     return best
 
 
-def _complement(probability: Interval) -> Interval:
-    return Interval(
-        max(0.0, below(1 - probability.upper)), min(1.0, above(1 - probability.lower)), probability.tight
-    )
+def _complement(chance: Interval) -> Interval:
+    return Interval(max(0.0, below(1 - chance.upper)), min(1.0, above(1 - chance.lower)), chance.tight)
 
 
 def _normal(variance: float, place: float, *, left: bool = False) -> Interval:

@@ -92,7 +92,15 @@ class NoisyIteration(Leaf):
 
     def __post_init__(self) -> None:
         self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
-        self._set("steps_after", _check.integer("steps_after", self.steps_after, minimum=0))
+        self._set(
+            "steps_after",
+            _check.integer(
+                "steps_after",
+                self.steps_after,
+                minimum=0,
+                remedy="pass how many steps follow the one that used the record",
+            ),
+        )
         self._set_relation(self.neighboring)
         if self.neighboring is Neighboring.ADD_REMOVE:
             raise NeighboringMismatch(

@@ -91,6 +91,6 @@ class AmongDecoys(ShuffleModelNode):
 
 def _chance(value: object) -> Fraction:
     """Check a probability, and return it as the rational it is."""
-    if not 0 < _check.non_negative("chance", value) <= 1:
+    if not 0 < _check.non_negative("chance", value, "pass the probability that a decoy is sent") <= 1:
         _check.refuse("chance", "be above 0 and at most 1", value, "pass decoys=0 for none")
-    return _check.fraction("chance", value)
+    return _check.fraction("chance", value, "pass the probability that a decoy is sent")

@@ -76,7 +76,9 @@ class SeparatedPoisson(AllocatedNode):
             PoissonSubsampled(self.loss, self.sampling_probability).sampling_probability,
         )
         for name in ("separation", "steps"):
-            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+            self._set(
+                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
+            )
 
     @property
     def blocks(self) -> tuple[Term, ...]:

@@ -49,8 +49,13 @@ class _ThresholdedNoise(Node):
     def __init__(self, loss: PrivacyLoss, threshold: float | Fraction) -> None:
         self._set_part("loss", loss)
         _lone_pass(loss, Fraction(1))
-        _check.non_negative("threshold", threshold)
-        self._set("threshold", _check.fraction("threshold", threshold) if threshold else Fraction(0))
+        _check.non_negative("threshold", threshold, "pass the number that a noisy count must reach")
+        self._set(
+            "threshold",
+            _check.fraction("threshold", threshold, "pass the number that a noisy count must reach")
+            if threshold
+            else Fraction(0),
+        )
 
     @property
     @abstractmethod

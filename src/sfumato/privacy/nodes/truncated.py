@@ -70,7 +70,9 @@ class TruncatedPoisson(Node):
     def __post_init__(self) -> None:
         self._set("sampling_probability", self._untruncated.sampling_probability)
         for name in ("sample_size", "population_size"):
-            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+            self._set(
+                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
+            )
 
     @property
     def neighboring(self) -> Relation:

@@ -61,7 +61,12 @@ class SampledWithReplacement(SampledNode):
 
     def __post_init__(self) -> None:
         self._check_loss()
-        self._set("sample_size", _check.integer("sample_size", self.sample_size, minimum=1))
+        self._set(
+            "sample_size",
+            _check.integer(
+                "sample_size", self.sample_size, minimum=1, remedy="pass how many units a sample has"
+            ),
+        )
         remedy = "of one unit every draw is the same"
         self._set(
             "population_size",
