@@ -1,4 +1,4 @@
-"""The contour, bins and smoothing of an inversion: they affect the width of its bounds, not their validity."""
+"""The contour, bins and smoothing of an inversion: they affect the width of its bounds, not the validity."""
 
 from __future__ import annotations
 
