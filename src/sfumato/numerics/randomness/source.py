@@ -131,7 +131,7 @@ class SecureSource:
     Parameters
     ----------
     rekey_blocks : int
-        Most 128-bit blocks drawn from one key before fresh entropy replaces it.
+        Maximum number of 128-bit blocks drawn from one key before fresh entropy replaces it.
 
     Notes
     -----

@@ -153,7 +153,7 @@ def _refined(
     *,
     symmetric: bool,
 ) -> Interval:
-    """DeltaBound with plans of falling error, until the interval is narrow enough or a plan costs too much.
+    """Bound with plans of falling error, until the interval is narrow enough or a plan costs too much.
 
     Each order's upper bound must hold; one order's lower bound is enough.
     """
@@ -191,7 +191,7 @@ def _without_lines(
     lower_bound: Callable[[DeltaBound], float],
     upper_bound: Callable[[DeltaBound, float], float],
 ) -> Interval:
-    """DeltaBound once more where few runs lie too unevenly for any line."""
+    """Bound once more where few runs lie too unevenly for any line."""
     best = list(uppers)
     for i, order in enumerate(orders):
         if (below_it := order.condensed(upper=False)) and (above_it := order.condensed(upper=True)):

@@ -37,7 +37,7 @@ class Sums(NamedTuple):
     ----------
     side : float
         1 for distributions from above, -1 for distributions from below.
-    most : int
+    limit : int
         Sums in one step.
     tilt : float, optional
         Where the moment generating function matters. If it is given, distributions of too many losses lose

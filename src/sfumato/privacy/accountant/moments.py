@@ -94,7 +94,7 @@ def approximate_rdp(terms: Terms, orders: tuple[float, ...]) -> RDPView:
 @lru_cache(maxsize=1024)
 def _of_part(part: RDPPart, orders: tuple[float, ...]) -> RDPView:
     mass, rest = part.split()
-    # Which of the two is used must not depend on the orders: filters of several orders share the mass.
+    # Which of the two is used must not depend on the orders: filters of several orders have the same mass.
     try:
         return RDPView(tuple(closed_forms.rdp(rest, np.array(orders)).tolist()), mass)
     except UnsupportedView:

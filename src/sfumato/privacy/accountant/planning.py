@@ -87,10 +87,10 @@ class PlannedPart:
 
     def around(self, epsilon: float) -> _Array:
         """Return weights of bins that make those short whose loss is about epsilon."""
-        place = int(np.searchsorted(self.bins.edges, epsilon)) - 1
+        index = int(np.searchsorted(self.bins.edges, epsilon)) - 1
         last = len(self.bins.edges) - 2
-        place = last - place if self.bins.against else place
-        return np.where(np.abs(np.arange(last + 1) - min(max(place, 0), last)) <= 1, 1.0, 1.0 / (last + 1))
+        index = last - index if self.bins.against else index
+        return np.where(np.abs(np.arange(last + 1) - min(max(index, 0), last)) <= 1, 1.0, 1.0 / (last + 1))
 
     def recut(self, bin_weights: _Array, wanted: float) -> PlannedPart:
         """Return the part with about ``wanted`` bins, no fewer than the pair needs anywhere."""

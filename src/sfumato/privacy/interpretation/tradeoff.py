@@ -126,7 +126,7 @@ def _enclosed(
 
 
 def _value(loss: Composition, rate: float, point: float, precision: Precision) -> _Value:
-    """Bound the concave function at ``t = exp(place)``."""
+    """Bound the concave function at ``t = exp(point)``."""
     lower, upper, _ = intervals.delta_interval(loss, abs(point), precision)
     t = math.exp(point)
     if point >= 0:

@@ -53,7 +53,7 @@ class RationalLeaf(Leaf):
     _loss: float = field(init=False, compare=False)
     _inner: float = field(init=False, compare=False)
 
-    def _set_laws(self, masses: list[tuple[Fraction, Fraction]], *, symmetric: bool = False) -> None:
+    def _set_distributions(self, masses: list[tuple[Fraction, Fraction]], *, symmetric: bool = False) -> None:
         """Work out what follows from the masses."""
         common = tuple((p, q) for p, q in masses if p and q)
         self._set("_common", common)
@@ -181,7 +181,7 @@ class DiscretePair(RationalLeaf):
         for name, total in zip("pq", sums, strict=True):
             if abs(total - 1) > _CLOSE:
                 _check.refuse(name, "add up to 1", float(total), "add the outcomes that are missing")
-        self._set_laws(
+        self._set_distributions(
             [(Fraction(a) / sums[0], Fraction(b) / sums[1]) for a, b in zip(self.p, self.q, strict=True)]
         )
 

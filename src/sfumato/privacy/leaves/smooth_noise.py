@@ -91,13 +91,13 @@ class SmoothLaplace(RationalLeaf):
         self._set_relation(self.neighboring)
         first = self._certain
         if first >= _LARGEST:
-            self._set_laws(distributions_of_profile([0.0], [1.0]), symmetric=True)
+            self._set_distributions(distributions_of_profile([0.0], [1.0]), symmetric=True)
             return
         reach = math.expm1(self._beta) * _FARTHEST
         points = np.linspace(first, min(_LARGEST, first + reach), _POINTS if reach else 1).tolist()
         epsilons = sorted(set(points))
-        deltas = [min(1.0, math.exp(self._log_delta(place)) * (1 + 8 * UNIT)) for place in epsilons]
-        self._set_laws(distributions_of_profile(epsilons, deltas), symmetric=True)
+        deltas = [min(1.0, math.exp(self._log_delta(epsilon)) * (1 + 8 * UNIT)) for epsilon in epsilons]
+        self._set_distributions(distributions_of_profile(epsilons, deltas), symmetric=True)
 
     @property
     def _shift(self) -> float:

@@ -39,8 +39,8 @@ class SupportResponse(ThreeLosses):
         Probability, under the shared distribution, that a report supports a given datum: the same for each,
         above 0 and at most 1/2.
     overlap : int, float or Fraction
-        Least probability, under that distribution, that it supports both of two given data; below ``chance``.
-        0 is always right, and more is tighter.
+        Smallest probability, under that distribution, that it supports both of two given data; below
+        ``chance``. 0 is always right, and more is tighter.
     neighboring : Neighboring
         The relation under which the datum may be any other one.
 

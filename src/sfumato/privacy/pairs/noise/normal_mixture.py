@@ -78,7 +78,7 @@ class NormalMixturePair(Pair):
         return np.linspace(0.0, width, _COARSE + math.ceil(_PER_UNIT * width)) - reach
 
     def rate(self, cuts: _Array) -> _Array:
-        """Return bins per unit that keep the quadrature of every retained distribution exact."""
+        """Return bins per unit for which the quadrature of every retained distribution is exact."""
         return NormalPair(float(self._means[self._kept(cuts)[0]])).rate(cuts)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:

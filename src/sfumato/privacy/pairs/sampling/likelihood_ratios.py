@@ -125,7 +125,7 @@ def joined(
         For the same side; maybe the same distribution twice.
     weights : (float, float), optional
         Positive; if None, the values are multiplied.
-    spread : float
+    deviation : float
         About the standard deviation of the logarithm of the result.
     side : Side
     """
