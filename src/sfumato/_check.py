@@ -1,4 +1,4 @@
-"""Parameter checks with one shape of message: parameter, rule, value, remedy."""
+"""Checks of parameters, whose messages all name the parameter, the rule, the value and a remedy."""
 
 from __future__ import annotations
 
@@ -89,13 +89,28 @@ def fraction(name: str, value: object, remedy: str = "") -> Fraction:
 
 
 def instance(name: str, value: object, kind: type, remedy: str = "") -> None:
-    """Refuse what is no instance of a class; only its type is told."""
+    """Refuse what is no instance of a class; the message names its type only."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
         refuse(name, f"be {article} {kind.__name__}", type(value).__name__, remedy)
 
 
 def ledger(value: object) -> None:
-    """Refuse what cannot be charged, such as a ledger's path; None means that there is no ledger."""
+    """Refuse what cannot be charged, such as a ledger's path; None means that there is no ledger.
+
+    Parameters
+    ----------
+    value : Ledger or None
+        What a caller passed as ``ledger``.
+
+    Raises
+    ------
+    ParameterError
+        If it has no method ``charge``.
+
+    Examples
+    --------
+    >>> ledger(None)
+    """
     if value is not None and not callable(getattr(value, "charge", None)):
         refuse("ledger", "be an open ledger", value, "pass Ledger.open(...) or session.ledger")

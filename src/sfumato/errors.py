@@ -1,4 +1,4 @@
-"""The tree of exceptions; every error that sfumato raises on purpose is in it.
+"""The exceptions of sfumato: every error that it raises on purpose, in one tree.
 
 ::
 
@@ -90,7 +90,7 @@ class UnattributedParameter(UnfitModule):
 
 
 class UnsupportedView(SfumatoError, TypeError):
-    """A privacy loss has no proof in the notion that was asked for."""
+    """A privacy loss has no proven bound in the notion that was asked for."""
 
 
 class PrecisionWarning(UserWarning):
@@ -134,7 +134,7 @@ class LedgerError(SfumatoError):
 
 
 class _Guarantee(Protocol):
-    """What a `sfumato.privacy.Guarantee` says; the errors lie below the room that defines it."""
+    """What an error reads of a `sfumato.privacy.Guarantee`, which this module cannot import."""
 
     @property
     def epsilon(self) -> float | None: ...
@@ -192,7 +192,7 @@ class SimulatedCharge(LedgerError):
 
 
 class OutOfMemory(SfumatoError, MemoryError):
-    """What clipping keeps of a batch does not fit into memory; the batch can be run in parts."""
+    """What clipping stores of a batch does not fit into memory; the batch can be run in parts."""
 
 
 class MissingExtra(SfumatoError, ImportError):

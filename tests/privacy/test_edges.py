@@ -34,7 +34,7 @@ from sfumato.privacy import (
     zcdp_delta,
     zcdp_epsilon,
 )
-from sfumato.privacy.conversion import minimum_epsilon
+from sfumato.privacy.best_bound import minimum_epsilon
 from tests.privacy.edges import LEAVES, NODES, ONE
 
 DELTAS = (0.0, 1e-300, 1e-100, 1e-30, 1e-6, 0.5)

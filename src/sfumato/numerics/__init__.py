@@ -1,6 +1,6 @@
 """Numerics: secure randomness, exact noise, certified probabilities, outward rounding.
 
-Raw samplers live here: they add no privacy by themselves and charge no ledger.
+Samplers of noise add no privacy by themselves and charge no ledger: `sfumato.mechanisms` and a session do.
 """
 
 from __future__ import annotations

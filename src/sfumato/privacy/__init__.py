@@ -1,4 +1,13 @@
-"""Privacy: what was run, and what each notion of privacy can say about it."""
+"""Privacy accounting: describe what was run as a loss, compose losses, and read certified bounds off them.
+
+>>> from sfumato.privacy import Gaussian, PoissonSubsampled
+>>> training = PoissonSubsampled(Gaussian(1.0), sampling_probability=0.01) * 100
+>>> training.epsilon(delta=1e-5) < 1.0
+True
+
+A loss knows nothing about the data. Its `epsilon` and `delta` are upper bounds, its `epsilon_interval` and
+`delta_interval` enclose the exact value, and `calibrate` finds the noise for a wanted guarantee.
+"""
 
 from __future__ import annotations
 

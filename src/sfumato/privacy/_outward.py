@@ -1,6 +1,6 @@
 """Float arithmetic rounded to the private side: guarantees up, noise down.
 
-Every formula of this room is a short chain of IEEE operations and of libm or scipy functions with a small
+Every formula of this package is a short chain of IEEE operations and of libm or scipy functions with a small
 relative error. Instead of rounding each step, a result is moved outward once, by more than the chain can have
 lost: the caller names the allowance in units of ``2 ** -53`` relative to the largest magnitude that entered
 the chain.

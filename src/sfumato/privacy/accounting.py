@@ -1,4 +1,4 @@
-"""The questions that every loss answers: epsilon, delta, trade-off curve, attack risk, breakdown, plots."""
+"""The methods that every loss has: epsilon, delta, trade-off curve, attack risk, breakdown, plots."""
 
 from __future__ import annotations
 
@@ -30,6 +30,16 @@ class AccountedLoss(ABC):
     -----
     An interval is refined to the `Precision` that is asked for. The narrowest bounds proven so far are
     remembered, so that a number never gets worse when it is asked for again.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> loss = Gaussian(4.0) * 100
+    >>> bounds = loss.epsilon_interval(1e-6)
+    >>> bounds.lower < bounds.upper < bounds.lower * 1.001
+    True
+    >>> loss.epsilon(1e-6) == bounds.upper
+    True
     """
 
     __slots__ = ()
@@ -62,7 +72,25 @@ class AccountedLoss(ABC):
         return float(intervals.epsilon_interval(self, _delta(delta), STANDARD).upper)
 
     def delta(self, epsilon: float) -> float:
-        """Return the smallest delta that is proven at ``epsilon``: the upper end of `delta_interval`."""
+        """Return the smallest delta that is proven at ``epsilon``: the upper end of `delta_interval`.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            An upper bound, rounded up.
+
+        Raises
+        ------
+        ParameterError
+            If ``epsilon`` is negative.
+        UnsupportedView
+            If no view exists for the whole loss.
+        """
         return float(intervals.delta_interval(self, _epsilon(epsilon), STANDARD).upper)
 
     def epsilon_interval(self, delta: float = 0.0, precision: Precision = STANDARD) -> Interval:
@@ -99,7 +127,27 @@ class AccountedLoss(ABC):
         return _plain(precision.checked(found, f"epsilon at delta {delta!r}") if delta else found)
 
     def delta_interval(self, epsilon: float, precision: Precision = STANDARD) -> Interval:
-        """Return bounds on the delta of the declared pair at a non-negative ``epsilon``."""
+        """Return bounds on the delta of the declared pair at a non-negative ``epsilon``.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+        precision : Precision
+            How narrow the interval must be, relative to delta; its ``absolute`` is not used.
+
+        Returns
+        -------
+        Interval
+            ``tight`` is False where a part is known by an upper bound only; then ``lower`` is 0.
+
+        Raises
+        ------
+        ParameterError
+            If ``epsilon`` is negative.
+        UnsupportedView
+            If no view exists for the whole loss.
+        """
         found = intervals.delta_interval(self, _epsilon(epsilon), _precision(precision))
         return _plain(precision.of_delta().checked(found, f"delta at epsilon {epsilon!r}"))
 
@@ -110,6 +158,16 @@ class AccountedLoss(ABC):
         for continuous Gaussians); Rényi DP at its best order; and pure parts added to the bound of the rest.
         A mass of total failure is split off first. Never below `epsilon`.
 
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        float
+            An upper bound, rounded up.
+
         Raises
         ------
         UnsupportedView
@@ -118,7 +176,18 @@ class AccountedLoss(ABC):
         return intervals.quick_epsilon(self, _delta(delta))
 
     def quick_delta(self, epsilon: float) -> float:
-        """Return the smallest delta that the closed views prove at ``epsilon``; see `quick_epsilon`."""
+        """Return the smallest delta that the closed views prove at ``epsilon``; see `quick_epsilon`.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            An upper bound, rounded up.
+        """
         return intervals.quick_delta(self, _epsilon(epsilon))
 
     @overload
@@ -170,12 +239,18 @@ class AccountedLoss(ABC):
         Parameters
         ----------
         false_positive_rates : sequence of float
-            At which the best true positive rate is wanted.
+            At which the best true positive rate is wanted; each strictly between 0 and 1.
         prior : float
-            How likely the attacker thinks beforehand that the unit's data are there.
+            Probability, before the release, that the unit's data are there; strictly between 0 and 1.
         baseline : float
-            How likely the attacker could guess the unit's record without the release.
+            Probability of guessing the unit's record without the release; strictly between 0 and 1.
         precision : Precision
+            Of the deltas that the bounds come from.
+
+        Returns
+        -------
+        Risk
+            Intervals; print it for sentences with their upper ends.
 
         Examples
         --------
@@ -203,6 +278,11 @@ class AccountedLoss(ABC):
         reverse : bool
             Whether outcomes are drawn without the unit's data; by default they are drawn with them.
 
+        Returns
+        -------
+        LossVariable
+            Bounds on its moments, tails and quantiles.
+
         Raises
         ------
         UnsupportedView
@@ -220,7 +300,24 @@ class AccountedLoss(ABC):
         return LossVariable(self, bool(reverse))
 
     def explain(self, delta: float) -> Explanation:
-        """Return which part costs how much of epsilon at ``delta``; print it, or read its ``rows``."""
+        """Return how much of epsilon at ``delta`` each part causes; print it, or read its ``rows``.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        Explanation
+            One row per part, the largest proportion first.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import Gaussian, PureDP
+        >>> print((Gaussian(2.0) + PureDP(0.01)).explain(1e-6).rows[0].part)
+        Gaussian(noise_multiplier=2.0)
+        """
         return explain(self, _delta(delta))
 
     def curve(self, kind: Kind = "profile", *, delta: float | None = None, points: int = 33) -> Curve:
@@ -230,11 +327,23 @@ class AccountedLoss(ABC):
         ----------
         kind : {"profile", "trade-off", "steps"}
             Delta over epsilon; the smallest false negative rate over the false positive rate; or epsilon at
-            ``delta`` over the share of the run that is done.
+            ``delta`` over the number of steps done.
         delta : float, optional
-            For "steps".
+            For "steps" only, where it is required.
         points : int
             How many, at least 2.
+
+        Returns
+        -------
+        Curve
+            Abscissae with lower and upper bounds.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import PureDP
+        >>> curve = PureDP(1.0).curve("trade-off", points=3)
+        >>> curve.x.tolist()
+        [0.0, 0.5, 1.0]
         """
         return curve(self, kind, delta=delta, points=points)
 
@@ -242,6 +351,18 @@ class AccountedLoss(ABC):
         self, kind: Kind = "profile", *, delta: float | None = None, points: int = 33, ax: Any = None
     ) -> Any:
         """Draw a curve into ``ax``, or into new axes, and return the axes; never shows them.
+
+        Parameters
+        ----------
+        kind, delta, points
+            As for `curve`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; new axes if None.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes drawn into.
 
         Raises
         ------

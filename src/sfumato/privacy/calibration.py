@@ -60,9 +60,9 @@ def analytic_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float
     >>> round(analytic_gaussian_stddev(sensitivity=1.0, epsilon=1.0, delta=1e-5), 9)
     3.730631635
     """
-    sensitivity = _check.positive("sensitivity", sensitivity)
-    epsilon = _check.non_negative("epsilon", epsilon)
-    delta = _check.unit_interval("delta", delta)
+    sensitivity = _check.positive("sensitivity", sensitivity, "pass how far one unit moves the answer")
+    epsilon = _check.non_negative("epsilon", epsilon, "pass a bound on the loss such as 1.0")
+    delta = _check.unit_interval("delta", delta, "pass a small probability such as 1e-6")
     log_delta = log_down(delta)
     low, high = 0.0, 1.0
     while log_profile(1 / high, epsilon) > log_delta:
@@ -109,11 +109,11 @@ def classical_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: floa
     >>> round(classical_gaussian_stddev(sensitivity=1.0, epsilon=1.0, delta=1e-5), 3)
     4.845
     """
-    sensitivity = _check.positive("sensitivity", sensitivity)
-    if _check.positive("epsilon", epsilon) > 1:
+    sensitivity = _check.positive("sensitivity", sensitivity, "pass how far one unit moves the answer")
+    if _check.positive("epsilon", epsilon, "pass a bound on the loss such as 1.0") > 1:
         remedy = "the formula fails beyond; use analytic_gaussian_stddev"
         _check.refuse("epsilon", "be at most 1", epsilon, remedy)
-    delta = _check.unit_interval("delta", delta)
+    delta = _check.unit_interval("delta", delta, "pass a small probability such as 1e-6")
     return above(sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon, 16.0)
 
 
@@ -147,8 +147,8 @@ def calibrate(
     -------
     float
         A noise at which the certified upper bound is at most what is wanted. The smallest noise is proven to
-        lie at most ``tolerance`` below, if ``make`` is monotone, its losses have tight pairs and floats tell
-        so much; otherwise that holds for the smallest noise at which the accountant proves the guarantee.
+        lie at most ``tolerance`` below, if ``make`` is monotone, its losses have tight pairs and floats
+        resolve it; otherwise that holds for the smallest noise at which the accountant proves the guarantee.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def calibrate(
     """
     if not callable(make):
         _check.refuse("make", "be a function of the noise", type(make).__name__, "pass lambda z: Gaussian(z)")
-    tolerance = _check.unit_interval("tolerance", tolerance)
+    tolerance = _check.unit_interval("tolerance", tolerance, "pass a relative width such as 1e-4")
     if tolerance < _FINEST:
         _check.refuse("tolerance", f"be at least {_FINEST}", tolerance, "floats cannot prove more")
     wanted = {"epsilon": epsilon, "advantage": advantage, "true_positive_rate": true_positive_rate}
@@ -173,12 +173,17 @@ def calibrate(
             "epsilon", "be given, or advantage or true_positive_rate instead", wanted, "name one target"
         )
     if epsilon is not None:
-        goal = _epsilon_goal(_check.positive("epsilon", epsilon), _check.probability("delta", delta))
+        goal = _epsilon_goal(
+            _check.positive("epsilon", epsilon, "pass a bound on the loss such as 1.0"),
+            _check.probability("delta", delta, "pass a small probability such as 1e-6"),
+        )
     elif advantage is not None:
-        goal = _advantage_goal(_check.unit_interval("advantage", advantage))
+        goal = _advantage_goal(
+            _check.unit_interval("advantage", advantage, "pass a difference of rates such as 0.1")
+        )
     else:
         goal = _rate_goal(true_positive_rate, false_positive_rate)
-    return _Search(make, goal, tolerance).least()
+    return _Search(make, goal, tolerance).smallest()
 
 
 class _Goal(NamedTuple):
@@ -202,7 +207,7 @@ def _advantage_goal(advantage: float) -> _Goal:
 
 
 def _rate_goal(true_positive_rate: object, false_positive_rate: object) -> _Goal:
-    wanted = _check.unit_interval("true_positive_rate", true_positive_rate)
+    wanted = _check.unit_interval("true_positive_rate", true_positive_rate, "pass a rate such as 0.2")
     allowed = _check.unit_interval("false_positive_rate", false_positive_rate, "say at which rate")
     if wanted <= allowed:
         _check.refuse("true_positive_rate", f"be above {allowed}", wanted, "guessing alone reaches that")
@@ -217,58 +222,58 @@ def _rate_goal(true_positive_rate: object, false_positive_rate: object) -> _Goal
 class _Reading(NamedTuple):
     """The logs of a noise and of what was found there over the target: both ends, and between them.
 
-    ``least`` is below what finer readings can find, whether the bound is tight or not.
+    ``smallest`` is below what finer readings can find, whether the bound is tight or not.
     """
 
-    place: float
+    log_noise: float
     lower: float
     upper: float
     middle: float
-    least: float
+    smallest: float
 
 
 class _Search:
-    """Two phases: coarse readings find the place, a few fine ones prove both ends of it."""
+    """Two phases: coarse readings find the root, a few fine ones prove both of its ends."""
 
     def __init__(self, make: Callable[[float], PrivacyLoss], goal: _Goal, tolerance: float) -> None:
         self._make, self._goal, self._tolerance = make, goal, tolerance
         self._below: _Reading | None = None
         self._above: _Reading | None = None
 
-    def least(self) -> float:
+    def smallest(self) -> float:
         """Return the smallest noise, rounded up."""
         root, slope = self._coarse()
         relative = 0.9 * self._tolerance * min(slope, 10.0)
-        place = root + 0.45 * self._tolerance
+        log_noise = root + 0.45 * self._tolerance
         high = math.inf
         for _ in range(_STEPS):
             precision = Precision(min(1e-2, max(relative, 1e-8)), relative * self._goal.target)
-            found = self._read(place, precision)
+            found = self._read(log_noise, precision)
             if found.upper <= _CLOSE_BELOW:
-                high = min(high, place)
-            elif found.lower > 0 and high - place <= self._tolerance:
+                high = min(high, log_noise)
+            elif found.lower > 0 and high - log_noise <= self._tolerance:
                 return math.exp(high)
             elif found.lower <= 0:
                 relative /= 2
-            root = place + found.middle / slope
+            root = log_noise + found.middle / slope
             aim = root + 0.45 * self._tolerance
-            place = high - 0.98 * self._tolerance if high - self._tolerance < aim else aim
-            if not math.isfinite(place):
+            log_noise = high - 0.98 * self._tolerance if high - self._tolerance < aim else aim
+            if not math.isfinite(log_noise):
                 break
-        return self._bisected(found.place, high)
+        return self._bisected(found.log_noise, high)
 
-    def _bisected(self, place: float, high: float) -> float:
+    def _bisected(self, log_noise: float, high: float) -> float:
         """Return the smallest sufficient noise where no straight line leads there, as next to the ends."""
-        share = 0.01 * self._tolerance
-        precision = Precision(max(share, 1e-8), share * self._goal.target)
+        tolerance = 0.01 * self._tolerance
+        precision = Precision(max(tolerance, 1e-8), tolerance * self._goal.target)
 
-        def enough(place: float) -> bool:
-            return self._read(place, precision).upper <= _CLOSE_BELOW
+        def enough(log_noise: float) -> bool:
+            return self._read(log_noise, precision).upper <= _CLOSE_BELOW
 
-        while math.isinf(high) and place <= _LARGEST:
-            if enough(place):
-                high = place
-            place += _MAX_DOWN
+        while math.isinf(high) and log_noise <= _LARGEST:
+            if enough(log_noise):
+                high = log_noise
+            log_noise += _MAX_DOWN
         if math.isinf(high):
             self._unreachable(math.exp(_LARGEST))
         low = high - 10 * self._tolerance
@@ -282,38 +287,38 @@ class _Search:
     def _coarse(self) -> tuple[float, float]:
         """Return about where the target is met, and minus the slope of the log there."""
         coarse = Precision(_COARSE, _COARSE * self._goal.target)
-        last, place, slope = None, 0.0, 1.0
+        last, log_noise, slope = None, 0.0, 1.0
         for _ in range(_STEPS):
-            found = self._read(place, coarse)
+            found = self._read(log_noise, coarse)
             if last is not None and math.isfinite(last.middle) and math.isfinite(found.middle):
-                fall = (last.middle - found.middle) / (found.place - last.place)
+                fall = (last.middle - found.middle) / (found.log_noise - last.log_noise)
                 slope = fall if fall > 0.02 else slope
             if abs(found.middle) <= 5 * _COARSE * max(1.0, slope) and last is not None:
-                return place + found.middle / slope, slope
-            if self._above and self._below and self._above.place - self._below.place < _COARSE:
-                return self._above.place, slope
+                return log_noise + found.middle / slope, slope
+            if self._above and self._below and self._above.log_noise - self._below.log_noise < _COARSE:
+                return self._above.log_noise, slope
             last = found
             move = (
                 found.middle / slope if math.isfinite(found.middle) else math.copysign(math.inf, found.middle)
             )
-            place = self._inside(place + min(max(move, -_MAX_DOWN), _MAX_UP))
-            if place > _LARGEST:
+            log_noise = self._inside(log_noise + min(max(move, -_MAX_DOWN), _MAX_UP))
+            if log_noise > _LARGEST:
                 break
-            if place < -_LARGEST:
+            if log_noise < -_LARGEST:
                 name, target = self._goal.name, self._goal.target
                 _check.refuse(
                     name, "be out of reach without noise", target, "every noise meets it: ask for less"
                 )
-        return self._unreachable(math.exp(min(place, _LARGEST)))
+        return self._unreachable(math.exp(min(log_noise, _LARGEST)))
 
-    def _inside(self, place: float) -> float:
-        """Return a place between what is known to be too low and to be enough."""
-        low = -math.inf if self._below is None else self._below.place
-        high = math.inf if self._above is None else self._above.place
-        return place if low < place < high else 0.5 * (low + high)
+    def _inside(self, log_noise: float) -> float:
+        """Return a point between noise known to be too small and noise known to suffice."""
+        low = -math.inf if self._below is None else self._below.log_noise
+        high = math.inf if self._above is None else self._above.log_noise
+        return log_noise if low < log_noise < high else 0.5 * (low + high)
 
-    def _read(self, place: float, precision: Precision) -> _Reading:
-        noise, target = math.exp(place), self._goal.target
+    def _read(self, log_noise: float, precision: Precision) -> _Reading:
+        noise, target = math.exp(log_noise), self._goal.target
         loss = self._make(noise)
         if not isinstance(loss, PrivacyLoss):
             _check.refuse("make", "return a PrivacyLoss", type(loss).__name__, "pass lambda z: Gaussian(z)")
@@ -323,8 +328,8 @@ class _Search:
         middle = 0.5 * (lower + upper) if math.isfinite(lower) and math.isfinite(upper) else upper
         # Of a bound that is not tight nothing is known but its upper end, read as closely as was asked.
         width = max(precision.relative * interval.upper, precision.absolute)
-        least = lower if interval.tight else _log_ratio(max(0.0, interval.upper - width), target)
-        found = _Reading(place, lower, upper, middle, least)
+        smallest = lower if interval.tight else _log_ratio(max(0.0, interval.upper - width), target)
+        found = _Reading(log_noise, lower, upper, middle, smallest)
         for other in (self._below, self._above):
             if other is not None and _rises(*sorted((other, found))):
                 _check.refuse(
@@ -333,9 +338,9 @@ class _Search:
                     loss,
                     "pass a function of the noise, such as lambda z: Gaussian(z) * 100",
                 )
-        if middle > 0 and (self._below is None or place > self._below.place):
+        if middle > 0 and (self._below is None or log_noise > self._below.log_noise):
             self._below = found
-        if middle <= 0 and (self._above is None or place < self._above.place):
+        if middle <= 0 and (self._above is None or log_noise < self._above.log_noise):
             self._above = found
         return found
 
@@ -355,4 +360,4 @@ def _log_ratio(value: float, target: float) -> float:
 
 def _rises(left: _Reading, right: _Reading) -> bool:
     """Whether more noise is proven to have lost more."""
-    return right.least > left.upper + 1e-9
+    return right.smallest > left.upper + 1e-9

@@ -1,4 +1,4 @@
-"""All leaves and nodes of this room, and reading any of them from JSON.
+"""All leaves and nodes of this package, and a function that reads any of them from JSON.
 
 Reading a loss needs the class of every part that it names. This module imports them all, so that
 `loss_from_json` knows what `sfumato.privacy.serialization.serialized_as` registered.

@@ -89,11 +89,11 @@ def advanced_composition(epsilon: float, delta: float, count: int, *, slack: flo
     5.8502
     """
     epsilon, delta = _guarantee(epsilon, delta)
-    count = _check.integer("count", count)
-    slack = _check.unit_interval("slack", slack)
-    spread = sqrt_up(times_above(count, mul_up(2.0, -log_down(slack))))
+    count = _check.integer("count", count, remedy="pass how often the mechanism runs")
+    slack = _check.unit_interval("slack", slack, "pass a part of delta such as 1e-6")
+    deviation = sqrt_up(times_above(count, mul_up(2.0, -log_down(slack))))
     drift = times_above(count, mul_up(epsilon, expm1_up(epsilon)))
-    total = sum_above([mul_up(epsilon, spread), drift])
+    total = sum_above([mul_up(epsilon, deviation), drift])
     return PureView(total, min(1.0, sum_above([times_above(count, delta), slack])))
 
 
@@ -138,12 +138,12 @@ def optimal_composition(epsilon: float, delta: float, count: int, *, target_delt
     (4.4, True)
     """
     epsilon, delta = _guarantee(epsilon, delta)
-    count = _check.integer("count", count, minimum=1)
+    count = _check.integer("count", count, minimum=1, remedy="pass how often the mechanism runs")
     if count > _MAX_COUNT:
         _check.refuse(
             "count", f"be at most {_MAX_COUNT}", count, "compose ApproximateDP(epsilon, delta) * count"
         )
-    target = _check.probability("target_delta", target_delta)
+    target = _check.probability("target_delta", target_delta, "pass a small probability such as 1e-6")
     lost = _any_fails(delta, count)
     if lost > target:
         return PureView(math.inf, target)
@@ -212,7 +212,7 @@ def heterogeneous_composition(
     (True, True)
     """
     parts = [ApproximateDP(*pair) for pair in _guarantees(guarantees)]
-    target = _check.probability("target_delta", target_delta)
+    target = _check.probability("target_delta", target_delta, "pass a small probability such as 1e-6")
     return compose(parts).epsilon_interval(target, precision)
 
 
@@ -256,7 +256,7 @@ def gdp_clt_approximation(loss: PrivacyLoss) -> float:
         moments = [(*loss_moments(term.dominating_pair(), swapped=swapped), n) for term, n in loss.terms]
         mean = math.fsum(mean * n for mean, _, n in moments)
         variance = math.fsum(variance * n for _, variance, n in moments)
-        # A loss that does not vary at all tells the two apart, unless it is 0.
+        # A loss that does not vary at all distinguishes the two, unless it is 0.
         limits.append(2 * mean / math.sqrt(variance) if variance > 0 else math.inf if mean > 0 else 0.0)
     return max(limits)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,12 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.numerics.rounding import log_down
 from sfumato.privacy._outward import UNIT, above, below
+from sfumato.privacy.best_bound import Curve, minimum, minimum_epsilon
 from sfumato.privacy.gaussian_profile import log_profile, upper_quantile
 
 __all__ = [
     "gdp_delta",
     "gdp_epsilon",
-    "minimum_epsilon",
     "pure_to_gdp",
     "pure_to_zcdp",
     "rdp_epsilon",
@@ -28,53 +27,7 @@ __all__ = [
     "zcdp_start",
 ]
 
-Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-_COARSE = np.exp2(np.linspace(-8.0, 8.0, 49))
-_FINE = np.linspace(-1.0, 1.0, 25) / 3.0
-_RECENTRED = 6
-_LOOKS = 8
-_CLOSE = 1e-10
-_SMOOTH = 0.7
 _SLACK = 16 * UNIT
-
-
-def _minimum(objective: Curve, centre: float) -> float:
-    """Return a value of ``objective(order - 1)`` close to its least; every value taken is a valid bound."""
-    if not 0 < centre < math.inf:
-        centre = 1.0
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for _ in range(_RECENTRED):
-            grid = np.clip(centre, 1e-12, 1e12) * _COARSE
-            # Where infinities cancel, nothing is known.
-            values = np.nan_to_num(objective(grid), nan=np.inf, posinf=np.inf)
-            best, centre = float(values.min()), float(grid[int(values.argmin())])
-            if grid[0] < centre < grid[-1]:
-                break
-        return min(best, _closer(objective, centre))
-
-
-def _closer(objective: Curve, centre: float) -> float:
-    """Look at the place where a function is about least, closer and closer where it has a corner there."""
-    best, fine = math.inf, _FINE
-    for _ in range(_LOOKS):
-        grid = centre * np.exp2(fine)
-        values = np.nan_to_num(objective(grid), nan=np.inf, posinf=np.inf)
-        lowest = int(values.argmin())
-        k = min(max(lowest, 2), len(grid) - 3)
-        bends = np.diff(values[k - 2 : k + 3], 2)
-        bend, centre = float(bends[1]), float(grid[lowest])
-        best = min(best, float(values[lowest]))
-        if math.isinf(best):
-            break
-        if 0 < bend < math.inf:
-            move = min(max(0.5 * float(values[k - 1] - values[k + 1]) / bend, -1.0), 1.0)
-            best = min(best, *objective(grid[k] * np.exp2([move * (fine[1] - fine[0])])).tolist())
-        # A smooth function bends about as much on both sides; one with a corner needs a closer look.
-        if lowest == k and (bend <= _CLOSE * abs(best) or bends.min() > _SMOOTH * bends.max()):
-            break
-        fine = fine * (2 / (len(fine) - 1))
-    return best
 
 
 def rdp_epsilon(curve: Curve, log_delta: float, *, centre: float = 8.0) -> float:
@@ -104,11 +57,11 @@ def rdp_epsilon(curve: Curve, log_delta: float, *, centre: float = 8.0) -> float
         order = 1.0 + gap
         gap = order - 1.0
         divergence = curve(order)
-        share = (-log_delta - np.log(order)) / gap
-        value = divergence + share - np.log1p(1.0 / gap)
-        return value + _SLACK * (np.abs(divergence) + np.abs(share) - log_delta / gap + np.log1p(1.0 / gap))
+        term = (-log_delta - np.log(order)) / gap
+        value = divergence + term - np.log1p(1.0 / gap)
+        return value + _SLACK * (np.abs(divergence) + np.abs(term) - log_delta / gap + np.log1p(1.0 / gap))
 
-    return max(0.0, _minimum(objective, centre))
+    return max(0.0, minimum(objective, centre))
 
 
 def rdp_log_delta(curve: Curve, epsilon: float, *, centre: float = 8.0) -> float:
@@ -121,54 +74,7 @@ def rdp_log_delta(curve: Curve, epsilon: float, *, centre: float = 8.0) -> float
         value = gap * (divergence - epsilon) - gap * np.log1p(1.0 / gap) - np.log(order)
         return value + _SLACK * (gap * (divergence + epsilon + 1.0) + np.log(order) + 1.0)
 
-    return min(0.0, _minimum(objective, centre))
-
-
-def minimum_epsilon(profile: Callable[[float], float], log_delta: float, *, start: float) -> float:
-    """Return an epsilon at which a falling log profile is certified to be at most ``log_delta``.
-
-    Parameters
-    ----------
-    profile : callable
-        Maps epsilon to an upper bound on the log of delta.
-    log_delta : float
-        Natural logarithm of delta.
-    start : float
-        A first guess from above; any positive number will do.
-
-    Returns
-    -------
-    float
-        An evaluated point where the bound holds, within about 1e-13 (relative) of the smallest one; infinity
-        if none.
-    """
-    low, at_low = 0.0, profile(0.0) - log_delta
-    if at_low <= 0:
-        return 0.0
-    high = start if 0 < start < math.inf else 1.0
-    at_high = profile(high) - log_delta
-    while at_high > 0:
-        low, at_low, high = high, at_high, 2 * high
-        if math.isinf(high):
-            return math.inf
-        at_high = profile(high) - log_delta
-    rose: bool | None = None
-    for step in range(200):
-        tolerance = 512 * UNIT * high
-        if high - low <= 2 * tolerance:
-            break
-        secant = math.isfinite(at_high) and step % 8 != 7
-        point = high - at_high * (high - low) / (at_high - at_low) if secant else 0.5 * (low + high)
-        point = min(max(point, low + tolerance), high - tolerance)
-        value = profile(point) - log_delta
-        # The weight of an end that stays put twice is halved (the Illinois rule), so that both ends close in.
-        again = (value > 0) == rose
-        rose = value > 0
-        if rose:
-            low, at_low, at_high = point, value, at_high / 2 if again else at_high
-        else:
-            high, at_high, at_low = point, value, at_low / 2 if again else at_low
-    return high
+    return min(0.0, minimum(objective, centre))
 
 
 def zcdp_start(rho: float, log_delta: float) -> float:
@@ -178,6 +84,18 @@ def zcdp_start(rho: float, log_delta: float) -> float:
 
 def gdp_epsilon(mu: float, delta: float) -> float:
     """Return the exact epsilon of mu-Gaussian DP at ``delta``, rounded up.
+
+    Parameters
+    ----------
+    mu : float
+        At least 0.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        Epsilon; infinity at delta 0, unless mu is 0.
 
     References
     ----------
@@ -198,7 +116,25 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
-    """Return the exact delta of mu-Gaussian DP at ``epsilon``, rounded up; see `gdp_epsilon`."""
+    """Return the exact delta of mu-Gaussian DP at ``epsilon``, rounded up; see `gdp_epsilon`.
+
+    Parameters
+    ----------
+    mu : float
+        At least 0.
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        Delta, at most 1.
+
+    Examples
+    --------
+    >>> 0.0 < gdp_delta(1.0, 2.0) < gdp_delta(1.0, 1.0) < gdp_delta(1.0, 0.0) < 1.0
+    True
+    """
     return min(1.0, above(math.exp(log_profile(mu, epsilon)), 4.0)) if mu > 0 else 0.0
 
 
@@ -212,6 +148,11 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     delta : float
         In [0, 1).
 
+    Returns
+    -------
+    float
+        Epsilon; infinity at delta 0, unless rho is 0.
+
     Examples
     --------
     The certificate of the 2020 Census (persons, production settings):
@@ -219,8 +160,8 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     >>> round(zcdp_epsilon(293764 / 114921, 1e-10), 4)
     17.1436
     """
-    rho = _check.non_negative("rho", rho)
-    delta = _check.probability("delta", delta)
+    rho = _check.non_negative("rho", rho, "pass a zCDP parameter such as 0.5")
+    delta = _check.probability("delta", delta, "pass a small probability such as 1e-6")
     if rho == 0:
         return 0.0
     if delta == 0:
@@ -230,9 +171,27 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
-    """Return the delta that rho-zCDP proves at ``epsilon``; see `zcdp_epsilon`."""
-    rho = _check.non_negative("rho", rho)
-    epsilon = _check.non_negative("epsilon", epsilon)
+    """Return the delta that rho-zCDP proves at ``epsilon``; see `zcdp_epsilon`.
+
+    Parameters
+    ----------
+    rho : float
+        At least 0.
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        Delta, at most 1.
+
+    Examples
+    --------
+    >>> zcdp_delta(0.5, zcdp_epsilon(0.5, 1e-6)) <= 1.0001e-6
+    True
+    """
+    rho = _check.non_negative("rho", rho, "pass a zCDP parameter such as 0.5")
+    epsilon = _check.non_negative("epsilon", epsilon, "pass a bound on the loss such as 1.0")
     if rho == 0:
         return 0.0
     centre = max((epsilon - rho) / (2 * rho), 1.0 / (1.0 + rho))
@@ -260,8 +219,8 @@ def rho_for(epsilon: float, delta: float) -> float:
     >>> zcdp_epsilon(rho, 1e-6) <= 1.0 < zcdp_epsilon(rho * 1.000001, 1e-6)
     True
     """
-    epsilon = _check.non_negative("epsilon", epsilon)
-    delta = _check.probability("delta", delta)
+    epsilon = _check.non_negative("epsilon", epsilon, "pass a bound on the loss such as 1.0")
+    delta = _check.probability("delta", delta, "pass a small probability such as 1e-6")
     if delta == 0 or epsilon == 0:
         return 0.0
     low, high = 0.0, epsilon
@@ -311,21 +270,31 @@ def rdp_for(order: float, epsilon: float, delta: float) -> float:
     >>> rdp_epsilon(lambda orders: 0 * orders + limit, math.log(1e-6), centre=15.0) <= 2.0
     True
     """
-    order = _check.finite("order", order)
+    order = _check.finite("order", order, "pass an order such as 2.0")
     if order <= 1:
         _check.refuse("order", "be above 1", order, "pass an order such as 2.0")
-    epsilon = _check.non_negative("epsilon", epsilon)
-    log_delta = log_down(_check.unit_interval("delta", delta))
+    epsilon = _check.non_negative("epsilon", epsilon, "pass a bound on the loss such as 1.0")
+    log_delta = log_down(_check.unit_interval("delta", delta, "pass a small probability such as 1e-6"))
     gap = order - 1.0
-    share = (log_delta + math.log(order)) / gap
+    term = (log_delta + math.log(order)) / gap
     gain = math.log1p(1.0 / gap)
     return max(
-        0.0, below(epsilon + share + gain, 8.0, epsilon + (abs(log_delta) + math.log(order)) / gap + gain)
+        0.0, below(epsilon + term + gain, 8.0, epsilon + (abs(log_delta) + math.log(order)) / gap + gain)
     )
 
 
 def pure_to_zcdp(epsilon: float) -> float:
     r"""Return the smallest rho of every epsilon-DP mechanism, ``epsilon * tanh(epsilon / 2)``, rounded up.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        Rho.
 
     Notes
     -----
@@ -335,6 +304,11 @@ def pure_to_zcdp(epsilon: float) -> float:
     :math:`g` is concave and :math:`D_\alpha/\alpha = (g(u^2) - g(1/4))/(u^2 - 1/4) \le g'(1/4)`, with
     equality as the order tends to 1. It is below the ``epsilon ** 2 / 2`` of Bun and Steinke (2016),
     Proposition 1.4.
+
+    Examples
+    --------
+    >>> round(pure_to_zcdp(1.0), 4)
+    0.4621
     """
     if epsilon == 0 or math.isinf(epsilon):
         return epsilon
@@ -344,6 +318,16 @@ def pure_to_zcdp(epsilon: float) -> float:
 def pure_to_gdp(epsilon: float) -> float:
     r"""Return the smallest mu that every epsilon-DP mechanism satisfies, rounded up.
 
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        Mu.
+
     Notes
     -----
     Randomized response with :math:`a = 1/(1 + e^\epsilon)` has the trade-off vertices (0, 1), (a, a), (1, 0).
@@ -351,6 +335,11 @@ def pure_to_gdp(epsilon: float) -> float:
     :math:`G_\mu(a) \le a` suffices: :math:`\mu = -2 \Phi^{-1}(a)`. For a small epsilon, the bound
     :math:`\epsilon \sqrt{\pi/2}` on it (the logit of :math:`\Phi` is convex on the positive reals) has less
     round-off.
+
+    Examples
+    --------
+    >>> round(pure_to_gdp(1.0), 4)
+    1.232
     """
     if epsilon == 0 or math.isinf(epsilon):
         return epsilon

@@ -1,7 +1,7 @@
 """Losses from and to the events of Google's dp-accounting, for the nodes that both know.
 
-An event says what was run, as a loss does, but not which relation is protected: dp-accounting is told that
-when an accountant is made. What has no equal on the other side is refused, never approximated.
+An event says what was run, as a loss does, but not which relation is protected: with dp-accounting, the
+accountant states that. What has no equal on the other side is refused, never approximated.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def from_dp_event(event: Any, *, neighboring: Neighboring = Neighboring.ADD_REMO
     Returns
     -------
     PrivacyLoss
+        In normal form.
 
     Raises
     ------
@@ -62,6 +63,12 @@ def from_dp_event(event: Any, *, neighboring: Neighboring = Neighboring.ADD_REMO
     Guarantee: the loss is that of the mechanism which the event's class documents, with the same parameters,
     under the relation that is passed. Poisson sampling of several mechanisms on one sample is refused: it is
     not the composition of sampled mechanisms.
+
+    Examples
+    --------
+    >>> from dp_accounting import dp_event
+    >>> from_dp_event(dp_event.SelfComposedDpEvent(dp_event.GaussianDpEvent(2.0), 10))
+    Gaussian(noise_multiplier=2.0) * 10
     """
     return _read(_library("from_dp_event"), event, neighboring, 0)
 
@@ -78,7 +85,7 @@ def to_dp_event(loss: PrivacyLoss) -> Any:
     Returns
     -------
     dp_accounting.DpEvent
-        To be given to an accountant that is told ``loss.neighboring``.
+        To be given to an accountant that is made for ``loss.neighboring``.
 
     Raises
     ------
@@ -86,6 +93,12 @@ def to_dp_event(loss: PrivacyLoss) -> Any:
         Without dp-accounting.
     ParameterError
         If dp-accounting has no event for a part.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> to_dp_event(Gaussian(2.0)).noise_multiplier
+    2.0
     """
     library = _library("to_dp_event")
     if not isinstance(loss, PrivacyLoss):
@@ -126,7 +139,7 @@ _Reader = Callable[[Any, Neighboring, Callable[[Any], PrivacyLoss]], PrivacyLoss
 
 
 def _discrete_laplace(event: Any, neighboring: Neighboring, _: object) -> PrivacyLoss:
-    rate = _check.fraction("noise_parameter", event.noise_parameter)
+    rate = _check.fraction("noise_parameter", event.noise_parameter, "pass an inverse scale")
     return DiscreteLaplace(1 / rate, event.sensitivity, neighboring=neighboring)
 
 
@@ -142,7 +155,8 @@ def _randomized_response(event: Any, neighboring: Neighboring, _: object) -> Pri
             f"neighboring must be replace-one for a RandomizedResponseDpEvent, got {neighboring}; that "
             "no one reports is seen: pass neighboring=Neighboring.REPLACE_ONE"
         )
-    parameter, count = _check.finite("noise_parameter", event.noise_parameter), event.num_buckets
+    parameter = _check.finite("noise_parameter", event.noise_parameter, "pass a probability")
+    count = event.num_buckets
     if not 0 < parameter <= 1:
         _check.refuse(
             "noise_parameter", "be above 0 and at most 1", parameter, "without noise nothing is private"

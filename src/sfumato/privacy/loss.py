@@ -1,4 +1,4 @@
-"""The privacy loss: an immutable tree that says what was run, and what each notion of privacy says of it.
+"""The privacy loss: an immutable tree of what was run, from which every bound is computed.
 
 A *leaf* states the views it can prove in closed form and nothing else. Repetition and composition are two
 nodes, written once against those views. The normal form makes equal things equal: a composition is flat,
@@ -7,12 +7,10 @@ sorted, without duplicates, and repetition is a number beside a part.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from typing import NoReturn, TypeAlias, cast, final
 
 import numpy as np
@@ -20,18 +18,17 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato._wire import INTEGER
-from sfumato.errors import NeighboringMismatch, UnsupportedView
+from sfumato.errors import NeighboringMismatch
 from sfumato.privacy.accountant import closed_forms
-from sfumato.privacy.accounting import AccountedLoss
 from sfumato.privacy.neighboring import Neighboring, Relation, common_relation, refuse_further
-from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.serialization import LOSS, LOSSES, serialized_as, to_text
+from sfumato.privacy.viewed_loss import ViewedLoss
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Composed", "PrivacyLoss", "Repeated", "Term", "compose"]
 
 
-class PrivacyLoss(AccountedLoss):
+class PrivacyLoss(ViewedLoss):
     """What was run on the data, as far as privacy is concerned; never anything about the data itself.
 
     Losses are frozen, compare by what was run, and compose with ``+`` and ``*``. Every number is an upper
@@ -44,8 +41,17 @@ class PrivacyLoss(AccountedLoss):
     parameters may depend on earlier answers as well, provided that the sum stays below a limit fixed
     beforehand (a filter).
 
-    A subclass that is neither repetition nor composition overrides the views that it can prove; a view left
-    alone raises `UnsupportedView`, which names the loss.
+    A subclass that is neither repetition nor composition overrides the views that it can prove; any
+    other view raises `UnsupportedView`, which names the loss.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian, Laplace
+    >>> loss = Gaussian(2.0) * 10 + Laplace(5.0)
+    >>> loss
+    Gaussian(noise_multiplier=2.0) * 10 + Laplace(noise_multiplier=5.0)
+    >>> loss.epsilon(1e-6) < Gaussian(2.0).epsilon(1e-6) * 10 + 0.2
+    True
     """
 
     __slots__ = ()
@@ -60,56 +66,20 @@ class PrivacyLoss(AccountedLoss):
         """The parts that are neither repetitions nor compositions, each with its count."""
         return ((self, 1),)
 
-    @property
-    def numeric(self) -> bool:
-        """Whether `rdp_curve` is computed from the dominating pair, and not in closed form."""
-        return False
-
-    def rdp(self, order: float) -> float:
-        """Return an upper bound on the Rényi divergence of an order above 1."""
-        remedy = "the limit at order 1 is not offered"
-        order = _check.finite("order", order, remedy)
-        if order <= 1:
-            _check.refuse("order", "be above 1", order, remedy)
-        with np.errstate(all="ignore"):
-            bound = float(self.rdp_curve(np.array([order]))[0])
-        # Where infinities cancel, nothing is known.
-        return math.inf if math.isnan(bound) else bound
-
-    def log_profile(self, epsilon: float) -> float:
-        """Return an upper bound on the log of the hockey-stick divergence at a non-negative ``epsilon``."""
-        self._missing("profile", epsilon)
-
-    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return upper bounds on the Rényi divergences of ``orders``, all above 1."""
-        self._missing("rdp", orders)
-
-    def zcdp(self) -> ZCDPView:
-        """Return a bound in approximate zero-concentrated DP; it adds under full adaptivity."""
-        self._missing("zcdp")
-
-    def gdp(self) -> GDPView:
-        """Return a bound in Gaussian DP up to a mass; ``mu ** 2`` adds under full adaptivity."""
-        self._missing("gdp")
-
-    def pure(self) -> PureView:
-        """Return a bound in (epsilon, delta)-DP; it adds under full adaptivity."""
-        self._missing("pure")
-
-    def pure_epsilon(self) -> float | Fraction:
-        """Return the epsilon of `pure` before it is rounded to a float, if it is a rational that is known."""
-        return self.pure().epsilon
-
-    def dominating_pair(self) -> Pair:
-        """Return two distributions that dominate the outputs on any two neighbors."""
-        self._missing("dominating pair")
-
-    def split(self) -> tuple[float, closed_forms.Terms]:
-        """Return a mass of total failure and the terms that act otherwise; by default no mass."""
-        return 0.0, self.terms
-
     def parameters(self) -> dict[str, object]:
-        """Return what the constructor takes, by keyword."""
+        """Return what the constructor takes, by keyword.
+
+        Returns
+        -------
+        dict of str to object
+            By name, as the constructor takes them.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import ApproximateDP
+        >>> ApproximateDP(1.0, 1e-6).parameters()["delta"]
+        1e-06
+        """
         return {
             f.name.lstrip("_"): getattr(self, f.name)
             for f in fields(self)  # type: ignore[arg-type]
@@ -118,6 +88,11 @@ class PrivacyLoss(AccountedLoss):
 
     def to_json(self) -> str:
         """Return the loss as JSON text that every later version reads to the same or a smaller number.
+
+        Returns
+        -------
+        str
+            A document of format ``sfumato.loss``; `loss_from_json` reads it.
 
         Examples
         --------
@@ -146,6 +121,20 @@ class PrivacyLoss(AccountedLoss):
         size : int
             At least 1. The result is about that many units, of which under add/remove and zero-out one
             dataset has all and the other none; what it is composed with should be about as many.
+
+        Returns
+        -------
+        PrivacyLoss
+            Under the same relation, of that many units.
+
+        Raises
+        ------
+        ParameterError
+            If ``size`` is not an integer of at least 1.
+        UnsupportedView
+            If no theorem bounds a part for groups.
+        NeighboringMismatch
+            If the loss is about another relation than the three members of `Neighboring`.
 
         Notes
         -----
@@ -180,6 +169,16 @@ class PrivacyLoss(AccountedLoss):
         two steps from neighbor to neighbor (see `group`). Stating the loss with the query's own sensitivity
         under the other relation is often better.
 
+        Parameters
+        ----------
+        relation : Neighboring
+            The relation that the result is about.
+
+        Returns
+        -------
+        PrivacyLoss
+            The loss itself if it is about that relation already.
+
         Raises
         ------
         NeighboringMismatch
@@ -209,15 +208,12 @@ class PrivacyLoss(AccountedLoss):
         del steps
         self._missing(f"group or {relation}")
 
-    def _missing(self, view: str, *_: object) -> NoReturn:
-        raise UnsupportedView(f"{self!r} has no {view} view: no theorem bounds it in that notion")
-
 
 Term: TypeAlias = tuple[PrivacyLoss, int]
 
 
 class _Sum(PrivacyLoss):
-    """What repetition and composition share: every view is that of their terms, added."""
+    """Common base of repetition and composition: every view is that of their terms, added."""
 
     __slots__ = ()
 
@@ -267,6 +263,12 @@ class Repeated(_Sum):
         Neither a repetition nor a composition.
     count : int
         At least 2.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> Gaussian(1.0) * 3 == Repeated(Gaussian(1.0), 3)
+    True
     """
 
     loss: PrivacyLoss
@@ -324,7 +326,7 @@ class Composed(_Sum):
         return " + ".join(map(repr, self.losses)) or "Composed(())"
 
 
-_WRITE = "write a + b and loss * count, which keep the normal form"
+_WRITE = "write a + b and loss * count, which preserve the normal form"
 
 
 def compose(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:
@@ -334,6 +336,11 @@ def compose(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:
     ----------
     losses : iterable of PrivacyLoss
         All about the same neighboring relation.
+
+    Returns
+    -------
+    PrivacyLoss
+        In normal form: equal losses are merged into one with a count.
 
     Raises
     ------

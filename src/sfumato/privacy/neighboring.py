@@ -53,6 +53,12 @@ class Relation:
         Whether the losses of several mechanisms on one dataset add under it. That is so where neighbors are
         two fixed datasets, and False unless a subclass says so: where they are distributions of datasets, as
         in Pufferfish privacy, composition fails in general.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Neighboring
+    >>> isinstance(Neighboring.ADD_REMOVE, Relation), Relation.composes, Neighboring.ADD_REMOVE.composes
+    (True, False, True)
     """
 
     __slots__ = ()
@@ -130,6 +136,20 @@ def register_relation(name: str, kind: type[Relation], fields: Mapping[str, Code
     ------
     ValueError
         If the name or the class is registered already: a mistake of the calling module.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from sfumato._wire import INTEGER
+    >>> @dataclass(frozen=True)
+    ... class WithinDays(Relation):
+    ...     days: int
+    ...     composes = True
+    ...     def __str__(self):
+    ...         return f"move one event by at most {self.days} days"
+    >>> register_relation("example-days", WithinDays, {"days": INTEGER})
+    >>> str(WithinDays(3))
+    'move one event by at most 3 days'
     """
     if name in _BY_TEXT or name in _FURTHER or kind in _NAMES or "relation" in fields:
         raise ValueError(f"the relation {name} needs a name, a class and field names of its own")

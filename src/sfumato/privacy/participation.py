@@ -37,7 +37,7 @@ def participation_sensitivity(
     separation : int
         A unit's participations are at least this many steps apart; with ``fixed_order``, exactly this many.
     max_participations : int, optional
-        The most that a unit may take part; as often as the separation allows if None.
+        How often a unit may take part at most; as often as the separation allows if None.
     fixed_order : bool
         Whether every unit takes part in the steps ``i, i + separation, ...`` for some ``i`` below the
         separation, as in epochs of one order.
@@ -55,7 +55,7 @@ def participation_sensitivity(
     :math:`u_i` are equal.
 
     *Upper bound.* With a fixed order all patterns are visited; it is exact where no entry is negative.
-    Otherwise, for :math:`i \in \pi`, :math:`\sum_{j\in\pi}|X_{ij}| \le v_i`, the most over patterns with
+    Otherwise, for :math:`i \in \pi`, :math:`\sum_{j\in\pi}|X_{ij}| \le v_i`, the maximum over patterns with
     :math:`i`, and the whole is at most the largest :math:`\sum_{i\in\pi} v_i`. Both maxima are found by
     dynamic programming over the steps. It is exact if :math:`C` has fewer bands than the separation: then
     :math:`v_i = X_{ii}`.
@@ -79,13 +79,13 @@ def participation_sensitivity(
     matrix = _matrix(strategy)
     if matrix.ndim != 2 or not np.isfinite(matrix).all() or not matrix.any():
         remedy = "pass rows by steps; what adds nothing has no loss"
-        _check.refuse("strategy", "be a matrix of finite numbers, not all 0", f"shape {matrix.shape}", remedy)
+        _check.refuse("strategy", "be a matrix of finite numbers, not all 0", matrix.shape, remedy)
     steps = matrix.shape[1]
     gap = _check.integer("separation", separation, minimum=1, remedy="participations in steps apart")
-    most = -(-steps // gap)
+    limit = -(-steps // gap)
     if max_participations is not None:
         remedy = "a unit that never takes part needs no loss"
-        most = min(most, _check.integer("max_participations", max_participations, minimum=1, remedy=remedy))
+        limit = min(limit, _check.integer("max_participations", max_participations, minimum=1, remedy=remedy))
         if fixed_order:
             _check.refuse(
                 "max_participations", "be None with fixed_order", max_participations, "leave it out"
@@ -96,16 +96,16 @@ def participation_sensitivity(
     products = matrix.T @ matrix
     # The rounding of an inner product, and that of this bound itself.
     error = 2 * UNIT * (len(matrix) + 8) * (np.abs(matrix).T @ np.abs(matrix)) + _TINY
-    greatest = np.abs(products) + error
-    patterns = [np.arange(start, steps, gap)[:most] for start in range(min(gap, steps))]
+    largest = np.abs(products) + error
+    patterns = [np.arange(start, steps, gap)[:limit] for start in range(min(gap, steps))]
     if fixed_order:
-        upper = max(float(greatest[np.ix_(p, p)].sum()) for p in patterns)
+        upper = max(float(largest[np.ix_(p, p)].sum()) for p in patterns)
     else:
-        upper, pattern = _greatest(_companions(greatest, gap, most), gap, most)
+        upper, pattern = _largest(_companions(largest, gap, limit), gap, limit)
         patterns.append(pattern)
     lower = max(float((products - error)[np.ix_(p, p)].sum()) for p in patterns)
-    slack = 4 * UNIT * (steps + most * most + 16)
-    lower -= slack * most * float(greatest.sum(axis=0).max())
+    slack = 4 * UNIT * (steps + limit * limit + 16)
+    lower -= slack * limit * float(largest.sum(axis=0).max())
     return Interval(mul_down(scale, sqrt_down(max(0.0, lower))), mul_up(scale, sqrt_up(upper * (1 + slack))))
 
 
@@ -123,16 +123,23 @@ def matrix_mechanism(
 
     Parameters
     ----------
-    strategy, separation, max_participations, fixed_order
-        See `participation_sensitivity`.
+    strategy : array, shape (rows, steps)
+        :math:`C`; column ``i`` is what the input of step ``i`` adds.
     noise_multiplier : float
-        Standard deviation of each entry of the noise, over the most by which one participation moves a step's
-        input in the L2 norm.
+        Standard deviation of each entry of the noise, over the bound on how far one participation moves a
+        step's input in the L2 norm.
+    separation, max_participations, fixed_order
+        Who takes part when; see `participation_sensitivity`.
     adaptive : bool
         Whether inputs may depend on earlier answers, as gradients do.
     neighboring : Neighboring
-        The relation that this most is about. Which steps a unit takes part in is fixed, or drawn without
+        The relation that this bound is about. Which steps a unit takes part in is fixed, or drawn without
         regard to the data, and the other units' steps are the same in both datasets.
+
+    Returns
+    -------
+    Gaussian
+        With the noise multiplier divided by the sensitivity, rounded down.
 
     Raises
     ------
@@ -164,8 +171,8 @@ def matrix_mechanism(
     matrix = _matrix(strategy)
     if adaptive and (matrix.ndim != 2 or np.triu(matrix, 1).any()):
         remedy = "pass a causal factorization, or adaptive=False where all inputs are fixed beforehand"
-        _check.refuse("strategy", "be lower triangular for adaptive inputs", f"shape {matrix.shape}", remedy)
-    noise = _check.non_negative("noise_multiplier", noise_multiplier)
+        _check.refuse("strategy", "be lower triangular for adaptive inputs", matrix.shape, remedy)
+    noise = _check.non_negative("noise_multiplier", noise_multiplier, "pass the noise over the sensitivity")
     moved = participation_sensitivity(
         matrix, separation=separation, max_participations=max_participations, fixed_order=fixed_order
     ).upper
@@ -181,38 +188,38 @@ def _matrix(strategy: ArrayLike) -> _Array:
         _check.refuse("strategy", "be a matrix of numbers", type(strategy).__name__, remedy)
 
 
-def _companions(products: _Array, gap: int, most: int) -> _Array:
+def _companions(products: _Array, gap: int, limit: int) -> _Array:
     """Return for each step the largest sum of its row over patterns that hold the step."""
     steps = len(products)
     index = np.arange(steps)
     apart = np.abs(index[:, None] - index[None, :]) >= gap
     others = np.where(apart, products, 0.0)
     # best[c] after position p, for all rows at once; patterns that end at p go on from position p - gap.
-    history = [np.zeros((most, steps))]
+    history = [np.zeros((limit, steps))]
     for p in range(steps):
         best = history[-1].copy()
         before = history[max(0, len(history) - gap)]
-        if most > 1:
+        if limit > 1:
             np.maximum(best[1:], before[:-1] + others[:, p], out=best[1:])
         history.append(best)
         if len(history) > gap + 1:
             history.pop(0)
-    return np.asarray(np.diagonal(products) + history[-1][most - 1])
+    return np.asarray(np.diagonal(products) + history[-1][limit - 1])
 
 
-def _greatest(weights: _Array, gap: int, most: int) -> tuple[float, NDArray[np.intp]]:
+def _largest(weights: _Array, gap: int, limit: int) -> tuple[float, NDArray[np.intp]]:
     """Return the largest sum of non-negative weights over a pattern, and such a pattern."""
     steps = len(weights)
-    best = np.zeros((steps + 1, most + 1))
+    best = np.zeros((steps + 1, limit + 1))
     for p in range(steps):
         taken = best[max(0, p + 1 - gap), :-1] + weights[p]
         best[p + 1] = best[p]
         best[p + 1, 1:] = np.maximum(best[p, 1:], taken)
-    pattern, left, position = [], most, steps
+    pattern, left, position = [], limit, steps
     while position > 0 and left > 0:
         if best[position, left] == best[position - 1, left]:
             position -= 1
             continue
         pattern.append(position - 1)
         position, left = max(0, position - gap), left - 1
-    return float(best[steps, most]), np.array(pattern[::-1], dtype=np.intp)
+    return float(best[steps, limit]), np.array(pattern[::-1], dtype=np.intp)

@@ -19,7 +19,7 @@ class Receipt:
     ledger : str
         Random identifier of the ledger.
     sequence : int
-        The charge's place in the ledger, from 1.
+        The charge's index in the ledger, from 1.
     digest : str
         Hexadecimal hash of the chain up to and with this charge.
     neighboring : Neighboring or Relation
@@ -28,12 +28,22 @@ class Receipt:
         What one unit is: the column that names it, or the row; ``(column, period)`` where a budget renews.
     analyst : str
         Whose account was charged too; "" if nobody's. Only the dataset's budget is a guarantee: that of an
-        analyst bounds what they alone learn, if analysts do not tell each other their answers.
+        analyst bounds what they alone learn, if analysts do not exchange their answers.
     period : str
         Which period's budget was charged, where it renews.
     lifetime : Guarantee or None
-        Where the budget renews, what all charges of all periods sum to: what a unit is protected by that is
-        in all of them.
+        Where the budget renews, the sum of all charges of all periods: the protection of a unit that is in
+        all of them.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Neighboring
+    >>> receipt = Receipt(
+    ...     ledger="6f1c", sequence=1, digest="0123456789abcdef", neighboring=Neighboring.ADD_REMOVE,
+    ...     privacy_unit="patient",
+    ... )
+    >>> print(receipt)
+    receipt 1 of ledger 6f1c, 0123456789ab
     """
 
     ledger: str

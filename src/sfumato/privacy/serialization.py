@@ -2,7 +2,7 @@
 
 ``serialized_as`` above a class is all that it needs; the class then writes and reads itself, alone or as a
 part of another loss. To add a loss, write its module with that line, and name its class in
-`sfumato.privacy.catalog`, which reading imports, and on the room's face.
+`sfumato.privacy.catalog`, which reading imports, and in ``sfumato/privacy/__init__.py``.
 
 >>> from sfumato.privacy import Gaussian
 >>> LOSS.encode(Gaussian(1.5))

@@ -20,6 +20,12 @@ class PureView(NamedTuple):
     References
     ----------
     Dwork, Roth (2014), basic composition; Rogers, Roth, Ullman, Vadhan (2016) for adaptive parameters.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import PureDP
+    >>> (PureDP(0.5) * 3).pure()
+    PureView(epsilon=1.5, delta=0.0)
     """
 
     epsilon: float
@@ -39,6 +45,12 @@ class ZCDPView(NamedTuple):
     References
     ----------
     Bun, Steinke (2016), approximate zCDP; Whitehouse, Ramdas, Rogers, Wu (2023) for adaptive parameters.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import ZCDP
+    >>> (ZCDP(0.5) * 3).zcdp()
+    ZCDPView(rho=1.5, delta=0.0)
     """
 
     rho: float
@@ -61,6 +73,13 @@ class GDPView(NamedTuple):
     References
     ----------
     Dong, Roth, Su (2022), Gaussian DP; Smith, Thakurta (2022) for adaptive parameters.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import GaussianDP
+    >>> view = (GaussianDP(1.0) * 4).gdp()
+    >>> round(view.mu, 9), view.delta
+    (2.0, 0.0)
     """
 
     mu: float

@@ -350,7 +350,7 @@ def test_bad_parameters_are_told() -> None:
         add_normals(out, KEY, stream=(2**32, 0))
     with pytest.raises(ParameterError, match="stream must be an integer of at least 0"):
         add_normals(out, KEY, stream=(-1, 0))
-    with pytest.raises(ParameterError, match=r"start must leave all places below 2\*\*62"):
+    with pytest.raises(ParameterError, match=r"start must leave all indices below 2\*\*62"):
         add_normals(out, KEY, start=2**62 - 3)
     with pytest.raises(ParameterError, match="scale must be non-negative and finite"):
         add_normals(out, KEY, scale=float("nan"))

@@ -80,7 +80,7 @@ def test_what_leaves_the_range_of_floats_proves_nothing(ends: tuple[float, float
 def test_shares_that_exclude_each_other_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     rising = iter([Interval(0.5, 0.5), Interval(0.1, 0.1), Interval(0.1, 0.1)])  # not convex
     monkeypatch.setattr(OneDirection, "divergence", lambda *_: next(rising))
-    with pytest.warns(ContradictionWarning, match="a share of the losses"):
+    with pytest.warns(ContradictionWarning, match="a tail of the loss"):
         assert OneDirection(()).upper_tail(0.0, 0.1, 1e-3)[:2] == (0.0, 1.0)
 
 

@@ -275,7 +275,7 @@ def test_nothing_has_no_loss() -> None:
     assert found.tail(1e-9).upper == found.cdf(-1e-9).upper == 0
     with pytest.warns(PrecisionWarning):
         assert found.tail(0.0) == Interval(0.0, 1.0)
-    with pytest.warns(PrecisionWarning, match="law of the loss"):
+    with pytest.warns(PrecisionWarning, match="distribution of the loss"):
         (DiscretePair(P, Q) * 2).loss_variable().tail(0.0)
 
 

@@ -158,7 +158,7 @@ def test_what_has_no_proof_is_refused() -> None:
     told = RandomizedResponse(1.0, 4)
     with pytest.raises(NeighboringMismatch, match="replace-one"):
         AmongDecoys(RandomizedResponse(1.0, 4, neighboring=Neighboring.ADD_REMOVE), 5, 1)
-    with pytest.raises(UnsupportedView, match="no law"):
+    with pytest.raises(UnsupportedView, match="names no distribution"):
         AmongDecoys(PureDP(1.0, neighboring=Neighboring.REPLACE_ONE), 5, 1)
     for decoys in (-1, 1.5, True):
         with pytest.raises(ParameterError, match="decoys must be"):

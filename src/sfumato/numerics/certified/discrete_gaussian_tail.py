@@ -1,6 +1,6 @@
 """Certified sums of ``f(j) = exp(-j^2 / (2 s^2))`` over integers j: the discrete Gaussian's tail and whole.
 
-`tail` is relative to its first term, so that it keeps its relative accuracy however far out it starts.
+`tail` is relative to its first term, so that its relative accuracy does not depend on where it starts.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Powers:
     Notes
     -----
     A digit has at most 11 bits. A factor is made by at most 2^11 products that are floored at 32 bits more
-    than it keeps, each of which loses less than 3 units there (`exp_bounds` loses 2, the floor 1), so a
+    than it retains, each of which loses less than 3 units there (`exp_bounds` loses 2, the floor 1), so a
     factor f has ``f <= 2^bits exp(-rate k) <= f + 2``.
 
     From ``limit`` on, where ``exp(-rate k) < 2^-bits``, every k is looked up as ``limit``, whose factors'
@@ -82,34 +82,34 @@ class Powers:
         """
         return 4 * len(self._factors)
 
-    def exact(self, k: NDArray[np.int64], least: int = 0) -> NDArray[Any]:
-        """Return lower bounds on ``2^bits exp(-rate (k - least))`` as an object array of ints.
+    def exact(self, k: NDArray[np.int64], origin: int = 0) -> NDArray[Any]:
+        """Return lower bounds on ``2^bits exp(-rate (k - origin))`` as an object array of ints.
 
-        Where k is below ``least``, it is taken as ``least``.
+        Where k is below ``origin``, it is taken as ``origin``.
         """
         product: NDArray[Any] | None = None
-        for table, digit in zip(self._objects, self._digits(k, least), strict=True):
+        for table, digit in zip(self._objects, self._digits(k, origin), strict=True):
             factor = table[digit]
             product = factor if product is None else product * factor >> self.bits
         return np.empty(0, object) if product is None else product
 
-    def floats(self, k: NDArray[np.int64], least: int = 0) -> NDArray[np.float64]:
-        """Return ``exp(-rate (k - least))`` to a factor of 1 +- `RELATIVE_ERROR`, or to within 2^-254.
+    def floats(self, k: NDArray[np.int64], origin: int = 0) -> NDArray[np.float64]:
+        """Return ``exp(-rate (k - origin))`` to a factor of 1 +- `RELATIVE_ERROR`, or to within 2^-254.
 
         Only for ``bits`` of `FLOAT_BITS`. At most seven factors, each rounded once, make at most 13 rounding
-        errors of 2^-53. Where k is below ``least``, it is taken as ``least``.
+        errors of 2^-53. Where k is below ``origin``, it is taken as ``origin``.
         """
         out = np.ones(k.size)
         for start in range(0, k.size, _CHUNK):  # the temporaries stay in the cache
             part = out[start : start + _CHUNK]
             for table, digit in zip(
-                self._nearest, self._digits(k[start : start + _CHUNK], least), strict=True
+                self._nearest, self._digits(k[start : start + _CHUNK], origin), strict=True
             ):
                 part *= table.take(digit, mode="clip")  # quicker than looking for digits out of range
         return out
 
-    def _digits(self, k: NDArray[np.int64], least: int) -> Iterator[NDArray[np.int64]]:
-        rest = np.clip(k - least, 0, self.limit)
+    def _digits(self, k: NDArray[np.int64], origin: int) -> Iterator[NDArray[np.int64]]:
+        rest = np.clip(k - origin, 0, self.limit)
         for _ in self._factors[1:]:
             yield rest & ((1 << self._width) - 1)
             rest = rest >> self._width
@@ -127,7 +127,7 @@ class Powers:
 
 @lru_cache(maxsize=32)
 def powers(rate: Fraction, bits: int = FLOAT_BITS) -> Powers:
-    """Return the tables of a rate; the last 32 are kept.
+    """Return the tables of a rate; the last 32 are cached.
 
     Parameters
     ----------

@@ -154,7 +154,7 @@ def _gaussian_weights(stddev: Fraction, bits: int) -> tuple[list[int], list[int]
     ratio_low, ratio_high = exp_bounds(rate / 2, bits)
     lows, highs = [one], [one]
     low = high = one
-    # Quotients fall, so from the last weight kept on the rest is at most a geometric series.
+    # Quotients fall, so from the last retained weight on, the rest is at most a geometric series.
     while low:
         low, high = low * ratio_low >> bits, -(-high * ratio_high >> bits)
         lows.append(low)
@@ -182,11 +182,11 @@ def gaussian_magnitude(stddev: Fraction, *, folded: bool) -> Tail:
             low, high = low + lows[j], high + highs[j]
             sums.append((low, high))
         zero = lows[0] // 2 if folded else lows[0]
-        least, most = zero + low, zero + high
+        smallest, largest = zero + low, zero + high
         for low, high in reversed(sums):
-            yield (low << bits) // most, -(-(high << bits) // least)
+            yield (low << bits) // largest, -(-(high << bits) // smallest)
         while True:
-            yield 0, -(-(rest << bits) // least)
+            yield 0, -(-(rest << bits) // smallest)
 
     return tail
 
@@ -213,10 +213,10 @@ def polya_magnitude(scale: Fraction, parts: int) -> Tail:
         work = bits + 64
         one = 1 << work
         ratio_low, ratio_high = exp_bounds(1 / scale, work)
-        least = log_bounds(Fraction(one, one - ratio_low), work)[0]
-        most = log_bounds(Fraction(one, one - ratio_high), work)[1]
-        low = exp_bounds(Fraction(most, parts << work), work)[0]
-        high = exp_bounds(Fraction(least, parts << work), work)[1]
+        smallest = log_bounds(Fraction(one, one - ratio_low), work)[0]
+        largest = log_bounds(Fraction(one, one - ratio_high), work)[1]
+        low = exp_bounds(Fraction(largest, parts << work), work)[0]
+        high = exp_bounds(Fraction(smallest, parts << work), work)[1]
         tail_low, tail_high, k = one - high, one - low, 0
         while True:
             yield max(tail_low >> 64, 0), -(-tail_high >> 64)

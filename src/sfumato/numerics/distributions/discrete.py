@@ -1,7 +1,7 @@
-"""The distributions of the noise that is drawn, with certified probabilities.
+"""The discrete Laplace and Gaussian distributions, with certified probabilities, tails and quantiles.
 
 Both are symmetric distributions on the integers whose parameter is an exact rational, so a bound here is a
-bound on what the samplers of this room give, not on a continuous cousin of it.
+bound on what the samplers of this package draw, not on a continuous analogue.
 """
 
 from __future__ import annotations
@@ -85,7 +85,18 @@ class SymmetricDistribution(ABC):
 
     @abstractmethod
     def pmf(self, k: int) -> Interval:
-        """Bound ``P(X = k)``."""
+        """Bound ``P(X = k)``.
+
+        Parameters
+        ----------
+        k : int
+            Any integer.
+
+        Returns
+        -------
+        Interval
+            Encloses the probability.
+        """
 
     @abstractmethod
     def _positive_tail(self, k: int) -> Interval:
@@ -97,7 +108,20 @@ class SymmetricDistribution(ABC):
 
     @abstractmethod
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
-        """Draw from the distribution, exactly; an int where ``size`` is None, else an array of that shape."""
+        """Draw from the distribution, exactly; an int where ``size`` is None, else an array of that shape.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+            Shape of the result; None for one int.
+        rng : int, numpy.random.Generator, RandomSource or None
+            None for noise that protects; anything else simulates.
+
+        Returns
+        -------
+        int or ndarray of int64
+            Independent draws.
+        """
 
     @property
     def variance(self) -> float:
@@ -136,7 +160,7 @@ class SymmetricDistribution(ABC):
         int
             Where two neighbouring integers cannot be distinguished by the certified bounds, the larger.
         """
-        p = unit_interval("p", p)
+        p = unit_interval("p", p, "pass a probability such as 0.05")
         k, step = self._guess(p), 1
         if self.upper_tail(k).upper <= p:
             inside = k
@@ -169,7 +193,8 @@ class SymmetricDistribution(ABC):
         tuple of int and float
             The smallest h certified to have ``P(|X| <= h) >= level``, and a lower bound on that probability.
         """
-        outside = fraction_down((1 - Fraction(unit_interval("level", level))) / 2)
+        level = unit_interval("level", level, "pass a probability such as 0.95")
+        outside = fraction_down((1 - Fraction(level)) / 2)
         h = max(0, self.quantile_above(outside) - 1)
         return h, max(0.0, sub_down(1.0, 2 * self.upper_tail(h + 1).upper))
 
@@ -196,10 +221,10 @@ class DiscreteLaplaceDistribution(SymmetricDistribution):
 
     Examples
     --------
-    >>> law = DiscreteLaplaceDistribution(10)
-    >>> law.quantile_above(0.025)
+    >>> noise = DiscreteLaplaceDistribution(10)
+    >>> noise.quantile_above(0.025)
     31
-    >>> law.half_width(0.95)[0]
+    >>> noise.half_width(0.95)[0]
     30
     """
 
@@ -220,7 +245,18 @@ class DiscreteLaplaceDistribution(SymmetricDistribution):
         return math.sqrt(2) * math.exp(-rate / 2) / -math.expm1(-rate)
 
     def pmf(self, k: int) -> Interval:
-        """Bound ``P(X = k)``."""
+        """Bound ``P(X = k)``.
+
+        Parameters
+        ----------
+        k : int
+            Any integer.
+
+        Returns
+        -------
+        Interval
+            Encloses the probability.
+        """
         ratio = exp_minus(abs(_whole(k)) / self._exact)
         rate = 1 / self._exact
         lower = mul_down(-expm1_up(-fraction_down(rate)), ratio.lower)
@@ -228,7 +264,20 @@ class DiscreteLaplaceDistribution(SymmetricDistribution):
         return ratio_bounds(Interval(lower, upper), self._sides)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
-        """Draw from the distribution, exactly: `discrete_laplace`."""
+        """Draw from the distribution, exactly: `discrete_laplace`.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+            Shape of the result; None for one int.
+        rng : int, numpy.random.Generator, RandomSource or None
+            None for noise that protects; anything else simulates.
+
+        Returns
+        -------
+        int or ndarray of int64
+            Independent draws.
+        """
         return discrete_laplace(self._exact, size, rng)
 
     def _positive_tail(self, k: int) -> Interval:
@@ -262,10 +311,10 @@ class DiscreteGaussianDistribution(SymmetricDistribution):
 
     Examples
     --------
-    >>> law = DiscreteGaussianDistribution(10)
-    >>> law.quantile_above(0.025)
+    >>> noise = DiscreteGaussianDistribution(10)
+    >>> noise.quantile_above(0.025)
     21
-    >>> law.half_width(0.95)[0]
+    >>> noise.half_width(0.95)[0]
     20
     """
 
@@ -290,11 +339,35 @@ class DiscreteGaussianDistribution(SymmetricDistribution):
         return math.sqrt(2 * float((weights * np.arange(1, 1 + weights.size) ** 2).sum()) / self._sum.lower)
 
     def pmf(self, k: int) -> Interval:
-        """Bound ``P(X = k)``."""
+        """Bound ``P(X = k)``.
+
+        Parameters
+        ----------
+        k : int
+            Any integer.
+
+        Returns
+        -------
+        Interval
+            Encloses the probability.
+        """
         return ratio_bounds(exp_minus((_whole(k) / self._exact) ** 2 / 2), self._sum)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
-        """Draw from the distribution, exactly: `discrete_gaussian`."""
+        """Draw from the distribution, exactly: `discrete_gaussian`.
+
+        Parameters
+        ----------
+        size : int, tuple of int or None
+            Shape of the result; None for one int.
+        rng : int, numpy.random.Generator, RandomSource or None
+            None for noise that protects; anything else simulates.
+
+        Returns
+        -------
+        int or ndarray of int64
+            Independent draws.
+        """
         return discrete_gaussian(self._exact, size, rng)
 
     def _positive_tail(self, k: int) -> Interval:

@@ -58,8 +58,8 @@ class StaircaseDistribution(SymmetricDistribution):
     Notes
     -----
     With :math:`b = e^{-\epsilon}` the weight of k is :math:`b^n`, n the number of borders at or below
-    :math:`|k|`. A magnitude is drawn as ``width`` times a geometric number, and a place before or after the
-    border; a negative zero is refused.
+    :math:`|k|`. A magnitude is drawn as ``width`` times a geometric number, and a position before or after
+    the border; a negative zero is refused.
 
     References
     ----------
@@ -72,9 +72,9 @@ class StaircaseDistribution(SymmetricDistribution):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", exact_scale("epsilon", self.epsilon))
-        if integer("width", self.width, minimum=1) > 1 << 60:
+        if integer("width", self.width, minimum=1, remedy="pass the length of a stair") > 1 << 60:
             refuse("width", "be at most 2**60", self.width, "use a coarser grid")
-        if integer("first", self.first, minimum=1) > self.width:
+        if integer("first", self.first, minimum=1, remedy="pass the end of the first step") > self.width:
             refuse("first", "be at most width", self.first, "pass the width of the first stair")
         if self.width > self._exact * _MAXIMUM:  # draws are then far from the end of an int64
             refuse("width", "be at most 2**54 times epsilon", self.width, "measure in larger steps")

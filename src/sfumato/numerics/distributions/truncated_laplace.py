@@ -52,8 +52,8 @@ class TruncatedLaplaceDistribution(SymmetricDistribution):
 
     Examples
     --------
-    >>> law = TruncatedLaplaceDistribution(10, 20)
-    >>> law.upper_tail(21).upper, law.half_width(0.99)[0]
+    >>> noise = TruncatedLaplaceDistribution(10, 20)
+    >>> noise.upper_tail(21).upper, noise.half_width(0.99)[0]
     (0.0, 20)
     """
 
@@ -62,8 +62,8 @@ class TruncatedLaplaceDistribution(SymmetricDistribution):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", exact_scale("scale", self.scale))
-        if integer("limit", self.limit, minimum=1) > 1 << 60:
-            refuse("limit", "be at most 2**60", self.limit, "truncated so far out it is the law itself")
+        if integer("limit", self.limit, minimum=1, remedy="pass the largest magnitude") > 1 << 60:
+            refuse("limit", "be at most 2**60", self.limit, "use DiscreteLaplaceDistribution")
 
     @property
     def stddev(self) -> float:
@@ -86,7 +86,7 @@ class TruncatedLaplaceDistribution(SymmetricDistribution):
 
     def pmf(self, k: int) -> Interval:
         """Bound ``P(X = k)``."""
-        if abs(integer("k", abs(k))) > self.limit:
+        if abs(integer("k", abs(k), remedy="pass an outcome")) > self.limit:
             return Interval(0.0, 0.0)
         return ratio_bounds(exp_minus(abs(k) / self._exact), self._whole())
 

@@ -1,7 +1,7 @@
-r"""Normal numbers that are a function of a key and their place, from ChaCha20.
+r"""Normal numbers computed from a key and their index by ChaCha20.
 
-Place i of stream s under a key always holds the same number, whatever is drawn before or beside it: noise for
-training needs no state but a step's number, and can be drawn again from any place on.
+Index i of stream s under a key always has the same number, whatever is drawn before or beside it: noise for
+training needs no state but a step's number, and can be drawn again from any index on.
 
 *What is drawn.* Two 64-bit words give a pair (Box, Muller 1958): :math:`U`, a uniform number of which the
 word is the first 64 bits, for a radius :math:`\sqrt{-2 \ln U}`, and a direction with 61 bits in an eighth
@@ -19,9 +19,9 @@ double and rounded once to the array's type, so that noise in float32 has bits f
 sum.
 
 *What this means for privacy.* The numbers are as far from independent normal ones as whoever looks at them
-can tell ChaCha20 from random bits, and as the error above tells. No bound on the total variation follows that
-would be of use for millions of entries: a sum in float32 may round otherwise than the exact one with a
-probability near :math:`2^{-20}` for each. So noise of this kind is marked ``float_safe=False``.
+can distinguish ChaCha20 from random bits, and as the error above allows. No bound on the total variation
+follows that would be of use for millions of entries: a sum in float32 may round otherwise than the exact one
+with a probability near :math:`2^{-20}` for each. So noise of this kind is marked ``float_safe=False``.
 `rounded_normals` is exact: no error of floats is left in it.
 
 References
@@ -55,15 +55,15 @@ _PART: Final = 1 << 16
 def _stream(key: bytes, stream: tuple[int, int]) -> int:
     if len(key) != KEY_BYTES:
         _check.refuse("key", f"be {KEY_BYTES} bytes", len(key), f"pass os.urandom({KEY_BYTES})")
-    high, low = (_check.integer("stream", part) for part in stream)
+    high, low = (_check.integer("stream", part, remedy="number streams from 0") for part in stream)
     if max(high, low) >> 32:
         _check.refuse("stream", "be two integers below 2**32", stream, "number streams from 0")
     return high << 32 | low
 
 
 def _place(start: int, count: int) -> int:
-    if _check.integer("start", start) + count > _END:
-        _check.refuse("start", "leave all places below 2**62", start, "use another stream")
+    if _check.integer("start", start, remedy="number draws from 0") + count > _END:
+        _check.refuse("start", "leave all indices below 2**62", start, "use another stream")
     return start
 
 
@@ -86,9 +86,9 @@ def keystream(key: bytes, count: int, *, stream: tuple[int, int] = (0, 0), block
     >>> keystream(bytes(32), 8).hex()
     '76b8e0ada0f13d90'
     """
-    if _check.integer("block", block) >> 64:
+    if _check.integer("block", block, remedy="number blocks from 0") >> 64:
         _check.refuse("block", "be below 2**64", block, "use another stream")
-    out = bytearray(_check.integer("count", count))
+    out = bytearray(_check.integer("count", count, remedy="pass how many are wanted"))
     _kernels.keystream(key, _stream(key, stream), block, out)
     return bytes(out)
 
@@ -107,7 +107,7 @@ def add_normals(
     stream : pair of int
         Below 2**32 each.
     start : int
-        The place whose number is added to the first entry; the others follow.
+        The index whose number is added to the first entry; the others follow.
     scale : float
         Finite, at least 0.
 
@@ -127,7 +127,7 @@ def add_normals(
         rule = "be a contiguous float32 or float64 array of one dimension"
         _check.refuse("out", rule, (out.dtype.name, out.shape), "pass numpy.zeros(n)")
     nonce = _stream(key, stream)
-    scale = _check.non_negative("scale", scale)
+    scale = _check.non_negative("scale", scale, "pass a standard deviation")
     _kernels.add_normals(key, nonce, _place(start, out.size), out, out.dtype == np.float64, scale)
 
 
@@ -147,7 +147,7 @@ def rounded_normals(
     stream : pair of int
         Below 2**32 each.
     start : int
-        The place of the first.
+        The index of the first.
 
     Returns
     -------
@@ -156,8 +156,8 @@ def rounded_normals(
     Notes
     -----
     Guarantee: given uniform random bits, :math:`P(X = k) = \Phi((k + 1/2)/s) - \Phi((k - 1/2)/s)` for the
-    scale s, exactly, up to a total variation of 2**-900 for 2**62 places. A place where the kernel's error
-    bound does not decide gets more bits, and rational bounds in place of floats.
+    scale s, exactly, up to a total variation of 2**-900 for 2**62 indices. An index where the kernel's error
+    bound does not decide gets more bits, and rational bounds instead of floats.
 
     Adding this to an integer is the same as adding ``scale`` times a normal number and rounding the sum: so a
     release on the integers is a function of what the Gaussian mechanism would have released, and costs no
@@ -169,15 +169,15 @@ def rounded_normals(
     dtype('int64')
     """
     nonce = _stream(key, stream)
-    scale = _check.non_negative("scale", scale)
+    scale = _check.non_negative("scale", scale, "pass a standard deviation")
     if scale > MAX_SCALE:
         _check.refuse("scale", "be at most 2**46", scale, "choose a coarser grid")
-    out = np.empty(_check.integer("count", count), np.int64)
+    out = np.empty(_check.integer("count", count, remedy="pass how many are wanted"), np.int64)
     _place(start, count)
-    places = np.empty(_PART, np.int64)
+    undecided = np.empty(_PART, np.int64)
     for first in range(0, out.size, _PART):
         part = out[first : first + _PART]
-        found = _kernels.rounded_normals(key, nonce, start + first, part, scale, places)
-        for place in places[:found].tolist():
-            part[place] = exactly_rounded(key, nonce, start + first + place, scale)
+        found = _kernels.rounded_normals(key, nonce, start + first, part, scale, undecided)
+        for index in undecided[:found].tolist():
+            part[index] = exactly_rounded(key, nonce, start + first + index, scale)
     return out

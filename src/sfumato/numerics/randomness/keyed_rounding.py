@@ -17,7 +17,7 @@ _PAIRS: Final = 64
 _ROW: Final = 16
 _GUARD: Final = 32
 _MORE: Final = 64
-_PLACE_BITS: Final = 61
+_DIRECTION_BITS: Final = 61
 _EXTENSIONS: Final = 1 << 63
 _MAXIMUM: Final = 16
 _IN_A_BLOCK: Final = 4
@@ -29,9 +29,9 @@ def _block(key: bytes, stream: int, counter: int) -> bytes:
     return bytes(out)
 
 
-def _word(key: bytes, stream: int, group: int, place: int) -> int:
+def _word(key: bytes, stream: int, group: int, index: int) -> int:
     """Return a group's 64-bit word: two words of a row, in neighboring blocks."""
-    row, first = divmod(2 * place, _ROW)
+    row, first = divmod(2 * index, _ROW)
     low, high = (
         int.from_bytes(_block(key, stream, group * _ROW + first + i)[4 * row : 4 * row + 4], "little")
         for i in range(2)
@@ -83,40 +83,42 @@ def _radius(a: int, width: int, bits: int) -> tuple[int, int] | None:
 
 def _part(b: int, width: int, sine: bool, bits: int) -> tuple[int, int]:
     """Bound ``2^bits`` times the sine or cosine of [b, b + 1] / 2^width eighths of a turn."""
-    least, most = _eighth(bits)
-    ends = (b * least) >> width, -(-(b + 1) * most >> width)
+    smallest, largest = _eighth(bits)
+    ends = (b * smallest) >> width, -(-(b + 1) * largest >> width)
     sine_low, cosine_high, _ = _sine_cosine(ends[0], bits)
     sine_high, cosine_low, off = _sine_cosine(ends[1], bits)
     low, high = (sine_low, sine_high) if sine else (cosine_low, cosine_high)
     return max(low - off, 0), high + off
 
 
-def exactly_rounded(key: bytes, stream: int, place: int, scale: float) -> int:
-    """Return the number of a place times ``scale``, rounded to the nearest integer.
+def exactly_rounded(key: bytes, stream: int, index: int, scale: float) -> int:
+    """Return the number at an index times ``scale``, rounded to the nearest integer.
 
     Parameters
     ----------
     key : bytes
         32 bytes.
-    stream, place : int
-        The nonce, and the place of the number in its stream.
+    stream, index : int
+        The nonce, and the index of the number in its stream.
     scale : float
+        Positive, at most 2**46.
 
     Returns
     -------
     int
+        The exact product, rounded to the nearest integer.
 
     Notes
     -----
     Bits are appended to both words of the pair, 64 at a time, from blocks with a counter of 2**63 and more,
-    which no place has; until bounds on the numbers of all reals with these bits round alike. What 1,085 bits
+    which no index has; until bounds on the numbers of all reals with these bits round alike. What 1,085 bits
     do not decide is taken as their lower bound, with a probability below 2**-1000.
     """
-    group, at = divmod(place, _GROUP)
+    group, at = divmod(index, _GROUP)
     pair = at % _PAIRS
     a = _word(key, stream, group, pair)
     b = _word(key, stream, group, pair + _PAIRS)
-    octant, b = b >> _PLACE_BITS, b & ((1 << _PLACE_BITS) - 1)
+    octant, b = b >> _DIRECTION_BITS, b & ((1 << _DIRECTION_BITS) - 1)
     second = at >= _PAIRS
     sine = second != bool(octant & 1)
     sign = -1 if octant >> (2 if second else 1) & 1 else 1
@@ -132,7 +134,7 @@ def exactly_rounded(key: bytes, stream: int, place: int, scale: float) -> int:
         width += _MORE
         bits = width + _GUARD
         radius = _radius(a, width, bits)
-        part = _part(b, width - 64 + _PLACE_BITS, sine, bits)
+        part = _part(b, width - 64 + _DIRECTION_BITS, sine, bits)
         if radius is None:
             continue
         found, other = (_nearest(exact * r * p, bits) for r, p in zip(radius, part, strict=True))

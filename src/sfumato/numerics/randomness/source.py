@@ -1,12 +1,12 @@
-"""Where random bits come from: the operating system's entropy, or a seed for simulation.
+"""Sources of random bits: the operating system's entropy, or a seed for simulation.
 
 `SecureSource` draws a 256-bit key and a 128-bit counter from the operating system (`os.urandom`) and
 stretches them by AES-256 in counter mode (NIST SP 800-38A). At most 2^30 blocks are drawn per key: if
-AES-256 is a pseudo-random permutation, what tells its output from uniform bits, the lack of repeated
+AES-256 is a pseudo-random permutation, what distinguishes its output from uniform bits, the lack of repeated
 blocks, is then worth an advantage of at most 2^-69 per key.
 
 A word that was handed out is erased from the source and never handed out again: not to another thread,
-not to a forked child, which starts from fresh entropy. A copied virtual machine shares its memory,
+not to a forked child, which starts from fresh entropy. A copied virtual machine has a copy of its memory,
 keys included, and is outside this promise.
 """
 
@@ -35,12 +35,17 @@ _ZEROS = memoryview(bytes(8 * _PIECE_WORDS))
 
 @runtime_checkable
 class RandomSource(Protocol):
-    """What gives random words.
+    """A source of uniform random words, as a protocol: all samplers draw from one.
 
     Attributes
     ----------
     simulated : bool
         Whether the words follow from a seed; then nothing drawn from them protects anyone.
+
+    Examples
+    --------
+    >>> isinstance(SecureSource(), RandomSource), isinstance(SimulatedSource(1), RandomSource)
+    (True, True)
     """
 
     @property
@@ -48,10 +53,31 @@ class RandomSource(Protocol):
         """Whether the words follow from a seed."""
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return ``count`` fresh uniform 64-bit words in an array that the caller owns."""
+        """Return ``count`` fresh uniform 64-bit words in an array that the caller owns.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        ndarray of uint64, shape (count,)
+            Writable, never handed out again.
+        """
 
     def bytes(self, count: int) -> bytes:
-        """Return ``count`` fresh uniform bytes."""
+        """Return ``count`` fresh uniform bytes.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        bytes
+        """
 
 
 class _Stream:
@@ -105,7 +131,7 @@ class SecureSource:
     Parameters
     ----------
     rekey_blocks : int
-        Most 128-bit blocks drawn from one key before fresh entropy replaces it.
+        Maximum number of 128-bit blocks drawn from one key before fresh entropy replaces it.
 
     Notes
     -----
@@ -121,7 +147,12 @@ class SecureSource:
     __slots__ = ("__weakref__", "_rekey_blocks", "_stream")
 
     def __init__(self, rekey_blocks: int = 1 << 30) -> None:
-        self._rekey_blocks = integer("rekey_blocks", rekey_blocks, minimum=8 * _PIECE_WORDS // _BLOCK)
+        self._rekey_blocks = integer(
+            "rekey_blocks",
+            rekey_blocks,
+            minimum=8 * _PIECE_WORDS // _BLOCK,
+            remedy="the default draws fresh entropy every 16 GiB",
+        )
         self._stream: _Stream | None = None
         _SECURE.add(self)
 
@@ -143,7 +174,7 @@ class SecureSource:
         ndarray of uint64
             Writable, never handed out before and never again.
         """
-        integer("count", count)
+        integer("count", count, remedy="pass how many are wanted")
         stream = self._stream
         # Two threads may both start a stream here; each has its own key, so nothing is shared.
         if stream is None or stream.process != os.getpid():
@@ -151,7 +182,18 @@ class SecureSource:
         return stream.words(count)
 
     def bytes(self, count: int) -> bytes:
-        """Return ``count`` fresh uniform bytes."""
+        """Return ``count`` fresh uniform bytes.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        bytes
+            Never handed out before and never again.
+        """
         return self.words(-(-count // 8)).tobytes()[:count]
 
     def forget(self) -> None:
@@ -199,7 +241,7 @@ class SimulatedSource:
         if isinstance(seed, np.random.Generator):
             self._draw = partial(_full_words, seed)
         else:
-            self._draw = np.random.PCG64(integer("seed", seed)).random_raw
+            self._draw = np.random.PCG64(integer("seed", seed, remedy="pass a number such as 1")).random_raw
 
     @property
     def simulated(self) -> bool:
@@ -207,11 +249,31 @@ class SimulatedSource:
         return True
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return the next ``count`` words of the seeded stream."""
-        return self._draw(size=integer("count", count))
+        """Return the next ``count`` words of the seeded stream.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        ndarray of uint64, shape (count,)
+        """
+        return self._draw(size=integer("count", count, remedy="pass how many are wanted"))
 
     def bytes(self, count: int) -> bytes:
-        """Return the next ``count`` bytes of the seeded stream, drawn as whole words."""
+        """Return the next ``count`` bytes of the seeded stream, drawn as whole words.
+
+        Parameters
+        ----------
+        count : int
+            How many, at least 0.
+
+        Returns
+        -------
+        bytes
+        """
         return self.words(-(-count // 8)).astype("<u8").tobytes()[:count]
 
 
@@ -231,7 +293,7 @@ def random_source(rng: Rng = None) -> RandomSource:
     Returns
     -------
     RandomSource
-        Its ``simulated`` tells whether releases drawn from it protect.
+        Its ``simulated`` is False if releases drawn from it protect.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class UniformBits:
 
 
 def below_exp(uniform: UniformBits, exponent: Fraction) -> bool:
-    """Tell whether a uniform lies below ``exp(-exponent)``, for an exponent of at least 0."""
+    """Decide whether a uniform lies below ``exp(-exponent)``, for an exponent of at least 0."""
     while True:
         low, high = exp_bounds(exponent, uniform.width + _GUARD)
         if (uniform.value + 1) << _GUARD <= low:

@@ -64,17 +64,17 @@ class _Candidates:
     def draw(self, count: int, source: RandomSource) -> NDArray[np.int64]:
         """Return independent choices."""
         words = source.words(count)
-        place = words.astype(np.float64) * (self._whole * 2.0**-_WORD)
-        # Borders are summed up in those blocks only that a place is in.
-        inside = np.searchsorted(self._starts[1:-1], place, side="right")
+        position = words.astype(np.float64) * (self._whole * 2.0**-_WORD)
+        # Borders are summed up in those blocks only that a position is in.
+        inside = np.searchsorted(self._starts[1:-1], position, side="right")
         needed = np.unique(inside)
         block = self._rows.shape[1]
         borders = (self._rows[needed].cumsum(axis=1) + self._starts[needed, None]).ravel()
-        at = np.minimum(np.searchsorted(borders, place, side="right"), max(borders.size - 1, 0))
+        at = np.minimum(np.searchsorted(borders, position, side="right"), max(borders.size - 1, 0))
         row, column = needed[at // block], at % block
         below = np.where(column > 0, borders[at - 1], self._starts[row])
         below[row + column == 0] = -self._whole  # nothing is below the first
-        sure = (below <= place - self._margin) & (place + self._margin <= borders[at])
+        sure = (below <= position - self._margin) & (position + self._margin <= borders[at])
         found: NDArray[np.int64] = row * block + column
         for at_fault in np.flatnonzero(~sure):
             found[at_fault] = self.resolve(UniformBits(int(words[at_fault]), _WORD, source))
@@ -170,7 +170,7 @@ def choose(
     [660, 240, 100]
     """
     shape = () if size is None else size if isinstance(size, tuple) else (size,)
-    count = prod(integer("size", part) for part in shape)
+    count = prod(integer("size", part, remedy="pass how many draws are wanted") for part in shape)
     candidates = _Candidates(*checked(gaps, rate, multiplicity))
     drawn = candidates.draw(count, random_source(rng))
     return int(drawn[0]) if size is None else drawn.reshape(shape)
@@ -221,11 +221,16 @@ def checked(
         refuse("multiplicity", f"have the shape {whole.shape}", counts.shape, "pass one entry for each gap")
     if counts is not None and not counts.any():
         refuse("multiplicity", "have a positive sum", 0, "give a candidate that may be chosen 1 or more")
-    return whole, fraction("rate", rate), counts
+    return whole, fraction("rate", rate, "pass a multiplier of the gaps"), counts
 
 
 def _integers(name: str, value: object) -> NDArray[np.int64]:
     array = np.asarray(value)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-        refuse(name, "be a one-dimensional array of integers", type(value), "convert it with numpy.asarray")
+        refuse(
+            name,
+            "be a one-dimensional array of integers",
+            type(value).__name__,
+            "convert it with numpy.asarray",
+        )
     return array.astype(np.int64, copy=False)

@@ -2,8 +2,8 @@
 
 Each candidate's time of arrival is exponential with its weight as rate, so the first of any set comes with
 probability proportional to its weight, whatever came before. Logs of the times are bounded in floats; only
-those that may be among the first are kept, and those of them that floats cannot distinguish are compared with
-exact integers and as many further random bits as it takes.
+those that may be among the first are retained, and those of them that floats cannot distinguish are compared
+with exact integers and as many further random bits as it takes.
 
 The time does not follow the weights, but for the rare comparisons that stay open.
 """
@@ -81,7 +81,8 @@ def choose_distinct(
     whole, exact, counts = checked(gaps, rate, multiplicity)
     if exact > _LARGEST_RATE:
         refuse("rate", "be at most 2**64", rate, "measure gaps in larger steps")
-    if integer("count", count) > (whole.size if counts is None else np.count_nonzero(counts)):
+    candidates = whole.size if counts is None else np.count_nonzero(counts)
+    if integer("count", count, remedy="pass how many are wanted") > candidates:
         refuse("count", "be at most the number of candidates", count, "ask for fewer")
     if not count:
         return np.empty(0, np.int64)
@@ -149,7 +150,7 @@ class _Race:
         return np.array(order[:count], np.int64)
 
     def _compare(self, one: int, other: int) -> int:
-        """Tell exactly which of two arrives first: a negative number for the one."""
+        """Decide exactly which of two arrives first: a negative number for the one."""
         while True:
             first, second = self._enclosed(one), self._enclosed(other)
             if first[1] < second[0]:

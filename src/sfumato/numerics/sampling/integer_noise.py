@@ -45,7 +45,7 @@ def _shape(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
     if size is None:
         return ()
     parts = size if isinstance(size, tuple) else (size,)
-    return tuple(integer("size", part) for part in parts)
+    return tuple(integer("size", part, remedy="pass how many draws are wanted") for part in parts)
 
 
 def _sample(plan: SamplingPlan, size: int | tuple[int, ...] | None, rng: Rng) -> NDArray[np.int64] | int:
@@ -247,13 +247,13 @@ def polya(scale: int | float | Fraction, parts: int, size: int, rng: Rng = None)
     Notes
     -----
     Guarantee: the difference of two such sums, of ``parts`` draws each, has the discrete Laplace distribution
-    of this scale; see `fixed_point.polya_magnitude`. Whoever draws one part of both draws a share of that
+    of this scale; see `fixed_point.polya_magnitude`. Whoever draws one part of both draws a fraction of that
     noise.
 
     References
     ----------
     Goryczka, Xiong, "A comprehensive comparison of multiparty secure additions with differential privacy",
-    2017: Pólya shares of geometric noise.
+    2017: Pólya parts of geometric noise.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def polya(scale: int | float | Fraction, parts: int, size: int, rng: Rng = None)
     exact = exact_scale("scale", scale)
     if exact > LARGEST_POLYA:
         refuse("scale", "be at most 2**14", scale, "measure the value in larger steps")
-    if integer("parts", parts, minimum=1) > 1 << 40:
-        refuse("parts", "be at most 2**40", parts, "share the noise among fewer parts")
+    if integer("parts", parts, minimum=1, remedy="pass how many parts add up to the noise") > 1 << 40:
+        refuse("parts", "be at most 2**40", parts, "split the noise into fewer parts")
     # The kernel draws a sign too; a part has none.
     return np.abs(_sample(polya_plan(exact, parts), size, rng))

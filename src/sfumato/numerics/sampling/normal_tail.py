@@ -140,11 +140,11 @@ def _below(
     extend: Callable[[], None],
 ) -> bool:
     while True:
-        least, most = exact(at)
+        smallest, largest = exact(at)
         bits = uniform.width + _GUARD
-        if (uniform.value + 1) << _GUARD <= tail_bounds(most, bits)[0]:
+        if (uniform.value + 1) << _GUARD <= tail_bounds(largest, bits)[0]:
             return True
-        if uniform.value << _GUARD >= tail_bounds(least, bits)[1]:
+        if uniform.value << _GUARD >= tail_bounds(smallest, bits)[1]:
             return False
         uniform.extend()
         extend()

@@ -1,8 +1,8 @@
-"""How a distribution is sampled: its table, its kernel, and exact decisions where the kernel leaves one open.
+"""Sampling plans of distributions: a table, a kernel, and exact decisions where the kernel leaves one open.
 
 A *direct* plan looks up the magnitude with 63 bits of one word; the 64th is the sign. A *cells* plan, for
 large scales, cuts the magnitudes into cells of ``2^low_bits`` integers, looks up a cell c by the
-distribution's value f at its first integer, takes a uniform place r in it and accepts with probability
+distribution's value f at its first integer, takes a uniform offset r in it and accepts with probability
 ``f(c 2^low_bits + r) / f(c 2^low_bits)``, above 7/8. For the Laplace distribution that quotient is
 ``exp(-r / scale)``, for the Gaussian ``exp(-r (2 c 2^low_bits + r) / (2 stddev^2))``; the values at the first
 integers are the same distribution at the scale divided by ``2^low_bits``. So a table has a few thousand
@@ -54,7 +54,7 @@ class Coarse:
     Parameters
     ----------
     low_bits : int
-        Bits of the place r within a cell c.
+        Bits of the offset r within a cell c.
     alpha, beta, delta : Fraction
         Coefficients of the exponent, exact.
     """
@@ -65,7 +65,7 @@ class Coarse:
     delta: Fraction
 
     def exponent(self, c: int, r: int) -> Fraction:
-        """Return the exact exponent at place ``r`` of cell ``c``."""
+        """Return the exact exponent at offset ``r`` of cell ``c``."""
         return r * (self.alpha * c + self.beta * r + self.delta)
 
 
@@ -153,10 +153,10 @@ class SamplingPlan:
         if self.coarse is None:
             return -cell if negative else cell
         low = self.coarse.low_bits
-        place = words[1] & ((1 << low) - 1)
-        magnitude = (cell << low) + place
+        offset = words[1] & ((1 << low) - 1)
+        magnitude = (cell << low) + offset
         accepted = below_exp(
-            UniformBits(words[1] >> low, 64 - low, source), self.coarse.exponent(cell, place)
+            UniformBits(words[1] >> low, 64 - low, source), self.coarse.exponent(cell, offset)
         )
         if not accepted or (negative and not magnitude):
             return None
@@ -182,7 +182,7 @@ def _low_bits(scale: Fraction, largest: int) -> int:
 
 @lru_cache(maxsize=64)
 def laplace_plan(scale: Fraction) -> SamplingPlan:
-    """Return the plan of a discrete Laplace distribution; the last 64 are kept.
+    """Return the plan of a discrete Laplace distribution; the last 64 are cached.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def laplace_plan(scale: Fraction) -> SamplingPlan:
 
 @lru_cache(maxsize=64)
 def gaussian_plan(stddev: Fraction) -> SamplingPlan:
-    """Return the plan of a discrete Gaussian distribution; the last 64 are kept.
+    """Return the plan of a discrete Gaussian distribution; the last 64 are cached.
 
     Parameters
     ----------

@@ -28,14 +28,14 @@ def collect(
     propose : callable
         From a number of proposals to the accepted ones among them.
     acceptance : float
-        About their share.
+        Approximate probability that a proposal is accepted.
 
     Returns
     -------
     int or int64 array
     """
     shape = () if size is None else size if isinstance(size, tuple) else (size,)
-    count = prod(integer("size", part) for part in shape)
+    count = prod(integer("size", part, remedy="pass how many draws are wanted") for part in shape)
     parts: list[NDArray[np.int64]] = []
     missing = count
     while missing > 0:

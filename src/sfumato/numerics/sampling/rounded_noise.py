@@ -120,7 +120,7 @@ class _Normal:
                 return
 
     def _accepted(self, coin: UniformBits) -> bool:
-        """Tell heads with probability ``exp(-x (2 k + x) / 2)`` for the rest x and the whole part k."""
+        """Return heads with probability ``exp(-x (2 k + x) / 2)`` for the rest x and the whole part k."""
         while True:
             bits = coin.width + _GUARD
             if (coin.value + 1) << _GUARD <= exp_bounds(self._exponent(1), bits)[0]:
@@ -208,9 +208,9 @@ def rounded(draw: Draw, scale: Fraction, limit: int, source: RandomSource) -> in
     deviate = draw(source)
     while True:
         low, high = deviate.bounds()
-        least = floor(scale * low + _HALF)
-        if least >= limit:
+        smallest = floor(scale * low + _HALF)
+        if smallest >= limit:
             return sign * limit
-        if high is not None and floor(scale * high + _HALF) == least:
-            return sign * least
+        if high is not None and floor(scale * high + _HALF) == smallest:
+            return sign * smallest
         deviate.extend()

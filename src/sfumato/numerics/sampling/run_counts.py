@@ -1,4 +1,4 @@
-"""How often to run: exact draws from the distributions of private selection.
+"""Exact draws of the number of runs in private selection, from its distributions.
 
 Each distribution's probabilities follow from the first one by exact rational quotients. They are added up in
 fixed point, with a lower and an upper bound, until the sum exceeds a uniform; where the bounds leave that
@@ -51,11 +51,13 @@ def truncated_negative_binomial(
     >>> [truncated_negative_binomial(1, 0.5, rng=seed) for seed in range(5)]
     [2, 2, 1, 1, 5]
     """
-    eta = Fraction(finite("shape", shape)) if isinstance(shape, float) else Fraction(shape)
+    if isinstance(shape, float):
+        finite("shape", shape, "0 is logarithmic, 1 geometric")
+    eta = Fraction(shape)
     if not -1 < eta <= 1000:
         refuse("shape", "be above -1 and at most 1000", shape, "0 is logarithmic, 1 geometric")
-    unit_interval("stopping_probability", stopping_probability)
-    gamma = fraction("stopping_probability", stopping_probability)
+    unit_interval("stopping_probability", stopping_probability, "pass a probability such as 0.1")
+    gamma = fraction("stopping_probability", stopping_probability, "pass a probability such as 0.1")
 
     def first(bits: int) -> tuple[int, int, int]:
         return _first_negative_binomial(eta, gamma, bits)
@@ -82,7 +84,7 @@ def poisson(mean: int | float | Fraction, rng: Rng = None) -> int:
     >>> [poisson(3, rng=seed) for seed in range(5)]
     [3, 3, 2, 1, 6]
     """
-    exact = fraction("mean", mean)
+    exact = fraction("mean", mean, "pass how many runs are expected")
     if exact > 10**6:
         refuse("mean", "be at most 10**6", mean, "so many runs take too long")
 
@@ -104,21 +106,21 @@ def _first_negative_binomial(eta: Fraction, gamma: Fraction, bits: int) -> tuple
     if not eta:
         top = (1 - gamma) * one * one
         return math.floor(top / high), math.ceil(top / low), work
-    least = exp_bounds(abs(eta) * Fraction(high, one), work)[0]
-    most = exp_bounds(abs(eta) * Fraction(low, one), work)[1]
+    smallest = exp_bounds(abs(eta) * Fraction(high, one), work)[0]
+    largest = exp_bounds(abs(eta) * Fraction(low, one), work)[1]
     top = (1 - gamma) * abs(eta) * one
     if eta > 0:
-        return math.floor(top * least / (one - least)), math.ceil(top * most / (one - most)), work
-    return math.floor(top * one / (one - least)), math.ceil(top * one / (one - most)), work
+        return math.floor(top * smallest / (one - smallest)), math.ceil(top * largest / (one - largest)), work
+    return math.floor(top * one / (one - smallest)), math.ceil(top * one / (one - largest)), work
 
 
 def _sums(start: tuple[int, int, int], quotient: Callable[[int], Fraction], k: int) -> Iterator[Bounds]:
     """Yield bounds on the sums of the probabilities, in units of two to the minus ``start[2]``."""
     low, high, _ = start
-    least = most = 0
+    smallest = largest = 0
     while True:
-        least, most = least + low, most + high
-        yield least, most
+        smallest, largest = smallest + low, largest + high
+        yield smallest, largest
         ratio = quotient(k)
         low = low * ratio.numerator // ratio.denominator
         high = -(-high * ratio.numerator // ratio.denominator)

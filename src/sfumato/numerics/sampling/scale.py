@@ -1,4 +1,4 @@
-"""Checking the scale of noise that is sampled: an exact rational within limits."""
+"""The check of the scale of sampled noise: an exact rational within limits."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ from sfumato.privacy.accountant.precision import Precision
 __all__ = ["delta_interval", "epsilon_interval"]
 
 _ROUNDS: Final = 8
-_FIRST_SHARE: Final = 0.6
-"""Share of the wanted width that the first plan aims at."""
-_ALIAS_SHARE: Final = 1e-3
-"""Share of a plan's error that aliases and the end of the line may use up."""
+_FIRST_PROPORTION: Final = 0.6
+"""Proportion of the wanted width that the first plan aims at."""
+_ALIAS_PROPORTION: Final = 1e-3
+"""Proportion of a plan's error that aliases and the end of the line may use up."""
 _MAX_COST: Final = 4e9
 """Products of a bin and a point of the line, for one bound; some seconds."""
 _EVEN: Final = 500.0
@@ -64,7 +64,7 @@ class _Order:
             smoothing=plan.smoothing,
             near=saddle.epsilon,
             log_delta=saddle.log_delta,
-            log_precision=min(-3.0, math.log(_ALIAS_SHARE * saddle.tilt * error)),
+            log_precision=min(-3.0, math.log(_ALIAS_PROPORTION * saddle.tilt * error)),
             upper=upper,
         )
 
@@ -93,9 +93,9 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: fl
 
     look = survey(pairs, delta)
     start = saddle(look)
-    # Where epsilon is nearly 0, an error is measured against the spread of the loss.
+    # Where epsilon is nearly 0, an error is measured against the standard deviation of the loss.
     scale = max(start.epsilon, 1e-3 * start.deviation)
-    error = _FIRST_SHARE * max(precision.relative * scale, precision.absolute)
+    error = _FIRST_PROPORTION * max(precision.relative * scale, precision.absolute)
     return _refined(
         _Order(look.plan(start, error), error, saddle),
         lambda bound, enough: _upper_epsilon(bound, delta, enough),
@@ -115,7 +115,7 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: fl
     def saddle(look: Survey) -> Saddle:
         return look.saddle_at_epsilon(epsilon)
 
-    # Which tails matter depends on the answer: a first look with very far ones tells.
+    # Which tails matter depends on the answer: a first look with very far ones decides.
     far = saddle(survey(pairs, _TINY))
     look = survey(pairs, max(_TINY, math.exp(far.log_delta)))
     start = saddle(look)
@@ -127,7 +127,7 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: fl
             look, start = other, there
     # Beside what fails for certain, and below all floats, little of the rest need be known.
     spare = math.log(max(look.infinite, _TINY)) - start.log_delta
-    error = _FIRST_SHARE * precision.relative / start.tilt
+    error = _FIRST_PROPORTION * precision.relative / start.tilt
     error *= min(math.exp(min(max(0.0, spare), 100.0)), 1 / (start.tilt * error))
     return _refined(
         _Order(look.plan(start, error), error, saddle),
@@ -153,7 +153,7 @@ def _refined(
     *,
     symmetric: bool,
 ) -> Interval:
-    """DeltaBound with plans of falling error, until the interval is narrow enough or a plan costs too much.
+    """Bound with plans of falling error, until the interval is narrow enough or a plan costs too much.
 
     Each order's upper bound must hold; one order's lower bound is enough.
     """
@@ -191,7 +191,7 @@ def _without_lines(
     lower_bound: Callable[[DeltaBound], float],
     upper_bound: Callable[[DeltaBound, float], float],
 ) -> Interval:
-    """DeltaBound once more where few runs lie too unevenly for any line."""
+    """Bound once more where few runs lie too unevenly for any line."""
     best = list(uppers)
     for i, order in enumerate(orders):
         if (below_it := order.condensed(upper=False)) and (above_it := order.condensed(upper=True)):

@@ -1,4 +1,4 @@
-"""Reading numbers off a composition; written once, against the views that its parts prove.
+"""Bounds on epsilon and delta of a composition from the views that all of its parts prove.
 
 A composition is a sequence of *terms*, each a loss that is not itself a repetition or a composition, with the
 number of times it ran. Nothing here knows what kind of loss a term is.
@@ -19,6 +19,7 @@ from sfumato.errors import UnsupportedView
 from sfumato.numerics.rounding import log1p_down, log_down, log_up
 from sfumato.privacy import conversion
 from sfumato.privacy._outward import UNIT, above, below, sum_above, times_above
+from sfumato.privacy.best_bound import minimum_epsilon
 from sfumato.privacy.gaussian_profile import log_profile
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
@@ -26,32 +27,94 @@ __all__ = ["Terms", "Views", "gdp", "pure", "rdp", "smallest_delta", "smallest_e
 
 
 class Views(Protocol):
-    """What accounting asks of a loss; a view without a proof raises `UnsupportedView`."""
+    """What accounting asks of a loss; a view without a proof raises `UnsupportedView`.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> views: Views = Gaussian(2.0)
+    >>> round(views.gdp().mu, 9)
+    0.5
+    """
 
     def log_profile(self, epsilon: float) -> float:
-        """Bound the log of delta at ``epsilon``."""
+        """Bound the log of delta at ``epsilon``.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bound the Rényi divergence at every order."""
+        """Bound the Rényi divergence at every order.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
 
     def zcdp(self) -> ZCDPView:
-        """Bound the loss in approximate zCDP."""
+        """Bound the loss in approximate zCDP.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
 
     def gdp(self) -> GDPView:
-        """Bound the trade-off function by Gaussian DP, up to a mass."""
+        """Bound the trade-off function by Gaussian DP, up to a mass.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
 
     def pure(self) -> PureView:
-        """Bound the loss itself, up to a mass."""
+        """Bound the loss itself, up to a mass.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
 
     def pure_epsilon(self) -> float | Fraction:
-        """Return the epsilon of `pure` before it is rounded to a float."""
+        """Return the epsilon of `pure` before it is rounded to a float.
+
+        Returns
+        -------
+        float or Fraction
+            The epsilon of `pure`: exact as a Fraction, rounded up as a float.
+        """
 
     @property
     def numeric(self) -> bool:
         """Whether `rdp_curve` is computed from a dominating pair, which says more and is asked instead."""
 
     def split(self) -> tuple[float, Sequence[tuple[Views, int]]]:
-        """Part the loss into a mass of total failure and the terms that act otherwise."""
+        """Part the loss into a mass of total failure and the terms that act otherwise.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : sequence of (PrivacyLoss, int)
+            What runs otherwise, each part with its count.
+        """
 
 
 Terms: TypeAlias = Sequence[tuple[Views, int]]
@@ -226,9 +289,7 @@ def _profile(terms: Terms) -> Callable[[float], float]:
 
 def _profile_epsilon(terms: Terms, delta: float) -> float:
     log_delta = log_down(delta)
-    return conversion.minimum_epsilon(
-        _profile(terms), log_delta, start=conversion.zcdp_start(_rho(terms), log_delta)
-    )
+    return minimum_epsilon(_profile(terms), log_delta, start=conversion.zcdp_start(_rho(terms), log_delta))
 
 
 def _profile_log_delta(terms: Terms, epsilon: float) -> float:
@@ -254,8 +315,8 @@ def _pure_epsilon(terms: Terms, delta: float) -> float:
 
 
 def _pure_log_delta(terms: Terms, epsilon: float) -> float:
-    least, mass = pure(terms)
-    return log_up(mass) if epsilon >= least else 0.0
+    largest, mass = pure(terms)
+    return log_up(mass) if epsilon >= largest else 0.0
 
 
 def _rdp_epsilon(terms: Terms, delta: float) -> float:
@@ -299,7 +360,7 @@ def _numeric_rdp_log_delta(terms: Terms, epsilon: float) -> float:
 
 
 def _rho(terms: Terms) -> float:
-    """Return the zCDP parameter, which tells where to look for the best order; infinity if unknown."""
+    """Return the zCDP parameter, which says where to look for the best order; infinity if unknown."""
     try:
         return zcdp(terms).rho
     except UnsupportedView:

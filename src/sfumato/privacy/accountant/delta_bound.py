@@ -57,7 +57,7 @@ class DeltaBound(ABC):
         """Return an x at which the bound is certified: at most ``log_delta`` above, or at least it below.
 
         Minus infinity where no such lower bound is found, and no upper one below 0 is looked for. Newton's
-        method, kept within a bracket.
+        method, confined to a bracket.
         """
         high = max(0.0, self.chernoff_epsilon(log_delta))
         low, step = high, 500 * self._scale

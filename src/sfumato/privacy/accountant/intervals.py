@@ -43,7 +43,7 @@ class Composition(Protocol):
 
 
 class _Reading(NamedTuple):
-    """Epsilon at a delta, or delta at an epsilon: how closed views and pairs tell it, and its worst value."""
+    """Epsilon at a delta, or delta at an epsilon: how views and pairs bound it, and its worst value."""
 
     name: str
     closed: Callable[..., float]
@@ -97,7 +97,7 @@ def _narrowest(reading: _Reading, loss: Composition, argument: float, precision:
 
 @lru_cache(maxsize=8192)
 def _known(reading: _Reading, loss: Composition, argument: float) -> list[Interval]:
-    """Return the narrowest bounds proven so far, to be kept up by who narrows them."""
+    """Return the narrowest bounds proven so far, to be updated by who narrows them."""
     del reading, loss, argument
     return []
 

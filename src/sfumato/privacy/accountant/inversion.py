@@ -1,4 +1,4 @@
-r"""Delta of a composition, read off its moment generating function on one vertical line.
+r"""Certified bounds on delta of a composition, by inverting its moment generating function.
 
 For the composed loss :math:`L` write :math:`g(x) = E(1 - e^{x - L})_+` over the finite losses. For :math:`c >
 0`
@@ -193,7 +193,7 @@ class Line(DeltaBound):
         return times, np.cumsum(parts[::-1])[::-1] * _SLACK
 
     def _following(self, start: float, rate: float) -> float:
-        """DeltaBound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
+        """Bound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
 
         The first one is counted by itself, the others by the integral. The upper bound's kernel is at most
         1/t**2, the lower one's at most a multiple of 1/t and at most 1/t**2 plus a multiple of the smoothing.
@@ -207,12 +207,12 @@ class Line(DeltaBound):
         return math.exp(min(log_total, 700.0)) / math.pi
 
     def _end(self) -> float:
-        """DeltaBound all that follows the last point."""
+        """Bound all that follows the last point."""
         end = self.points * self._step
-        place = int(np.searchsorted(self._times, end, "right")) - 1
-        if place < 0:  # a line cut short, before the first time at which the decay is known
+        index = int(np.searchsorted(self._times, end, "right")) - 1
+        if index < 0:  # a line cut short, before the first time at which the decay is known
             return self._following(end, 0.5 * self._variance) * _SLACK
-        return float(self._beyond[place])
+        return float(self._beyond[index])
 
     def _sum(self, x: float) -> _Sum:
         if not self._ready:

@@ -1,8 +1,8 @@
-r"""Finite distributions of the loss, added up with every rounding and merging of points on the safe side.
+r"""Sums of finite loss distributions, with every rounding and merging of points on the safe side.
 
 A distribution from above stays one if losses or masses are moved up, or if a loss is split between two others
-with the mean of :math:`e^{-l}` kept; one from below, if they are moved down, or if losses are merged into
-that mean (``docs/proofs/accountant.md``, Lemma 1). So no error of one step has to be known at the next.
+with the mean of :math:`e^{-l}` preserved; one from below, if they are moved down, or if losses are merged
+into that mean (``docs/proofs/accountant.md``, Lemma 1). So no error of one step has to be known at the next.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Array = NDArray[np.float64]
 
 _NOWHERE: Final = -1e6
 _SAME: Final = 2.0**-44
-"""Losses closer than this, as a share of the largest, are taken for one."""
+"""Losses closer than this, relative to the largest, are taken for one."""
 
 
 class LossDistribution(NamedTuple):
@@ -37,7 +37,7 @@ class Sums(NamedTuple):
     ----------
     side : float
         1 for distributions from above, -1 for distributions from below.
-    most : int
+    limit : int
         Sums in one step.
     tilt : float, optional
         Where the moment generating function matters. If it is given, distributions of too many losses lose
@@ -45,7 +45,7 @@ class Sums(NamedTuple):
     """
 
     side: float
-    most: int
+    limit: int
     tilt: float | None = None
 
     def distribution(self, loss: _Array, log_mass: _Array) -> LossDistribution:
@@ -60,9 +60,9 @@ class Sums(NamedTuple):
     def plus(self, one: LossDistribution, other: LossDistribution) -> LossDistribution | None:
         """Return the distribution of the sum of two losses, or None if it has too many points."""
         if self.tilt is not None:
-            each = int(self.most**0.5)
+            each = int(self.limit**0.5)
             one, other = self._condensed(one, self.tilt, each), self._condensed(other, self.tilt, each)
-        if len(one.loss) * len(other.loss) > self.most:
+        if len(one.loss) * len(other.loss) > self.limit:
             return None
         slack = self.side * 2 * UNIT
         loss = np.add.outer(one.loss, other.loss)
@@ -94,11 +94,11 @@ class Sums(NamedTuple):
         # A term that is at most 1 loses less than 800 roundings: of its exponent, or all of it.
         return np.asarray(total + top + self.side * UNIT * (4 * np.abs(top) + 4 * total + sizes + 1024))
 
-    def _condensed(self, distribution: LossDistribution, tilt: float, most: int) -> LossDistribution:
+    def _condensed(self, distribution: LossDistribution, tilt: float, limit: int) -> LossDistribution:
         """Return a distribution of no more than so many losses."""
-        if len(distribution.loss) <= most:
+        if len(distribution.loss) <= limit:
             return distribution
-        starts = _knots(distribution, tilt, most)
+        starts = _knots(distribution, tilt, limit)
         return self._split(distribution, starts) if self.side > 0 else self._merged(distribution, starts)
 
     def _merged(self, distribution: LossDistribution, starts: NDArray[np.intp]) -> LossDistribution:
@@ -146,7 +146,7 @@ class Sums(NamedTuple):
         return LossDistribution(distribution.loss[knots], log_mass + 8 * UNIT * (1 + np.abs(log_mass)))
 
 
-def _knots(distribution: LossDistribution, tilt: float, most: int) -> NDArray[np.intp]:
+def _knots(distribution: LossDistribution, tilt: float, limit: int) -> NDArray[np.intp]:
     """Return where groups begin; some for every so many losses, for each mass, tilted or not, and for width.
 
     Of the tilted mass times the square of its width the two bounds differ.
@@ -155,7 +155,9 @@ def _knots(distribution: LossDistribution, tilt: float, most: int) -> NDArray[np
     tilted = tilt * distribution.loss + distribution.log_mass
     masses = [np.exp(log - log.max()) for log in (distribution.log_mass, tilted)]
     plain, weight = (mass[:-1] + mass[1:] for mass in masses)
-    shares = [np.ones(len(gaps)), plain, weight, np.cbrt(weight * gaps**2)]
-    level = np.concatenate([[0.0], np.cumsum(sum(share / max(share.sum(), 1e-300) for share in shares))])
-    places = np.floor(level * ((most - 2) / level[-1]))
-    return np.flatnonzero(np.diff(places, prepend=-1.0) > 0)
+    criteria = [np.ones(len(gaps)), plain, weight, np.cbrt(weight * gaps**2)]
+    level = np.concatenate(
+        [[0.0], np.cumsum(sum(criterion / max(criterion.sum(), 1e-300) for criterion in criteria))]
+    )
+    cells = np.floor(level * ((limit - 2) / level[-1]))
+    return np.flatnonzero(np.diff(cells, prepend=-1.0) > 0)

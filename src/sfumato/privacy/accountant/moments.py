@@ -6,10 +6,10 @@ of mass at least :math:`1 - \delta` with :math:`\int p_g^\alpha q^{1-\alpha} \le
 - It covers what is stated elsewhere: if :math:`P = (1-\delta)P' + \delta P''`, :math:`Q = (1-\delta)Q' +
   \delta Q''` and the divergence of (P', Q') is D (Bun and Steinke 2016), take :math:`P_g = (1-\delta)P'`: as
   :math:`q \ge (1-\delta)q'`, the integral is at most :math:`(1-\delta) e^{(\alpha-1)D}`.
-- It is kept by post-processing: the same channel carries :math:`P_g` to a part of P's image of the same mass,
-  and the integral falls, because :math:`x \mapsto x^\alpha` is convex. So that of a dominating pair holds for
-  the mechanism (Blackwell: a pair with greater hockey-stick divergences is turned into the other by a
-  channel).
+- It is preserved by post-processing: the same channel carries :math:`P_g` to a part of P's image of the same
+  mass, and the integral falls, because :math:`x \mapsto x^\alpha` is convex. So that of a dominating pair
+  holds for the mechanism (Blackwell: a pair with greater hockey-stick divergences is turned into the other by
+  a channel).
 - It adds up, with parameters chosen from earlier outputs: see `sfumato.ledger.budget.filters`.
 """
 
@@ -94,7 +94,7 @@ def approximate_rdp(terms: Terms, orders: tuple[float, ...]) -> RDPView:
 @lru_cache(maxsize=1024)
 def _of_part(part: RDPPart, orders: tuple[float, ...]) -> RDPView:
     mass, rest = part.split()
-    # Which of the two is used must not depend on the orders: filters of several orders share the mass.
+    # Which of the two is used must not depend on the orders: filters of several orders have the same mass.
     try:
         return RDPView(tuple(closed_forms.rdp(rest, np.array(orders)).tolist()), mass)
     except UnsupportedView:

@@ -1,4 +1,4 @@
-"""Choosing the contour, the bins and the smoothing of an inversion: they affect width, never validity."""
+"""The contour, bins and smoothing of an inversion: they affect the width of its bounds, not the validity."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _BLOCK: Final = 6000
 _MAX_BINS: Final = 40_000
 _CLOSE_UP: Final = 96.0
 """Bins of a pair that ran alone, most of them where its loss is epsilon."""
-_TAIL_SHARE: Final = 1e-10
-"""Mass that is not followed, as a share of delta."""
-_SMOOTHING_SHARE: Final = 0.4
+_TAIL_PROPORTION: Final = 1e-10
+"""Mass that is not followed, as a proportion of delta."""
+_SMOOTHING_PROPORTION: Final = 0.4
 _TINY: Final = 1e-300
 
 
 class Saddle(NamedTuple):
     """About where the integrand has its saddle point, and the values of the composition there.
 
-    ``deviation`` is the standard deviation of the tilted loss with the kernel's own spread.
+    ``deviation`` is the standard deviation of the tilted loss with that of the kernel.
     """
 
     tilt: float
@@ -70,14 +70,14 @@ class PlannedPart:
         return cls(pair, counts, swapped, cuts, bins, bins.merged())
 
     def mirrored(self) -> PlannedPart:
-        """Return the other order, cut in the same places."""
+        """Return the other order, cut at the same points."""
         return PlannedPart.cut(self.pair, self.counts, self.cuts, swapped=not self.swapped)
 
-    def shares(self, distribution: Tilted) -> _Array:
+    def bin_weights(self, distribution: Tilted) -> _Array:
         """Return how many bins are best between each two cuts, up to a factor.
 
         A bin's two bounds differ by its tilted mass times the square of its width in loss; under a fixed
-        number of bins the sum is least where each contributes the cube root.
+        number of bins the sum is smallest where each contributes the cube root.
         """
         widths = np.diff(self.bins.edges)
         weights = distribution.weights[..., : widths.shape[-1]]
@@ -86,41 +86,41 @@ class PlannedPart:
         return np.asarray(np.cbrt(weights * widths**2))
 
     def around(self, epsilon: float) -> _Array:
-        """Return shares of bins that make those short whose loss is about epsilon."""
-        place = int(np.searchsorted(self.bins.edges, epsilon)) - 1
+        """Return weights of bins that make those short whose loss is about epsilon."""
+        index = int(np.searchsorted(self.bins.edges, epsilon)) - 1
         last = len(self.bins.edges) - 2
-        place = last - place if self.bins.against else place
-        return np.where(np.abs(np.arange(last + 1) - min(max(place, 0), last)) <= 1, 1.0, 1.0 / (last + 1))
+        index = last - index if self.bins.against else index
+        return np.where(np.abs(np.arange(last + 1) - min(max(index, 0), last)) <= 1, 1.0, 1.0 / (last + 1))
 
-    def recut(self, shares: _Array, wanted: float) -> PlannedPart:
+    def recut(self, bin_weights: _Array, wanted: float) -> PlannedPart:
         """Return the part with about ``wanted`` bins, no fewer than the pair needs anywhere."""
         if not self.pair.continuous:
             cuts = self.pair.sharper(self.cuts)
             same = cuts is self.cuts
             return self if same else PlannedPart.cut(self.pair, self.counts, cuts, swapped=self.swapped)
-        return _finer(self.pair, self.counts, self.cuts, shares, wanted, swapped=self.swapped)
+        return _finer(self.pair, self.counts, self.cuts, bin_weights, wanted, swapped=self.swapped)
 
 
 def _finer(
-    pair: Pair, counts: _Array, cuts: _Array, shares: _Array, wanted: float, *, swapped: bool
+    pair: Pair, counts: _Array, cuts: _Array, bin_weights: _Array, wanted: float, *, swapped: bool
 ) -> PlannedPart:
-    heights = min(wanted, _MAX_BINS) * shares / np.maximum(shares.sum(axis=-1), _TINY)[..., None]
+    heights = min(wanted, _MAX_BINS) * bin_weights / np.maximum(bin_weights.sum(axis=-1), _TINY)[..., None]
     return PlannedPart.cut(pair, counts, pair.finer(cuts, heights), swapped=swapped)
 
 
 _Wish: TypeAlias = tuple[PlannedPart, _Array, _Array]
-"""A part, its shares, and how many bins are wanted of each of its pairs."""
+"""A part, the weights of its bins, and how many bins are wanted of each of its pairs."""
 
 
 def _recut(wishes: Iterable[_Wish]) -> Iterator[PlannedPart]:
     """Yield the parts with as many bins as wanted; of a kind, those that want alike side by side."""
     kinds: dict[Hashable, list[_Wish]] = {}
     for wish in wishes:
-        part, shares, wanted = wish
+        part, bin_weights, wanted = wish
         if part.pair.continuous and part.cuts.ndim > 1:
             kinds.setdefault((part.pair.kind, part.cuts.shape[-1]), []).append(wish)
         else:
-            yield part.recut(shares, float(wanted.max()))
+            yield part.recut(bin_weights, float(wanted.max()))
     for alike in kinds.values():
         yield from _recut_rows(alike)
 
@@ -130,13 +130,13 @@ def _recut_rows(wishes: Sequence[_Wish]) -> Iterator[PlannedPart]:
     parameters = np.concatenate([np.array(part.pair.parameters) for part, _, _ in wishes], axis=1)
     counts = np.concatenate([part.counts for part, _, _ in wishes])
     cuts = np.concatenate([part.cuts for part, _, _ in wishes])
-    shares, wanted = (np.concatenate([wish[i] for wish in wishes]) for i in (1, 2))
+    bin_weights, wanted = (np.concatenate([wish[i] for wish in wishes]) for i in (1, 2))
     left = np.argsort(-wanted)
     while len(left):
         bins = max(float(wanted[left[0]]), cuts.shape[-1])
         rows, left = np.split(left, [max(1, int(_BLOCK / bins))])
         pair = first.pair.stacked(parameters[:, rows])
-        yield _finer(pair, counts[rows], cuts[rows], shares[rows], bins, swapped=first.swapped)
+        yield _finer(pair, counts[rows], cuts[rows], bin_weights[rows], bins, swapped=first.swapped)
 
 
 def _every(cuts: _Array, stride: int) -> _Array:
@@ -165,10 +165,10 @@ def survey(pairs: Pairs, delta: float) -> Survey:
     ----------
     pairs : sequence of (Pair, int)
     delta : float
-        The smallest delta that matters; it tells which tails can be left out.
+        The smallest delta that matters; it decides which tails can be left out.
     """
     rounds = max(1.0, math.fsum(float(count) for _, count in pairs))
-    reach = math.sqrt(2 * (math.log(rounds) - math.log(max(delta, _TINY) * _TAIL_SHARE)))
+    reach = math.sqrt(2 * (math.log(rounds) - math.log(max(delta, _TINY) * _TAIL_PROPORTION)))
     # Of many parts each matters less, and so does where its cuts lie.
     stride = 1 if len(pairs) <= _MANY else 2
     parts = [
@@ -190,7 +190,7 @@ class NumericalPlan:
 
     @property
     def exact(self) -> bool:
-        """Whether no closer look at the parts tells more."""
+        """Whether no closer look at the parts improves the bounds."""
         return not any(part.pair.continuous for part in self.parts)
 
     def work(self, *, upper: bool) -> ComposedLosses:
@@ -264,7 +264,7 @@ class Survey:
         return deviation, moment - math.log(tilt) - math.log1p(tilt) - math.log(2.5 * deviation)
 
     def _distributions(self, tilt: float) -> list[Tilted]:
-        """Return the tilted distributions; those of the last tilt are kept."""
+        """Return the tilted distributions; those of the last tilt are cached."""
         if self._tilted[0] != tilt:
             self._tilted = tilt, [part.distribution.tilted(tilt) for part in self._parts]
         return self._tilted[1]
@@ -272,33 +272,33 @@ class Survey:
     def plan(self, saddle: Saddle, error: float) -> NumericalPlan:
         """Return a plan whose two bounds are about ``error`` apart, measured in epsilon."""
         tilt = saddle.tilt
-        smoothing = _SMOOTHING_SHARE * error / (1 + tilt)
+        smoothing = _SMOOTHING_PROPORTION * error / (1 + tilt)
         if self.variance >= smoothing:
             smoothing = 0.0
         if self._alone:
             # All bins but one lie on one side of epsilon: there, both bounds are the truth.
             parts = [part.recut(part.around(saddle.epsilon), _CLOSE_UP) for part in self._parts]
         else:
-            parts = list(_recut(self._wishes(tilt, (1 - _SMOOTHING_SHARE) * error)))
+            parts = list(_recut(self._wishes(tilt, (1 - _SMOOTHING_PROPORTION) * error)))
         return NumericalPlan(tuple(parts), self.variance, saddle, smoothing)
 
     def _wishes(self, tilt: float, error: float) -> Iterator[_Wish]:
         """Yield how finely each part is to be cut, for an error of all together."""
-        shares = [
-            part.shares(distribution)
+        bin_weights = [
+            part.bin_weights(distribution)
             for part, distribution in zip(self._parts, self._distributions(tilt), strict=True)
         ]
         # A part with n bins errs by the cube of its root over n**2; so all need the fewest bins.
         roots = [
-            np.cbrt(part.counts * ((1 + tilt) / 6)) * share.sum(axis=-1)
-            for part, share in zip(self._parts, shares, strict=True)
+            np.cbrt(part.counts * ((1 + tilt) / 6)) * bin_weight.sum(axis=-1)
+            for part, bin_weight in zip(self._parts, bin_weights, strict=True)
         ]
         scale = math.sqrt(math.fsum(float(root.sum()) for root in roots) / error)
-        return zip(self._parts, shares, (scale * root for root in roots), strict=True)
+        return zip(self._parts, bin_weights, (scale * root for root in roots), strict=True)
 
 
 def _minimum(objective: _Objective) -> float:
-    """Return about where a function of the tilt is least."""
+    """Return approximately where a function of the tilt is smallest."""
     tilts = _FIRST_TILTS
     for _ in range(4):
         with np.errstate(over="ignore", invalid="ignore"):

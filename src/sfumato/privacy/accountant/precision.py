@@ -14,7 +14,7 @@ __all__ = ["STANDARD", "Precision"]
 
 _FINEST = 1e-8
 _NOTHING = 1e-300
-"""A delta that need not be told from 0."""
+"""A delta that need not be distinguished from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +38,67 @@ class Precision:
     absolute: float = 1e-7
 
     def __post_init__(self) -> None:
-        relative = _check.unit_interval("relative", self.relative)
+        relative = _check.unit_interval("relative", self.relative, "pass a width such as 1e-3")
         if relative < _FINEST:
             _check.refuse("relative", f"be at least {_FINEST}", relative, "floats cannot prove more")
         object.__setattr__(self, "relative", relative)
-        object.__setattr__(self, "absolute", _check.non_negative("absolute", self.absolute))
+        absolute = _check.non_negative("absolute", self.absolute, "pass 0 for none")
+        object.__setattr__(self, "absolute", absolute)
 
     def of_delta(self) -> Precision:
-        """Return the same for a delta, which has no width that is always narrow enough."""
+        """Return the same for a delta, which has no width that is always narrow enough.
+
+        Returns
+        -------
+        Precision
+            With the same relative width.
+        """
         return replace(self, absolute=_NOTHING)
 
     def met(self, lower: float, upper: float) -> bool:
-        """Whether an interval is narrow enough: one with a finite end alone never is."""
+        """Whether an interval is narrow enough: one with a finite end alone never is.
+
+        Parameters
+        ----------
+        lower, upper : float
+            The ends.
+
+        Returns
+        -------
+        bool
+        """
         return lower == upper or upper - lower <= self.width(upper) < math.inf
 
     def width(self, upper: float) -> float:
-        """Return the width that is narrow enough below ``upper``."""
+        """Return the width that is narrow enough below ``upper``.
+
+        Parameters
+        ----------
+        upper : float
+            The upper end of an interval.
+
+        Returns
+        -------
+        float
+            In the same unit.
+        """
         return max(self.absolute, self.relative * upper)
 
     def checked(self, interval: Interval, what: str) -> Interval:
-        """Return the interval; warn if it should be narrow and is not, or proves nothing finite."""
+        """Return the interval; warn if it should be narrow and is not, or proves nothing finite.
+
+        Parameters
+        ----------
+        interval : Interval
+            Of any number of a loss.
+        what : str
+            What the interval is for, as the warning names it.
+
+        Returns
+        -------
+        Interval
+            The same one.
+        """
         if interval.tight and math.isfinite(interval.lower) and not self.met(interval.lower, interval.upper):
             warnings.warn(
                 f"the interval for {what} is [{interval.lower!r}, {interval.upper!r}], wider than asked: "

@@ -59,7 +59,7 @@ def renyi(pair: Pair, orders: _Array) -> _Array:
 
 
 def _log_moments(pair: Pair, tilts: _Array, *, swapped: bool) -> _Array:
-    """Return bounds on ``log E exp(c * loss)`` for rising c; tilts within an octave share their bins."""
+    """Return bounds on ``log E exp(c * loss)`` for rising c; tilts within an octave have the same bins."""
     octaves = np.floor(np.log2(tilts))
     coarse: list[PlannedPart] = []
     results = []
@@ -79,7 +79,7 @@ def _one_octave(pair: Pair, coarse: list[PlannedPart], tilts: _Array, *, swapped
         if look == len(coarse):
             coarse.append(PlannedPart.cut(pair, np.ones(()), pair.cuts(reach), swapped=swapped))
         part = coarse[look]
-        part = part.recut(part.shares(part.distribution.tilted(float(tilts[-1]))), _BINS)
+        part = part.recut(part.bin_weights(part.distribution.tilted(float(tilts[-1]))), _BINS)
         values, tails = _bounds(part, tilts)
         best = np.fmin(best, values)
         if bool(np.all(tails <= values + _NEGLIGIBLE)):
@@ -88,7 +88,7 @@ def _one_octave(pair: Pair, coarse: list[PlannedPart], tilts: _Array, *, swapped
 
 
 def _bounds(part: PlannedPart, tilts: _Array) -> tuple[_Array, _Array]:
-    """Return the bounds, and the share of them that lies beyond the last cut."""
+    """Return the bounds, and the proportion of them that lies beyond the last cut."""
     bins = part.bins
     if bins.only_p > 0:
         return np.full(len(tilts), np.inf), np.full(len(tilts), -np.inf)

@@ -1,4 +1,4 @@
-"""The share of each part of a composition in its epsilon."""
+"""How much of the epsilon of a composition each of its parts causes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,25 @@ _TILTS: Final = np.exp(np.linspace(math.log(1e-4), math.log(1e6), 231))
 
 
 class Share(NamedTuple):
-    """One part of a composition.
+    """The contribution of one part of a composition to its epsilon.
 
     Attributes
     ----------
     part : str
-        The part.
+        The part, as it prints.
     times : int
         How often it ran.
     share : float
-        Its share of epsilon; all shares add up to 1.
+        The proportion of epsilon that it causes; those of all parts add up to 1.
     epsilon_alone : float
         The epsilon of this part with its count, had nothing else run.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import PureDP
+    >>> row = (PureDP(1.0) * 3).explain(0.0).rows[0]
+    >>> row.part, row.times, row.share, row.epsilon_alone
+    ('PureDP(epsilon=1.0)', 3, 1.0, 3.0)
     """
 
     part: str
@@ -46,16 +53,24 @@ class Share(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Where the epsilon of a loss comes from.
+    """How much of the epsilon of a loss each of its parts causes.
 
     Parameters
     ----------
     epsilon, delta : float
-        The whole.
+        The whole loss: an upper bound on epsilon at this delta.
     rows : tuple of Share
-        The parts, the dearest first.
+        The parts, the largest proportion first.
     method : str
-        How the shares were found.
+        How the proportions were computed; they are estimates, unlike the epsilons.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import PureDP
+    >>> print((PureDP(1.0) * 3 + PureDP(1.0 / 4)).explain(0.0))
+    epsilon 3.25 at delta 0; shares by pure epsilon
+      92.3 %  PureDP(epsilon=1.0) * 3  (alone: 3)
+       7.7 %  PureDP(epsilon=0.25)  (alone: 0.25)
     """
 
     epsilon: float
@@ -82,16 +97,16 @@ class _Alone:
 
 
 def explain(loss: Composition, delta: float) -> Explanation:
-    r"""Return the shares of all parts; see `sfumato.privacy.PrivacyLoss.explain`.
+    r"""Return the proportions of all parts; see `sfumato.privacy.PrivacyLoss.explain`.
 
     Notes
     -----
     With :math:`K_i(c)` the log of the moment generating function of one run of part :math:`i`, :math:`\log
     \delta \approx \sum n_i K_i(c) - c\epsilon - \dots` at the saddle point :math:`c`, which is stationary: so
-    :math:`\partial\epsilon/\partial n_i \approx K_i(c)/c`, what one more run costs, and the share of a part
-    is :math:`n_i K_i(c)/\sum_j n_j K_j(c)`. Where a part has no dominating pair: the same with Rényi
+    :math:`\partial\epsilon/\partial n_i \approx K_i(c)/c`, what one more run costs, and the proportion of a
+    part is :math:`n_i K_i(c)/\sum_j n_j K_j(c)`. Where a part has no dominating pair: the same with Rényi
     divergences at the order that zCDP suggests, else with pure epsilons. The epsilons are certified upper
-    bounds; the shares are not bounds, they are for looking.
+    bounds; the proportions are estimates, not bounds.
     """
     terms = loss.terms
     epsilon = intervals.epsilon_interval(loss, delta, STANDARD).upper

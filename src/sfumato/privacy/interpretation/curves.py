@@ -26,15 +26,23 @@ _MIN_DELTA: Final = 1e-10
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curve:
-    """A curve between two bounds.
+    """A curve known between two bounds, as numbers to plot or to store.
 
     Parameters
     ----------
-    kind : str
-    x, lower, upper : ndarray
-        Places, and the bounds there.
+    kind : {"profile", "trade-off", "steps", "loss"}
+        What is bounded; see `PrivacyLoss.curve` and `LossVariable.curve`.
+    x, lower, upper : ndarray of float, shape (points,)
+        Abscissae, and the bounds at each of them.
     x_label, y_label : str
-        What they are.
+        Labels of the axes.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import PureDP
+    >>> curve = PureDP(1.0).curve("trade-off", points=5)
+    >>> curve.x_label, bool((curve.lower <= curve.upper).all())
+    ('false positive rate', True)
     """
 
     kind: Kind | Literal["loss"]
@@ -57,7 +65,7 @@ def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) ->
     """Return a curve; see `sfumato.privacy.PrivacyLoss.curve`."""
     if kind not in _KINDS:
         _check.refuse("kind", f"be one of {', '.join(_KINDS)}", kind, "pass one of these names")
-    points = _check.integer("points", points, minimum=2)
+    points = _check.integer("points", points, minimum=2, remedy="pass how many points to compute")
     if kind != "steps" and delta is not None:
         _check.refuse("delta", "be given for steps only", delta, "leave it out")
     if kind == "profile":
@@ -71,22 +79,22 @@ def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) ->
             lower=lower,
             upper=upper,
             x_label="false positive rate",
-            y_label="least false negative rate",
+            y_label="smallest false negative rate",
         )
     if delta is None:
         _check.refuse("delta", "be given for steps", delta, "pass delta=1e-6 or the delta that is meant")
-    return _steps(loss, _check.probability("delta", delta), points)
+    return _steps(loss, _check.probability("delta", delta, "pass a small probability such as 1e-6"), points)
 
 
 def _profile(loss: Composition, points: int) -> Curve:
     far = intervals.epsilon_interval(loss, _MIN_DELTA, STANDARD).upper
     if math.isinf(far):
         far = 10.0
-    places = np.linspace(0.0, far, points)
-    found = [intervals.delta_interval(loss, float(place), STANDARD) for place in places]
+    epsilons = np.linspace(0.0, far, points)
+    found = [intervals.delta_interval(loss, float(epsilon), STANDARD) for epsilon in epsilons]
     return Curve(
         kind="profile",
-        x=places,
+        x=epsilons,
         lower=np.array([bound.lower for bound in found]),
         upper=np.array([bound.upper for bound in found]),
         x_label="epsilon",
@@ -95,12 +103,12 @@ def _profile(loss: Composition, points: int) -> Curve:
 
 
 def _steps(loss: Composition, delta: float, points: int) -> Curve:
-    """Let every part have run a share of its count, rounded up."""
-    most = max((count for _, count in loss.terms), default=0)
-    done = np.unique(np.ceil(np.linspace(0, most, min(points, most + 1))).astype(np.int64))
+    """Let every part have run the same proportion of its count, rounded up."""
+    largest = max((count for _, count in loss.terms), default=0)
+    done = np.unique(np.ceil(np.linspace(0, largest, min(points, largest + 1))).astype(np.int64))
     found = []
     for steps in done.tolist():
-        terms = tuple((term, -(-count * steps // most)) for term, count in loss.terms if steps)
+        terms = tuple((term, -(-count * steps // largest)) for term, count in loss.terms if steps)
         found.append(intervals.epsilon_interval(_Part(terms), delta, STANDARD))
     return Curve(
         kind="steps",

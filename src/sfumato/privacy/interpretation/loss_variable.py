@@ -1,4 +1,4 @@
-"""The privacy loss as a random variable: its distribution, its moments, its picture."""
+"""The privacy loss as a random variable: bounds on its moments, tails and quantiles, and a plot of it."""
 
 from __future__ import annotations
 
@@ -106,8 +106,13 @@ class LossVariable:
         order : float
             :math:`\lambda`, any finite number. For positive ones this is :math:`\lambda` times the Rényi
             divergence of order :math:`1 + \lambda`; for negative ones an infinite loss counts for nothing.
+
+        Returns
+        -------
+        Interval
+            Round-off included.
         """
-        order = _check.finite("order", order)
+        order = _check.finite("order", order, "pass an order such as 2.0")
         found = []
         for pair, n in _pairs(self.loss):
             one = log_moment(pair, order, swapped=self.reverse)
@@ -126,17 +131,33 @@ class LossVariable:
             x. From 0 on the precision is that of the tail, below 0 that of `cdf`.
         precision : Precision
             Where it cannot be had, as at a mass, the interval is wider, with a `PrecisionWarning`.
+
+        Returns
+        -------
+        Interval
+            Within [0, 1].
         """
         return self._at(place, precision)[0]
 
     def cdf(self, place: float, precision: Precision = LOOSE) -> Interval:
-        """Return an interval with P(L <= x) and P(L < x) inside; see `tail`."""
+        """Return an interval with P(L <= x) and P(L < x) inside; see `tail`.
+
+        Parameters
+        ----------
+        place, precision
+            As for `tail`.
+
+        Returns
+        -------
+        Interval
+            Within [0, 1].
+        """
         return self._at(place, precision)[1]
 
     def _at(self, place: float, precision: Precision) -> tuple[Interval, Interval]:
-        place = _check.finite("place", place)
+        place = _check.finite("place", place, "pass a loss such as 1.0")
         tail, cdf = _distribution(self.loss, self.reverse, place, precision)
-        precision.checked(tail if place >= 0 else cdf, f"the law of the loss at {place!r}")
+        precision.checked(tail if place >= 0 else cdf, f"the distribution of the loss at {place!r}")
         return tail, cdf
 
     def quantile(self, level: float, precision: Precision = LOOSE) -> Interval:
@@ -148,8 +169,13 @@ class LossVariable:
             Strictly between 0 and 1.
         precision : Precision
             The width aimed at, against the greater of the quantile and the standard deviation.
+
+        Returns
+        -------
+        Interval
+            Infinite where the mass of an infinite loss is larger than ``1 - level``.
         """
-        level = _check.unit_interval("level", level)
+        level = _check.unit_interval("level", level, "pass a probability such as 0.95")
         look = _look(self.loss, self.reverse)
         if above(1 - level, 2.0, 1.0) < look.infinite.lower:
             return Interval(math.inf, math.inf, look.infinite.tight)
@@ -171,7 +197,7 @@ class LossVariable:
         )
 
     def _precise(self, level: float, place: float, relative: float, finest: float) -> Precision:
-        """Return the precision that tells a share from ``level``, relative to the tail that is looked at."""
+        """Return the precision that distinguishes a probability from ``level``, relative to its tail."""
         ratio = min(level, 1 - level) / (1 - level if place >= 0 else level)
         return Precision(min(0.5, max(finest, relative * ratio)), 0.0)
 
@@ -194,7 +220,7 @@ class LossVariable:
         return 0.5 * (low + high)
 
     def _is_below(self, place: float, level: float) -> bool:
-        """Estimate whether less than a share of the losses is at most ``place``."""
+        """Estimate whether P(L <= x) is below ``level``."""
         cdf = self._distribution(place, self._precise(level, place, 0.1, 5e-3))[1]
         return (0.5 * (cdf.lower + cdf.upper) if cdf.tight else cdf.lower) < level
 
@@ -205,25 +231,41 @@ class LossVariable:
         ----------
         points : int
             How many, at least 2.
+
+        Returns
+        -------
+        Curve
+            Of kind "loss".
         """
-        points = _check.integer("points", points, minimum=2)
+        points = _check.integer("points", points, minimum=2, remedy="pass how many points to compute")
         look = _look(self.loss, self.reverse)
         reach = _SHOWN * look.deviation
-        places = np.linspace(
+        abscissae = np.linspace(
             max(look.centre - reach, look.support.lower), min(look.centre + reach, look.support.upper), points
         )
-        found = [self._distribution(float(place), Precision(0.05, 1e-3))[1] for place in places]
+        found = [self._distribution(float(place), Precision(0.05, 1e-3))[1] for place in abscissae]
         return Curve(
             kind="loss",
-            x=places,
+            x=abscissae,
             lower=np.array([bound.lower for bound in found]),
             upper=np.array([bound.upper for bound in found]),
             x_label="privacy loss",
-            y_label="share of outcomes with at most this loss",
+            y_label="probability of at most this loss",
         )
 
     def plot(self, *, points: int = 33, ax: Any = None) -> Any:
         """Draw `curve` into ``ax``, or into new axes, and return the axes; never shows them.
+
+        Parameters
+        ----------
+        points : int
+            How many, at least 2.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; new axes if None.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
 
         Raises
         ------
@@ -266,7 +308,7 @@ def _look(loss: Composition, reverse: bool) -> _Look:
     pairs = _pairs(loss)
     seen = [(_look_at(pair, reverse), n) for pair, n in pairs]
     tight = all(pair.tight for pair, _ in pairs)
-    # The smallest share of outcomes with a finite loss, and the largest.
+    # The probability of a finite loss, as a logarithm.
     finite = [math.fsum(n * math.log1p(-min(mass, 1 - UNIT)) for (*_, mass), n in seen)]
     infinite = 1.0 if any(mass >= 1 for (*_, mass), _ in seen) else -math.expm1(finite[0])
     normal = math.fsum(pair.variance * n for pair, n in pairs) if all(p.variance for p, _ in pairs) else 0.0
@@ -292,11 +334,11 @@ def _look_at(pair: Pair, reverse: bool) -> tuple[float, float, float, float, flo
         variance = float(mass @ (both.loss - mean) ** 2) / total
     losses = np.concatenate([bins.edges, bins.atoms.loss])
     error = np.concatenate([bins.edge_error, bins.atoms.loss_error]) + 4 * UNIT * np.abs(losses)
-    least = -math.inf if bins.low.log_p > -math.inf else float((losses - error).min(initial=math.inf))
-    most = math.inf if bins.high.log_p > -math.inf else float((losses + error).max(initial=-math.inf))
-    if least > most:
-        least = most = 0.0
-    return mean, variance, least, most, float(bins.only_p)
+    smallest = -math.inf if bins.low.log_p > -math.inf else float((losses - error).min(initial=math.inf))
+    largest = math.inf if bins.high.log_p > -math.inf else float((losses + error).max(initial=-math.inf))
+    if smallest > largest:
+        smallest = largest = 0.0
+    return mean, variance, smallest, largest, float(bins.only_p)
 
 
 @lru_cache(maxsize=8192)
@@ -336,15 +378,15 @@ def _refined(
     wanted = 0.25 * precision.relative * (slope if left else 1 + slope) * step
     for _ in range(2):
         found = read(place, step, wanted)
-        best = intersection("a share of the losses", best, found)
+        best = intersection("a tail of the loss", best, found)
         if precision.met(best.lower, best.upper):
             break
         step, wanted = 0.5 * step, 0.2 * wanted
     return best
 
 
-def _complement(share: Interval) -> Interval:
-    return Interval(max(0.0, below(1 - share.upper)), min(1.0, above(1 - share.lower)), share.tight)
+def _complement(chance: Interval) -> Interval:
+    return Interval(max(0.0, below(1 - chance.upper)), min(1.0, above(1 - chance.lower)), chance.tight)
 
 
 def _normal(variance: float, place: float, *, left: bool = False) -> Interval:

@@ -80,49 +80,49 @@ class OneDirection:
         """Return the other order."""
         return OneDirection(tuple((_Side(side.part, not side.reverse), count) for side, count in self.terms))
 
-    def divergence(self, place: float, relative: float) -> Interval:
-        """Bound h(exp(place)), for a place of any sign, about to a relative width."""
+    def divergence(self, point: float, relative: float) -> Interval:
+        """Bound h(exp(point)), for a point of any sign, about to a relative width."""
         precision = Precision(min(_COARSEST, max(_FINEST, relative)), 0.0)
-        if place >= 0:
-            return intervals.delta_interval(self, place, precision)
+        if point >= 0:
+            return intervals.delta_interval(self, point, precision)
         # Exchanging P and Q turns h(u) into 1 - u + u h(1/u).
-        lower, upper, tight = intervals.delta_interval(self.reversed(), -place, precision)
-        u = math.exp(place)
-        ends = (u * end - math.expm1(place) for end in (lower, upper))
+        lower, upper, tight = intervals.delta_interval(self.reversed(), -point, precision)
+        u = math.exp(point)
+        ends = (u * end - math.expm1(point) for end in (lower, upper))
         first, last = ends
         return Interval(max(0.0, below(first, 8.0, 1.0)), min(1.0, above(last, 8.0, 1.0)), tight)
 
-    def upper_tail(self, place: float, step: float, relative: float) -> Interval:
+    def upper_tail(self, point: float, step: float, relative: float) -> Interval:
         """Bound P(L > x) from below and P(L >= x) from above, with the points a step away on either side."""
-        here, before, after = self._around(place, step, relative)
+        here, before, after = self._around(point, step, relative)
         shrink, grow = -math.expm1(-step), math.expm1(step)
-        most = above((before.upper - math.exp(-step) * here.lower) / shrink, 16.0, before.upper / shrink)
-        least = below((math.exp(step) * here.lower - after.upper) / grow, 16.0, after.upper / grow)
-        return _share(least, most, tight=here.tight)
+        largest = above((before.upper - math.exp(-step) * here.lower) / shrink, 16.0, before.upper / shrink)
+        smallest = below((math.exp(step) * here.lower - after.upper) / grow, 16.0, after.upper / grow)
+        return _probability(smallest, largest, tight=here.tight)
 
-    def lower_tail(self, place: float, step: float, relative: float) -> Interval:
+    def lower_tail(self, point: float, step: float, relative: float) -> Interval:
         """Bound P(L < -x) from below and P(L <= -x) from above, P the *second* distribution of this order."""
-        here, before, after = self._around(place, step, relative)
-        u = math.exp(place)
+        here, before, after = self._around(point, step, relative)
+        u = math.exp(point)
         shrink, grow = -u * math.expm1(-step), u * math.expm1(step)
         # At 0 there is nothing but the trivial bound below a divergence.
-        most = above((before.upper - here.lower) / shrink, 16.0, before.upper / shrink)
-        least = below((here.lower - after.upper) / grow, 16.0, here.lower / grow)
-        return _share(least, most, tight=here.tight)
+        largest = above((before.upper - here.lower) / shrink, 16.0, before.upper / shrink)
+        smallest = below((here.lower - after.upper) / grow, 16.0, here.lower / grow)
+        return _probability(smallest, largest, tight=here.tight)
 
-    def _around(self, place: float, step: float, relative: float) -> tuple[Interval, Interval, Interval]:
-        here, before = (self.divergence(x, relative) for x in (place, place - step))
-        after = self.divergence(place + step, relative) if here.tight else here
+    def _around(self, point: float, step: float, relative: float) -> tuple[Interval, Interval, Interval]:
+        here, before = (self.divergence(x, relative) for x in (point, point - step))
+        after = self.divergence(point + step, relative) if here.tight else here
         return here, before, after
 
-    def slope(self, place: float, step: float) -> float:
+    def slope(self, point: float, step: float) -> float:
         """Estimate by how much the log of h falls per unit."""
-        here, after = (self.divergence(x, 1e-3).upper for x in (place, place + step))
+        here, after = (self.divergence(x, 1e-3).upper for x in (point, point + step))
         return math.log(here / after) / step if 0 < after < here else 1 / step
 
 
-def _share(lower: float, upper: float, *, tight: bool) -> Interval:
+def _probability(lower: float, upper: float, *, tight: bool) -> Interval:
     """Return bounds on a probability; where they are not tight, the lower one proves nothing."""
-    least = min(1.0, max(0.0, lower)) if tight else 0.0
-    most = min(1.0, max(0.0, upper))
-    return intersection("a share of the losses", Interval(0.0, most), Interval(least, 1.0, tight))
+    smallest = min(1.0, max(0.0, lower)) if tight else 0.0
+    largest = min(1.0, max(0.0, upper))
+    return intersection("a tail of the loss", Interval(0.0, largest), Interval(smallest, 1.0, tight))

@@ -1,4 +1,4 @@
-"""Risk: what the best attack against a loss can achieve, without epsilon."""
+"""Risk: the advantage, accuracy and reconstruction that the best attack against a loss can achieve."""
 
 from __future__ import annotations
 
@@ -24,11 +24,18 @@ class Attack(NamedTuple):
     Attributes
     ----------
     false_positive_rate : float
-        How often it accuses where it should not.
+        Probability of accusing where the unit's data are not there.
     true_positive_rate : Interval
-        How often it accuses where it should.
+        Probability of accusing where they are.
     posterior : Interval
-        How likely an accusation is right, under the prior of the `Risk`.
+        Probability that an accusation is right, under the prior of the `Risk`.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> attack = Gaussian(1.0).risk(false_positive_rates=[0.01]).attacks[0]
+    >>> round(attack.true_positive_rate.upper, 4), round(attack.posterior.upper, 4)
+    (0.0924, 0.9023)
     """
 
     false_positive_rate: float
@@ -39,23 +46,30 @@ class Attack(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """The powers of the best attack that knows everything but one unit.
+    """What the best attacker can achieve who knows everything but one unit.
 
     Parameters
     ----------
     advantage : Interval
-        The largest true positive rate minus false positive rate.
+        The largest difference of true positive rate and false positive rate.
     attacks : tuple of Attack
         One for each chosen false positive rate.
     prior : float
-        How likely the attacker thought it before that the unit's data are there.
+        Probability, before the release, that the unit's data are there.
     accuracy : Interval
-        How likely the attacker then decides rightly, with that prior.
+        Probability of then deciding rightly, with that prior.
     baseline : float
-        How likely the attacker could guess the unit's record without the release.
+        Probability of guessing the unit's record without the release.
     reconstruction : Interval
-        How likely the attacker finds the record with the release; the lower end is the baseline, for which
-        record can be told from which other is not known here.
+        Probability of finding the record with the release. The lower end is the baseline, as it is not known
+        here which records a release distinguishes.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> risk = Gaussian(1.0).risk(prior=0.1)
+    >>> round(risk.advantage.upper, 3), 0.9 <= risk.accuracy.lower
+    (0.383, True)
     """
 
     advantage: Interval
@@ -69,13 +83,13 @@ class Risk:
         gain = _percent(self.advantage)
         lines = [f"An attacker who knows all other units gains at most {gain} over guessing if one is there."]
         lines += [
-            f"With false alarms in {_share(rate)} of cases it finds at most {_percent(found)} of the units; "
-            f"if {_share(self.prior)} are there, at most {_percent(posterior)} of its accusations are right."
+            f"With false alarms in {_shown(rate)} of cases it finds at most {_percent(found)} of the units; "
+            f"if {_shown(self.prior)} are there, at most {_percent(posterior)} of its accusations are right."
             for rate, found, posterior in self.attacks
         ]
         lines.append(f"With that prior it decides rightly in at most {_percent(self.accuracy)} of cases.")
         lines.append(
-            f"A record that it would guess with chance {_share(self.baseline)} it reconstructs with chance "
+            f"A record that it would guess with chance {_shown(self.baseline)} it reconstructs with chance "
             f"at most {_percent(self.reconstruction)}."
         )
         return "\n".join(lines)
@@ -144,10 +158,10 @@ def _accuracy(loss: Composition, prior: float, precision: Precision) -> Interval
 
 def _percent(bounds: Interval) -> str:
     """Return the upper end in percent, rounded up."""
-    return _share(bounds.upper, up=True)
+    return _shown(bounds.upper, up=True)
 
 
-def _share(value: float, *, up: bool = False) -> str:
+def _shown(value: float, *, up: bool = False) -> str:
     if 0 < value < 1e-6:
         return f"{text_above(above(100 * value), 3) if up else f'{100 * value:.3g}'} %"
     digits = 2 if value >= 1e-3 else 2 + math.ceil(-math.log10(max(value, 1e-6)))

@@ -78,9 +78,9 @@ def _rate(value: object) -> float:
 
 
 class _Value(NamedTuple):
-    """A place on the axis of log t, t itself, and bounds on the concave function there."""
+    """A point on the axis of log t, t itself, and bounds on the concave function there."""
 
-    place: float
+    point: float
     t: float
     lower: float
     upper: float
@@ -93,57 +93,57 @@ def _trade_off(loss: Composition, rate: float, precision: Precision) -> Interval
         return Interval(max(0.0, below(exact)), min(1.0, above(exact)))
     read = partial(_value, loss, rate)
     scale = min(1.0, 2 * at_zero.upper)
-    best = _best(lambda place: read(place, _COARSE).upper, scale)
-    most = min(1.0, above(1.0 - rate))
-    lower, upper = _enclosed(lambda place: read(place, precision), best, _CLOSE * scale, most, precision)
-    found = intersection("the trade-off", Interval(0.0, upper), Interval(max(0.0, lower), most))
-    return found if at_zero.tight else Interval(found.lower, most, tight=False)
+    best = _best(lambda point: read(point, _COARSE).upper, scale)
+    limit = min(1.0, above(1.0 - rate))
+    lower, upper = _enclosed(lambda point: read(point, precision), best, _CLOSE * scale, limit, precision)
+    found = intersection("the trade-off", Interval(0.0, upper), Interval(max(0.0, lower), limit))
+    return found if at_zero.tight else Interval(found.lower, limit, tight=False)
 
 
 def _enclosed(
-    read: Callable[[float], _Value], best: float, spread: float, upper: float, precision: Precision
+    read: Callable[[float], _Value], best: float, width: float, upper: float, precision: Precision
 ) -> tuple[float, float]:
     """Bound the maximum, from triples of points that lie closer and closer, as far as they prove it."""
     middle = read(best)
     lower, certain = middle.lower, False
     for _ in range(_ROUNDS):
-        if precision.met(lower, upper) or abs(middle.place) + spread > _FARTHEST:
+        if precision.met(lower, upper) or abs(middle.point) + width > _FARTHEST:
             break
-        left, right = read(middle.place - spread), read(middle.place + spread)
+        left, right = read(middle.point - width), read(middle.point + width)
         lower = max(lower, left.lower, right.lower)
         if middle.lower > max(left.upper, right.upper):
             upper, certain = min(upper, _ceiling(left, middle, right)), True
             middle = max(middle, read(_vertex(left, middle, right)), key=lambda value: value.lower)
             lower = max(lower, middle.lower)
-            spread /= _GROWTH
+            width /= _GROWTH
         elif certain:
             break
         elif max(left.lower, right.lower) > middle.upper:
             middle = max(left, right, key=lambda value: value.lower)
         else:
-            spread *= _GROWTH
+            width *= _GROWTH
     return lower, upper
 
 
-def _value(loss: Composition, rate: float, place: float, precision: Precision) -> _Value:
-    """Bound the concave function at ``t = exp(place)``."""
-    lower, upper, _ = intervals.delta_interval(loss, abs(place), precision)
-    t = math.exp(place)
-    if place >= 0:
-        slack = 8 * t * rate * abs(place)
+def _value(loss: Composition, rate: float, point: float, precision: Precision) -> _Value:
+    """Bound the concave function at ``t = exp(point)``."""
+    lower, upper, _ = intervals.delta_interval(loss, abs(point), precision)
+    t = math.exp(point)
+    if point >= 0:
+        slack = 8 * t * rate * abs(point)
         ends = (1 - upper - t * rate, 1 - lower - t * rate)
         size = 1 + t * rate + slack
-        return _Value(place, t, below(ends[0], 8.0, size), above(ends[1], 8.0, size))
-    size = t * (2 + abs(place))
+        return _Value(point, t, below(ends[0], 8.0, size), above(ends[1], 8.0, size))
+    size = t * (2 + abs(point))
     return _Value(
-        place, t, below(t * (1 - upper - rate), 8.0, size), above(t * (1 - lower - rate), 8.0, size)
+        point, t, below(t * (1 - upper - rate), 8.0, size), above(t * (1 - lower - rate), 8.0, size)
     )
 
 
 def _vertex(left: _Value, middle: _Value, right: _Value) -> float:
     """Return where the parabola through three points is highest, which lies between the outer two."""
     before, after = ((middle.lower + middle.upper - side.lower - side.upper) for side in (left, right))
-    return middle.place + 0.5 * (middle.place - left.place) * (before - after) / (before + after)
+    return middle.point + 0.5 * (middle.point - left.point) * (before - after) / (before + after)
 
 
 def _ceiling(left: _Value, middle: _Value, right: _Value) -> float:
@@ -155,11 +155,11 @@ def _ceiling(left: _Value, middle: _Value, right: _Value) -> float:
 
 def _best(height: Callable[[float], float], scale: float) -> float:
     """Return about where a unimodal function is largest."""
-    step, place, value = 0.5 * scale, 0.0, height(0.0)
+    step, point, value = 0.5 * scale, 0.0, height(0.0)
     sign = 1.0 if height(step) >= height(-step) else -1.0
-    while place + step < _FARTHEST and (further := height(sign * (place + step))) > value + 1e-9 * abs(value):
-        place, value, step = place + step, further, 2 * step
-    low, high = place - 0.5 * step, min(place + step, _FARTHEST)
+    while point + step < _FARTHEST and (further := height(sign * (point + step))) > value + 1e-9 * abs(value):
+        point, value, step = point + step, further, 2 * step
+    low, high = point - 0.5 * step, min(point + step, _FARTHEST)
     golden = 0.5 * (math.sqrt(5.0) - 1)
     left, right = high - golden * (high - low), low + golden * (high - low)
     values = height(sign * left), height(sign * right)

@@ -61,29 +61,75 @@ class PureDP(Leaf):
         self._set_relation(neighboring)
 
     def pure(self) -> PureView:
-        """Return the declared epsilon."""
+        """Return the declared epsilon.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return PureView(self._epsilon, 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return the smallest rho of every epsilon-DP mechanism; see `conversion.pure_to_zcdp`."""
+        """Return the smallest rho of every epsilon-DP mechanism; see `conversion.pure_to_zcdp`.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(pure_to_zcdp(self._epsilon), 0.0)
 
     def gdp(self) -> GDPView:
-        """Return the smallest mu of every epsilon-DP mechanism; see `conversion.pure_to_gdp`."""
+        """Return the smallest mu of every epsilon-DP mechanism; see `conversion.pure_to_gdp`.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         return GDPView(pure_to_gdp(self._epsilon), 0.0)
 
     def log_profile(self, epsilon: float) -> float:
-        r"""Return the log of :math:`(e^{\epsilon_0} - e^\epsilon)/(1 + e^{\epsilon_0})`, exact."""
+        r"""Return the log of :math:`(e^{\epsilon_0} - e^\epsilon)/(1 + e^{\epsilon_0})`, exact.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         return bounded_log_profile(self._epsilon - epsilon, 1 + math.exp(-self._epsilon))
 
     def dominating_pair(self) -> Pair:
-        """Return randomized response (Kairouz, Oh, Viswanath 2015)."""
+        """Return randomized response (Kairouz, Oh, Viswanath 2015).
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return two_points(self._epsilon)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the divergences of randomized response."""
-        share = (1 + np.exp((1 - 2 * orders) * self._epsilon)) / (1 + math.exp(-self._epsilon))
-        return bounded_rdp(self._epsilon, self.zcdp().rho, orders, share)
+        """Return the divergences of randomized response.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
+        moment = (1 + np.exp((1 - 2 * orders) * self._epsilon)) / (1 + math.exp(-self._epsilon))
+        return bounded_rdp(self._epsilon, self.zcdp().rho, orders, moment)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return PureDP(times_above(steps, self._epsilon), neighboring=relation)
@@ -134,23 +180,55 @@ class ApproximateDP(Leaf):
         self._set_relation(neighboring)
 
     def pure(self) -> PureView:
-        """Return the declared numbers."""
+        """Return the declared numbers.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return PureView(self._epsilon, self._delta)
 
     def zcdp(self) -> ZCDPView:
-        """Return the zCDP of the part that is pure, and the mass."""
+        """Return the zCDP of the part that is pure, and the mass.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(pure_to_zcdp(self._epsilon), self._delta)
 
     def gdp(self) -> GDPView:
-        """Return the Gaussian DP of the part that is pure, and the mass."""
+        """Return the Gaussian DP of the part that is pure, and the mass.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         return GDPView(pure_to_gdp(self._epsilon), self._delta)
 
     def dominating_pair(self) -> Pair:
-        """Return randomized response that reveals everything with probability delta (the same)."""
+        """Return randomized response that reveals everything with probability delta (the same).
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return two_points(self._epsilon, self._delta)
 
     def split(self) -> tuple[float, tuple[tuple[PureDP, int]]]:
-        """Return the mass and the pure part."""
+        """Return the mass and the pure part.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : sequence of (PrivacyLoss, int)
+            What runs otherwise, each part with its count.
+        """
         return self._delta, ((PureDP(self._epsilon, neighboring=self.neighboring), 1),)
 
 
@@ -197,11 +275,28 @@ class ZCDP(DivergenceLeaf):
         return self.rho == 0
 
     def zcdp(self) -> ZCDPView:
-        """Return the declared rho."""
+        """Return the declared rho.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(self.rho, 0.0)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order."""
+        """Return ``rho`` times the order.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         return np.nextafter(self.rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:

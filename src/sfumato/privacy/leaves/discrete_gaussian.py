@@ -83,30 +83,81 @@ class DiscreteGaussian(Leaf):
         self._set("_rho", rho)
 
     def zcdp(self) -> ZCDPView:
-        """Return ``sensitivity**2 / (2 * stddev**2)`` (Canonne, Kamath and Steinke 2020)."""
+        """Return ``sensitivity**2 / (2 * stddev**2)`` (Canonne, Kamath and Steinke 2020).
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(self._rho, 0.0)
 
     def gdp(self) -> GDPView:
-        """Return a proven Gaussian DP parameter up to a mass of 1e-120; see `discrete_gaussian_views.gdp`."""
+        """Return a proven Gaussian DP parameter up to a mass of 1e-120; see `discrete_gaussian_views.gdp`.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         return discrete_gaussian_views.gdp(self.stddev, self.sensitivity)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the exact profile on the lattice; see `discrete_gaussian_views.log_profile`."""
+        """Return the log of the exact profile on the lattice; see `discrete_gaussian_views.log_profile`.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         return discrete_gaussian_views.log_profile(self.stddev, self.sensitivity, Fraction(epsilon))
 
     def dominating_pair(self) -> Pair:
-        """Return two such distributions ``sensitivity`` apart."""
+        """Return two such distributions ``sensitivity`` apart.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return discrete_gaussian_pair(self.stddev, self.sensitivity)
 
     def lone_pass(self, threshold: Fraction) -> float:
-        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above."""
+        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            In units of the noisy integer.
+
+        Returns
+        -------
+        float
+            The chance, rounded up.
+        """
         distance = math.ceil(threshold) - self.sensitivity
         if not self.stddev:
             return float(distance <= 0)
         return DiscreteGaussianDistribution(self.stddev).upper_tail(distance).upper
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order (Canonne, Kamath and Steinke 2020)."""
+        """Return ``rho`` times the order (Canonne, Kamath and Steinke 2020).
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         return np.nextafter(self._rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:

@@ -96,11 +96,23 @@ class DiscreteGaussianVector(Leaf):
         self._set("_rho", rho)
 
     def zcdp(self) -> ZCDPView:
-        """Return ``l2_squared / (2 * stddev**2)``; proof in the class's notes."""
+        """Return ``l2_squared / (2 * stddev**2)``; proof in the class's notes.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(self._rho, 0.0)
 
     def gdp(self) -> GDPView:
-        """Return a proven Gaussian DP parameter up to a mass under 1e-90; proof in the class's notes."""
+        """Return a proven Gaussian DP parameter up to a mass under 1e-90; proof in the class's notes.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         rate = (
             discrete_gaussian_views.gdp_rate(self.stddev, math.isqrt(self.l2_squared))
             if self.stddev
@@ -112,12 +124,29 @@ class DiscreteGaussianVector(Leaf):
         return GDPView(above(rate * math.sqrt(above(float(self.l2_squared))), 4.0), mass)
 
     def dominating_pair(self) -> Pair:
-        """Return two normal distributions, and the mass, from the Gaussian DP view."""
+        """Return two normal distributions, and the mass, from the Gaussian DP view.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         mu, mass = self.gdp()
         return FailureMassPair(NormalPair(mu), mass) if mu < math.inf else two_points(mu)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order; proof in the class's notes."""
+        """Return ``rho`` times the order; proof in the class's notes.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         return np.nextafter(self._rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:

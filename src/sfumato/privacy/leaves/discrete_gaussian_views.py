@@ -43,7 +43,7 @@ def log_profile(stddev: Fraction, sensitivity: int, epsilon: Fraction) -> float:
     -----
     The privacy loss at :math:`k` is :math:`(2ks - s^2)/2\sigma^2`. With :math:`k` the first integer where it
     exceeds :math:`\epsilon`, found in exact arithmetic, the divergence is :math:`T(k-s) - e^\epsilon T(k)`.
-    Each tail is its first term times a certified factor; the common exponential is kept apart, so nothing
+    Each tail is its first term times a certified factor; the common exponential is factored out, so nothing
     overflows or underflows.
 
     References

@@ -109,19 +109,43 @@ class DiscreteLaplace(Leaf):
         self._set("_rho", rho)
 
     def pure(self) -> PureView:
-        """Return sensitivity over scale."""
+        """Return sensitivity over scale.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return PureView(self._bound, 0.0)
 
     def pure_epsilon(self) -> float | Fraction:
-        """Return sensitivity over scale, exact."""
+        """Return sensitivity over scale, exact.
+
+        Returns
+        -------
+        float or Fraction
+            The epsilon of `pure`: exact as a Fraction, rounded up as a float.
+        """
         return self.sensitivity / self.scale if self.scale else math.inf
 
     def zcdp(self) -> ZCDPView:
-        """Return the Kullback-Leibler divergence; the proof is in the class's notes."""
+        """Return the Kullback-Leibler divergence; the proof is in the class's notes.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(self._rho, 0.0)
 
     def gdp(self) -> GDPView:
-        """Return the Gaussian DP parameter of the middle vertex; the proof is in the class's notes."""
+        """Return the Gaussian DP parameter of the middle vertex; the proof is in the class's notes.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         bound, rate = self._bound, self._rate
         if math.isinf(bound):
             return GDPView(math.inf, 0.0)
@@ -129,7 +153,18 @@ class DiscreteLaplace(Leaf):
         return GDPView(max(0.0, min(2 * upper_quantile(log_vertex), pure_to_gdp(bound))), 0.0)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the exact profile on the lattice; see the class's notes."""
+        """Return the log of the exact profile on the lattice; see the class's notes.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         if not self.scale:
             return 0.0
         # The loss exceeds epsilon at x = 0, ..., j: the choice of j and the distance w to it are exact.
@@ -143,26 +178,54 @@ class DiscreteLaplace(Leaf):
         return min(0.0, above(math.log((near + far) / (1 + math.exp(-rate))), 16.0, 1.0))
 
     def dominating_pair(self) -> Pair:
-        """Return two such distributions ``sensitivity`` apart."""
+        """Return two such distributions ``sensitivity`` apart.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return discrete_laplace_pair(self._rate, self.sensitivity, self._bound)
 
     def lone_pass(self, threshold: Fraction) -> float:
-        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above."""
+        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            In units of the noisy integer.
+
+        Returns
+        -------
+        float
+            The chance, rounded up.
+        """
         distance = math.ceil(threshold) - self.sensitivity
         if not self.scale:
             return float(distance <= 0)
         return DiscreteLaplaceDistribution(self.scale).upper_tail(distance).upper
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the exact divergences, the sum over the lattice in closed form."""
+        """Return the exact divergences, the sum over the lattice in closed form.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         bound, rate = self._bound, self._rate
         if math.isinf(bound):
             return np.full_like(orders, np.inf)
         odd = 2 * orders - 1
         r = math.exp(-rate)
         middle = np.expm1(-odd * (bound + rate)) / np.expm1(-odd * rate)
-        share = (r * (1 + np.exp(-odd * bound)) - math.expm1(-rate) * middle) / (1 + r)
-        return bounded_rdp(bound, self._rho, orders, share)
+        moment = (r * (1 + np.exp(-odd * bound)) - math.expm1(-rate) * middle) / (1 + r)
+        return bounded_rdp(bound, self._rho, orders, moment)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return DiscreteLaplace(self.scale, self.sensitivity * steps, neighboring=relation)

@@ -53,19 +53,19 @@ class RationalLeaf(Leaf):
     _loss: float = field(init=False, compare=False)
     _inner: float = field(init=False, compare=False)
 
-    def _set_laws(self, masses: list[tuple[Fraction, Fraction]], *, symmetric: bool = False) -> None:
+    def _set_distributions(self, masses: list[tuple[Fraction, Fraction]], *, symmetric: bool = False) -> None:
         """Work out what follows from the masses."""
         common = tuple((p, q) for p, q in masses if p and q)
         self._set("_common", common)
         ratios = [p / q for p, q in common]
-        shared = sum(p for p, _ in common), sum(q for _, q in common)
+        common_mass = sum(p for p, _ in common), sum(q for _, q in common)
         self._set("_pair", rational_pair(masses, symmetric=symmetric))
-        self._set("_mass", fraction_up(1 - min(shared)))
+        self._set("_mass", fraction_up(1 - min(common_mass)))
         self._set("_loss", _largest(ratios))
-        self._set("_inner", _largest([ratio * shared[1] / shared[0] for ratio in ratios]))
+        self._set("_inner", _largest([ratio * common_mass[1] / common_mass[0] for ratio in ratios]))
 
     def _set_rationals(self, name: str, values: object) -> None:
-        """Check and keep several non-negative rationals."""
+        """Check and store several non-negative rationals."""
         if isinstance(values, str) or not isinstance(values, Iterable):
             _check.refuse(name, "be a sequence of numbers", type(values).__name__, "pass a list")
         numbers = []
@@ -176,12 +176,12 @@ class DiscretePair(RationalLeaf):
         self._set_rationals("q", self.q)
         self._set_relation(self.neighboring)
         if len(self.p) != len(self.q):
-            _check.refuse("q", "have as many outcomes as p", len(self.q), "write 0 where a law gives none")
+            _check.refuse("q", "have as many outcomes as p", len(self.q), "write 0 for those that it lacks")
         sums = Fraction(sum(self.p)), Fraction(sum(self.q))
         for name, total in zip("pq", sums, strict=True):
             if abs(total - 1) > _CLOSE:
                 _check.refuse(name, "add up to 1", float(total), "add the outcomes that are missing")
-        self._set_laws(
+        self._set_distributions(
             [(Fraction(a) / sums[0], Fraction(b) / sums[1]) for a, b in zip(self.p, self.q, strict=True)]
         )
 

@@ -90,20 +90,49 @@ class Exponential(Leaf):
         self._set_relation(neighboring)
 
     def pure(self) -> PureView:
-        """Return the range."""
+        """Return the range.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return PureView(self._epsilon, 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return an eighth of the square (Cesar, Rogers 2021), or the bound of every pure loss."""
+        """Return an eighth of the square (Cesar, Rogers 2021), or the bound of every pure loss.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         epsilon = self._epsilon
         return ZCDPView(min(above(epsilon * epsilon / 8, 4.0), pure_to_zcdp(epsilon)), 0.0)
 
     def gdp(self) -> GDPView:
-        """Return the Gaussian DP of randomized response with half the range; proof in the class's notes."""
+        """Return the Gaussian DP of randomized response with half the range; proof in the class's notes.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         return GDPView(pure_to_gdp(mul_up(0.5, self._epsilon)), 0.0)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the largest profile of bounded range; see the class's notes."""
+        """Return the log of the largest profile of bounded range; see the class's notes.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         gap = self._epsilon - epsilon
         if gap <= 0:
             return -math.inf
@@ -112,18 +141,35 @@ class Exponential(Leaf):
         return min(0.0, above(2 * part - whole, 16.0, 1 + 2 * abs(part) + abs(whole)))
 
     def dominating_pair(self) -> Pair:
-        """Return the smallest pair above all of bounded range."""
+        """Return the smallest pair above all of bounded range.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return BoundedRangePair(self._epsilon) if self._epsilon > 0 else no_loss()
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the largest divergences of bounded range; see the class's notes."""
+        """Return the largest divergences of bounded range; see the class's notes.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         epsilon, gap = self._epsilon, orders - 1.0
         simple = np.fmin(epsilon, np.nextafter(self.zcdp().rho * orders, np.inf))
         if epsilon == 0:
             return simple
-        first, share = np.log(gap / orders), np.log(-np.expm1(-gap * epsilon))
+        first, log_gap = np.log(gap / orders), np.log(-np.expm1(-gap * epsilon))
         whole, one = np.log(-np.expm1(-orders * epsilon)), math.log(-math.expm1(-epsilon))
         rest = (whole - np.log(orders) - one) / gap
-        size = epsilon + np.abs(first) + np.abs(share) + np.abs(whole) + 2
+        size = epsilon + np.abs(first) + np.abs(log_gap) + np.abs(whole) + 2
         slack = 16 * UNIT * (size + (np.abs(whole) + np.log(orders) + abs(one) + 2) / gap)
-        return np.fmin(simple, epsilon + first + whole - share + rest + slack)
+        return np.fmin(simple, epsilon + first + whole - log_gap + rest + slack)

@@ -69,22 +69,53 @@ class Gaussian(Leaf):
         self._set_relation(self.neighboring)
 
     def gdp(self) -> GDPView:
-        """Return the exact Gaussian DP parameter."""
+        """Return the exact Gaussian DP parameter.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         noise = self.noise_multiplier
         return GDPView(above(1 / noise, 1.0) if noise > 0 else math.inf, 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return the exact zCDP parameter."""
+        """Return the exact zCDP parameter.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         noise = self.noise_multiplier
         return ZCDPView(above(0.5 / noise / noise, 4.0) if noise > 0 else math.inf, 0.0)
 
     def dominating_pair(self) -> Pair:
-        """Return two normal distributions one sensitivity apart (Dong, Roth, Su 2022)."""
+        """Return two normal distributions one sensitivity apart (Dong, Roth, Su 2022).
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         mu = self.gdp().mu
         return NormalPair(mu) if 0 < mu < math.inf else two_points(mu)
 
     def drawn_records(self, records: int, sampling_probability: float) -> Pair:
-        """Return the pair of records that are drawn one by one, against none; see `PoissonRecords`."""
+        """Return the pair of records that are drawn one by one, against none; see `PoissonRecords`.
+
+        Parameters
+        ----------
+        records : int
+            How many one unit may own, at least 1.
+        sampling_probability : float
+            Of each record.
+
+        Returns
+        -------
+        Pair
+            The mixture over the number of records drawn against the distribution without any.
+        """
         mu = self.gdp().mu
         if not 0 < mu < math.inf:
             return SubsampledPair(
@@ -93,7 +124,18 @@ class Gaussian(Leaf):
         return NormalMixturePair(mu, *log_binomial(records, sampling_probability))
 
     def lone_pass(self, threshold: Fraction) -> float:
-        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above."""
+        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            In units of the sensitivity.
+
+        Returns
+        -------
+        float
+            The chance, rounded up.
+        """
         distance, noise = threshold - 1, Fraction(self.noise_multiplier)
         if not noise:
             return float(distance <= 0)
@@ -102,7 +144,18 @@ class Gaussian(Leaf):
         return min(1.0, float(ndtr(-z)) * (1 + UNIT * (64 + 4 * z * z)) + 1e-300)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order, the exact divergence."""
+        """Return ``rho`` times the order, the exact divergence.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         return np.nextafter(self.zcdp().rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:

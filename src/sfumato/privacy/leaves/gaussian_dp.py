@@ -59,23 +59,58 @@ class GaussianDP(Leaf):
         self._set_relation(self.neighboring)
 
     def gdp(self) -> GDPView:
-        """Return the declared mu."""
+        """Return the declared mu.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         return GDPView(self.mu, 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return half the square of mu."""
+        """Return half the square of mu.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(above(0.5 * self.mu * self.mu, 4.0) if self.mu else 0.0, 0.0)
 
     def pure(self) -> PureView:
-        """Return 0 where mu is 0: then the two distributions are equal. Otherwise there is no such view."""
+        """Return 0 where mu is 0: then the two distributions are equal. Otherwise there is no such view.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return PureView(0.0, 0.0) if self.mu == 0 else self._missing("pure")
 
     def dominating_pair(self) -> Pair:
-        """Return the two normal distributions."""
+        """Return the two normal distributions.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return NormalPair(self.mu) if self.mu else no_loss()
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order."""
+        """Return ``rho`` times the order.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         return np.nextafter(self.zcdp().rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:

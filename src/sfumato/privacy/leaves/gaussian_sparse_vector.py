@@ -100,10 +100,10 @@ class GaussianSparseVector(Leaf):
     Conditions: fresh noise for each query; queries and public thresholds may be chosen from earlier answers;
     no noisy value is released. A number for an "above" needs fresh noise, added as its own loss.
 
-    *Proof of the first.* Told all noisy differences, what each adds to the log likelihood ratio is normal
-    given the earlier ones, and the squares of their changes over their variances add up to :math:`d^T
-    \Sigma^{-1} d`, whatever d the answers led to; so the largest sum will do (Smith, Thakurta 2022). That
-    is :math:`(\sum d_i^2 - r(\sum d_i)^2)/b^2`, :math:`r = a^2/(b^2 + na^2)`, convex in each :math:`d_i`, so
+    *Proof of the first.* With all noisy differences revealed, what each adds to the log likelihood ratio is
+    normal given the earlier ones, and the squares of their changes over their variances add up to :math:`d^T
+    \Sigma^{-1} d`, whatever d the answers led to; so the largest sum will do (Smith, Thakurta 2022). That is
+    :math:`(\sum d_i^2 - r(\sum d_i)^2)/b^2`, :math:`r = a^2/(b^2 + na^2)`, convex in each :math:`d_i`, so
     that all are 1 in size (or 0, if monotone).
 
     *Proof of the second.* Fix an order of the neighbors. Take the threshold's noise on the second to be that
@@ -154,25 +154,48 @@ class GaussianSparseVector(Leaf):
         self._set_monotone(self.monotone)
 
     def gdp(self) -> GDPView:
-        """Return the bound by which every answer costs, from exact rationals."""
+        """Return the bound by which every answer costs, from exact rationals.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         if self.query_noise == 0:
             return GDPView(math.inf, 0.0)
         a, b, n = Fraction(self.threshold_noise) ** 2, Fraction(self.query_noise) ** 2, self.length
-        share = a / (b + n * a)
+        fraction = a / (b + n * a)
         if self.monotone:
-            best = min(n, math.floor(1 / (2 * share))) if share else n
-            whole = max(j - share * j * j for j in (best, min(n, best + 1)))
+            best = min(n, math.floor(1 / (2 * fraction))) if fraction else n
+            whole = max(j - fraction * j * j for j in (best, min(n, best + 1)))
         else:
-            whole = n - share * (n % 2)
+            whole = n - fraction * (n % 2)
         return GDPView(sqrt_up(fraction_up(whole / b)), 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return half the square of that mu."""
+        """Return half the square of that mu.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         mu = self.gdp().mu
         return ZCDPView(above(0.5 * mu * mu, 4.0), 0.0)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the lesser of both bounds at each order."""
+        """Return the lesser of both bounds at each order.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         every = np.nextafter(self.zcdp().rho * orders, np.inf)
         if not (self.threshold_noise and self.query_noise):
             return every
@@ -196,7 +219,13 @@ class GaussianSparseVector(Leaf):
         return above((1 if self.monotone else 2) / self.query_noise, 1.0)
 
     def dominating_pair(self) -> Pair:
-        """Return the pair with the lesser of both profiles."""
+        """Return the pair with the lesser of both profiles.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return _pair(self) if self.query_noise else two_points(math.inf)
 
 
@@ -205,13 +234,13 @@ def _pair(leaf: GaussianSparseVector) -> Pair:
     """Return a pair with the smallest proven profile, between points at which both bounds are evaluated."""
     mu = leaf.gdp().mu
     last = min(_LARGEST, rdp_epsilon(leaf.rdp_curve, _MINIMUM, centre=math.sqrt(-_MINIMUM) / mu))
-    places = np.linspace(0.0, last, _POINTS).tolist()
+    epsilons = np.linspace(0.0, last, _POINTS).tolist()
     parts = _parts(leaf)
     deltas = []
-    for place in places:
-        every = math.exp(min(0.0, log_profile(mu, place))) * (1 + 4 * UNIT)
-        deltas.append(min(1.0, every, _composed(parts, place) if parts else 1.0))
-    return LoosePair(rational_pair(distributions_of_profile(places, deltas), symmetric=True))
+    for epsilon in epsilons:
+        every = math.exp(min(0.0, log_profile(mu, epsilon))) * (1 + 4 * UNIT)
+        deltas.append(min(1.0, every, _composed(parts, epsilon) if parts else 1.0))
+    return LoosePair(rational_pair(distributions_of_profile(epsilons, deltas), symmetric=True))
 
 
 def _parts(leaf: GaussianSparseVector) -> Pairs:
@@ -222,9 +251,9 @@ def _parts(leaf: GaussianSparseVector) -> Pairs:
     return [(NormalPair(above(1 / leaf.threshold_noise, 1.0)), 1), (stop, leaf.positives)]
 
 
-def _composed(parts: Pairs, place: float) -> float:
+def _composed(parts: Pairs, epsilon: float) -> float:
     try:
         with np.errstate(all="ignore", over="raise", invalid="raise"):
-            return certified.delta_interval(parts, place, _PRECISION).upper
+            return certified.delta_interval(parts, epsilon, _PRECISION).upper
     except (ArithmeticError, ValueError):
         return 1.0

@@ -81,19 +81,43 @@ class Laplace(Leaf):
         self._set("_bound", times_above(1, self.pure_epsilon()))
 
     def pure(self) -> PureView:
-        """Return the inverse noise multiplier."""
+        """Return the inverse noise multiplier.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return PureView(self._bound, 0.0)
 
     def pure_epsilon(self) -> float | Fraction:
-        """Return the inverse noise multiplier, exact."""
+        """Return the inverse noise multiplier, exact.
+
+        Returns
+        -------
+        float or Fraction
+            The epsilon of `pure`: exact as a Fraction, rounded up as a float.
+        """
         return 1 / Fraction(self.noise_multiplier) if self.noise_multiplier > 0 else math.inf
 
     def zcdp(self) -> ZCDPView:
-        """Return the Kullback-Leibler divergence; the proof is in the class's notes."""
+        """Return the Kullback-Leibler divergence; the proof is in the class's notes.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(laplace_kl(self._bound), 0.0)
 
     def gdp(self) -> GDPView:
-        """Return the exact Gaussian DP parameter; the proof is in the class's notes."""
+        """Return the exact Gaussian DP parameter; the proof is in the class's notes.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         bound = self._bound
         if math.isinf(bound):
             return GDPView(math.inf, 0.0)
@@ -101,28 +125,67 @@ class Laplace(Leaf):
         return GDPView(max(0.0, min(2 * quantile, pure_to_gdp(bound))), 0.0)
 
     def log_profile(self, epsilon: float) -> float:
-        r"""Return :math:`\log(1 - e^{(\epsilon - \epsilon_0)/2})`, the exact profile."""
+        r"""Return :math:`\log(1 - e^{(\epsilon - \epsilon_0)/2})`, the exact profile.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         return bounded_log_profile((self._bound - epsilon) / 2)
 
     def dominating_pair(self) -> Pair:
-        """Return two Laplace distributions one sensitivity apart."""
+        """Return two Laplace distributions one sensitivity apart.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return LaplacePair(self._bound) if 0 < self._bound < math.inf else two_points(self._bound)
 
     def lone_pass(self, threshold: Fraction) -> float:
-        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above."""
+        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above.
+
+        Parameters
+        ----------
+        threshold : Fraction
+            In units of the sensitivity.
+
+        Returns
+        -------
+        float
+            The chance, rounded up.
+        """
         distance, noise = threshold - 1, Fraction(self.noise_multiplier)
         if not noise or distance <= 0:
             return float(distance <= 0)
         return exp_up(-fraction_down(distance / noise)) / 2 + 5e-324
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the exact divergences (Mironov 2017, Proposition 6)."""
+        """Return the exact divergences (Mironov 2017, Proposition 6).
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         bound = self._bound
         if math.isinf(bound):
             return np.full_like(orders, np.inf)
         odd = 2 * orders - 1
-        share = (orders + (orders - 1) * np.exp(-odd * bound)) / odd
-        return bounded_rdp(bound, self.zcdp().rho, orders, share)
+        moment = (orders + (orders - 1) * np.exp(-odd * bound)) / odd
+        return bounded_rdp(bound, self.zcdp().rho, orders, moment)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return Laplace(fraction_down(Fraction(self.noise_multiplier) / steps), neighboring=relation)

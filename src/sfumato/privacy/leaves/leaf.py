@@ -27,7 +27,7 @@ from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["DivergenceLeaf", "GroupPrivacy", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
 
-# Enough for every float; keeps the serialised form short.
+# Enough for every float; limits the length of the serialised form.
 _MAX_BITS = 4096
 _MAX_SHIFT_BITS = 1000
 _ANY = "pass a number, 0 or above"
@@ -136,13 +136,25 @@ class GroupPrivacy(Node):
         return GroupPrivacy(self.loss, self.steps * steps, neighboring=relation)
 
     def dominating_pair(self) -> Pair:
-        """Return the chain of the steps' pairs, there and back where units are replaced."""
+        """Return the chain of the steps' pairs, there and back where units are replaced.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         base = self.loss.dominating_pair()
         back = self.steps // 2 if self._replaces else 0
         return GroupPrivacyPair(base, self.steps - back, back)
 
     def pure(self) -> PureView:
-        """Add epsilons; each step multiplies the mass of the others."""
+        """Add epsilons; each step multiplies the mass of the others.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         epsilon, delta = self.loss.pure()
         whole = times_above(self.steps, epsilon)
         if delta == 0 or math.isinf(epsilon):
@@ -151,17 +163,40 @@ class GroupPrivacy(Node):
         return PureView(whole, min(1.0, mass))
 
     def zcdp(self) -> ZCDPView:
-        """Multiply rho by the square of the steps, if there is no mass beside it."""
+        """Multiply rho by the square of the steps, if there is no mass beside it.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         rho, delta = self.loss.zcdp()
         return ZCDPView(times_above(self.steps**2, rho), 0.0) if delta == 0 else self._missing("zcdp")
 
     def gdp(self) -> GDPView:
-        """Multiply mu by the steps, if there is no mass beside it."""
+        """Multiply mu by the steps, if there is no mass beside it.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         mu, delta = self.loss.gdp()
         return GDPView(times_above(self.steps, mu), 0.0) if delta == 0 else self._missing("gdp")
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what zCDP proves, and no more than the largest loss."""
+        """Return what zCDP proves, and no more than the largest loss.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         try:
             curve = np.nextafter(self.zcdp().rho * orders, np.inf)
         except UnsupportedView:
@@ -179,7 +214,7 @@ class Leaf(Node):
     __slots__ = ()
 
     def _set_rounded(self, name: str, value: object, *, up: bool) -> None:
-        """Check that a parameter is non-negative and finite, and keep it as a float on the private side."""
+        """Check that a parameter is non-negative and finite, and store it as a float on the private side."""
         shown, remedy = name.lstrip("_"), _REMEDIES.get(name, _ANY)
         nearest = _check.non_negative(shown, value, remedy)
         if isinstance(value, Rational):
@@ -188,7 +223,7 @@ class Leaf(Node):
         self._set(name, nearest + 0.0)
 
     def _set_numbers(self, name: str, values: object, *, up: bool) -> None:
-        """Check and keep several non-negative floats, each rounded to the private side."""
+        """Check and store several non-negative floats, each rounded to the private side."""
         numbers = []
         for value in listed(name, values):
             self._set_rounded(name, value, up=up)
@@ -196,7 +231,7 @@ class Leaf(Node):
         self._set(name, tuple(numbers))
 
     def _set_exact(self, name: str, value: object) -> None:
-        """Check that a parameter is non-negative and finite, and keep it as the rational it is."""
+        """Check that a parameter is non-negative and finite, and store it as the rational it is."""
         _check.non_negative(name, value, _REMEDIES.get(name, _ANY))
         exact = Fraction(0) if value == 0 else _check.fraction(name, value)
         if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MAX_BITS:
@@ -206,7 +241,7 @@ class Leaf(Node):
         self._set(name, exact)
 
     def _set_lattice(self, name: str, noise: object, sensitivity: object, neighboring: object) -> None:
-        """Check and keep the parameters of integer noise on an integer that moves by ``sensitivity``."""
+        """Check and store the parameters of integer noise on an integer that moves by ``sensitivity``."""
         self._set_exact(name, noise)
         remedy = "a value that no unit can move needs neither noise nor a loss"
         self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
@@ -269,7 +304,7 @@ def listed(name: str, values: object) -> list[object]:
 
 
 def bounded_rdp(
-    epsilon: float, rho: float, orders: NDArray[np.float64], share: NDArray[np.float64]
+    epsilon: float, rho: float, orders: NDArray[np.float64], moment: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     r"""Return :math:`\epsilon + \log(s)/(\alpha - 1)`, the divergences of a bounded loss, rounded up.
 
@@ -279,14 +314,14 @@ def bounded_rdp(
         The pure bound and the zCDP bound, which also hold.
     orders : ndarray
         Orders above 1.
-    share : ndarray
+    moment : ndarray
         The :math:`s` of each order: the tilted mass that is left when the largest loss is factored out, in
         (0, 1]. Its relative error is at most 32 roundings, plus one for each unit of :math:`\epsilon\alpha`.
     """
     if math.isinf(epsilon):
         return np.full_like(orders, np.inf)
     gap = orders - 1.0
-    tilt = np.log(share) / gap
+    tilt = np.log(moment) / gap
     slack = UNIT * (4 * epsilon + 4 * np.abs(tilt) + 40 / gap)
     return np.fmin(np.fmin(epsilon, np.nextafter(rho * orders, np.inf)), epsilon + tilt + slack)
 
@@ -295,6 +330,6 @@ def bounded_log_profile(distance: float, divisor: float = 1.0) -> float:
     """Return the log of ``(1 - exp(-distance)) / divisor``, rounded up; minus infinity below 0."""
     if distance <= 0:
         return -math.inf
-    # Two logarithms: the quotient of a least float would be 0.
+    # Two logarithms: the quotient of a smallest float would be 0.
     value = math.log(-math.expm1(-above(distance, 2.0))) - math.log(divisor)
     return min(0.0, above(value, 8.0, 1.0 + abs(value)))

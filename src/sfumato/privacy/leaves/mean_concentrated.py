@@ -77,11 +77,29 @@ class CDP(DivergenceLeaf):
     def of_pure(cls, epsilon: float, *, neighboring: Relation = Neighboring.ADD_REMOVE) -> CDP:
         r"""Return the bounds that every epsilon-DP mechanism meets.
 
+        Parameters
+        ----------
+        epsilon : float
+            Of the mechanism, at least 0.
+        neighboring : Neighboring or Relation
+            The relation that epsilon is about.
+
+        Returns
+        -------
+        CDP
+            With ``tau = epsilon``.
+
         Notes
         -----
         The mean is at most :math:`\epsilon\tanh(\epsilon/2)` (`pure_to_zcdp` at order 1; Dwork, Rothblum
         2016, Theorem 3.5, have more), and a loss within :math:`\pm\epsilon` is sub-Gaussian with
         :math:`\tau = \epsilon` (Hoeffding's lemma).
+
+        Examples
+        --------
+        >>> loss = CDP.of_pure(0.5)
+        >>> loss.tau, loss.mu < 0.5**2 / 2
+        (0.5, True)
         """
         return cls(pure_to_zcdp(epsilon), epsilon, neighboring=neighboring)
 
@@ -95,11 +113,28 @@ class CDP(DivergenceLeaf):
         return fraction_up(Fraction(self.tau) ** 2 / 2)
 
     def zcdp(self) -> ZCDPView:
-        """Return the greater of the mean and half of the square of tau; 0 if the distributions are equal."""
+        """Return the greater of the mean and half of the square of tau; 0 if the distributions are equal.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return ZCDPView(0.0 if self._equal else max(self.mu, self._slope), 0.0)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the mean, and half of the square of tau for each order beyond 1."""
+        """Return the mean, and half of the square of tau for each order beyond 1.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         if self._equal:
             return np.zeros_like(orders)
         bounds = (self.mu + (orders - 1) * self._slope) * (1 + 8 * UNIT)

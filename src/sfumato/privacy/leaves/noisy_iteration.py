@@ -92,7 +92,15 @@ class NoisyIteration(Leaf):
 
     def __post_init__(self) -> None:
         self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
-        self._set("steps_after", _check.integer("steps_after", self.steps_after, minimum=0))
+        self._set(
+            "steps_after",
+            _check.integer(
+                "steps_after",
+                self.steps_after,
+                minimum=0,
+                remedy="pass how many steps follow the one that used the record",
+            ),
+        )
         self._set_relation(self.neighboring)
         if self.neighboring is Neighboring.ADD_REMOVE:
             raise NeighboringMismatch(
@@ -101,22 +109,51 @@ class NoisyIteration(Leaf):
             )
 
     def gdp(self) -> GDPView:
-        """Return the parameter of the theorem."""
+        """Return the parameter of the theorem.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         shift = 2.0 if self.neighboring is Neighboring.REPLACE_ONE else 1.0
         noise, steps = self.noise_multiplier, math.sqrt(min(self.steps_after, _MAXIMUM) + 1)
         return GDPView(above(shift / noise / steps, 8.0) if noise > 0 else math.inf, 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return half the square of mu."""
+        """Return half the square of mu.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         mu = self.gdp().mu
         return ZCDPView(above(0.5 * mu * mu, 4.0), 0.0)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order."""
+        """Return ``rho`` times the order.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         return np.nextafter(self.zcdp().rho * orders, np.inf)
 
     def dominating_pair(self) -> Pair:
-        """Return two normal distributions, which only dominate."""
+        """Return two normal distributions, which only dominate.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         mu = self.gdp().mu
         return LoosePair(NormalPair(mu) if mu < math.inf else two_points(mu))
 

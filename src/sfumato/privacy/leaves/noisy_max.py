@@ -22,16 +22,22 @@ __all__ = ["MaxNoise", "ReportNoisyMax"]
 
 @unique
 class MaxNoise(Enum):
-    """What is added to each score before the largest is named.
+    """The noise that is added to each score before the index of the largest is released.
 
     Attributes
     ----------
     GUMBEL
-        The exponential mechanism.
+        Selects as the exponential mechanism does.
     EXPONENTIAL
-        Permute-and-flip.
+        Selects as permute-and-flip does.
     LAPLACE
-        The textbook's choice.
+        The choice of most textbooks.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import ReportNoisyMax
+    >>> ReportNoisyMax(4.0, noise=MaxNoise.GUMBEL, monotone=True).pure().epsilon
+    0.25
     """
 
     GUMBEL = "gumbel"
@@ -59,7 +65,7 @@ class ReportNoisyMax(BoundedLeaf):
     Parameters
     ----------
     noise_multiplier : float
-        Scale of the noise over the sensitivity: the most by which one unit moves any score. 0 is no noise.
+        Scale of the noise over the sensitivity: the bound on how far one unit moves any score. 0 is no noise.
     noise : MaxNoise
     monotone : bool
         Whether between any two neighbors all scores move in the same direction, as counts do under add/remove
@@ -122,6 +128,12 @@ class ReportNoisyMax(BoundedLeaf):
         return Exponential(epsilon) if self.noise is MaxNoise.GUMBEL else PureDP(epsilon)
 
     def pure_epsilon(self) -> float | Fraction:
-        """Return 2 over the noise multiplier, or 1 over it for monotone scores."""
+        """Return 2 over the noise multiplier, or 1 over it for monotone scores.
+
+        Returns
+        -------
+        float or Fraction
+            The epsilon of `pure`: exact as a Fraction, rounded up as a float.
+        """
         noise = Fraction(self.noise_multiplier)
         return (1 if self.monotone else 2) / noise if noise else math.inf

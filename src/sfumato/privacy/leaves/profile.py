@@ -80,9 +80,20 @@ class Profile(RationalLeaf):
             _check.refuse("epsilons", f"be at most {_LARGEST}", self.epsilons[-1], "use ApproximateDP")
         if max(self.deltas) > 1:
             _check.refuse("deltas", "be in [0, 1]", max(self.deltas), "leave out what says nothing")
-        self._set_laws(distributions_of_profile(self.epsilons, self.deltas), symmetric=True)
+        self._set_distributions(distributions_of_profile(self.epsilons, self.deltas), symmetric=True)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the largest function that the guarantees allow; a declared delta is exact."""
+        """Return the log of the largest function that the guarantees allow; a declared delta is exact.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         declared = [d for e, d in zip(self.epsilons, self.deltas, strict=True) if e <= epsilon]
         return min(RationalLeaf.log_profile(self, epsilon), log_up(min(declared, default=1.0)))

@@ -74,7 +74,13 @@ class RandomizedResponse(ThreeLosses):
         return self._epsilon
 
     def blanket(self) -> Blanket:
-        r"""Return the uniform distribution, which a report is from with probability :math:`k/D`."""
+        r"""Return the uniform distribution, which a report is from with probability :math:`k/D`.
+
+        Returns
+        -------
+        Blanket
+            That distribution, for the amplification by shuffling.
+        """
         return Blanket(self._epsilon, 1 / self.categories)
 
     def _masses(self) -> tuple[float, float]:

@@ -97,7 +97,18 @@ class RDPCurve(DivergenceLeaf):
         return min(self.epsilons) == 0
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the chords of the declared bounds, and infinity beyond the last; 0 if one of them is 0."""
+        """Return the chords of the declared bounds, and infinity beyond the last; 0 if one of them is 0.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         if self._equal:
             return np.zeros_like(orders)
         gap = orders - 1.0

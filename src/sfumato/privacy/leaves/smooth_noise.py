@@ -91,13 +91,13 @@ class SmoothLaplace(RationalLeaf):
         self._set_relation(self.neighboring)
         first = self._certain
         if first >= _LARGEST:
-            self._set_laws(distributions_of_profile([0.0], [1.0]), symmetric=True)
+            self._set_distributions(distributions_of_profile([0.0], [1.0]), symmetric=True)
             return
         reach = math.expm1(self._beta) * _FARTHEST
-        places = np.linspace(first, min(_LARGEST, first + reach), _POINTS if reach else 1).tolist()
-        epsilons = sorted(set(places))
-        deltas = [min(1.0, math.exp(self._log_delta(place)) * (1 + 8 * UNIT)) for place in epsilons]
-        self._set_laws(distributions_of_profile(epsilons, deltas), symmetric=True)
+        points = np.linspace(first, min(_LARGEST, first + reach), _POINTS if reach else 1).tolist()
+        epsilons = sorted(set(points))
+        deltas = [min(1.0, math.exp(self._log_delta(epsilon)) * (1 + 8 * UNIT)) for epsilon in epsilons]
+        self._set_distributions(distributions_of_profile(epsilons, deltas), symmetric=True)
 
     @property
     def _shift(self) -> float:
@@ -123,16 +123,41 @@ class SmoothLaplace(RationalLeaf):
         return above(math.log(-math.expm1(-beta)) - decay, 16.0, size)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the bound in the class's notes."""
+        """Return the log of the bound in the class's notes.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         found = RationalLeaf.log_profile(self, epsilon)
         return min(found, self._log_delta(epsilon)) if epsilon >= self._certain else found
 
     def split(self) -> tuple[float, tuple[Term, ...]]:
-        """Part off nothing: the curve of divergences says more."""
+        """Part off nothing: the curve of divergences says more.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : sequence of (PrivacyLoss, int)
+            What runs otherwise, each part with its count.
+        """
         return 0.0, self.terms
 
     def dominating_pair(self) -> Pair:
-        """Return the two distributions whose profile is at least the bound."""
+        """Return the two distributions whose profile is at least the bound.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return LoosePair(self._pair)
 
     @property
@@ -141,15 +166,28 @@ class SmoothLaplace(RationalLeaf):
         return False
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the bound in the class's notes."""
+        """Return the bound in the class's notes.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         if self._certain > _LARGEST:
             return np.full_like(orders, np.inf)
         gap, beta = orders - 1.0, self._beta
-        share = gap * (math.expm1(beta) * (1 + 4 * UNIT))
+        fraction = gap * (math.expm1(beta) * (1 + 4 * UNIT))
         with np.errstate(all="ignore"):
-            tilt = np.where(share < 1 - _MIN_GAP, -np.log1p(-share) / gap, np.inf)
-        # Near a share of 1 a rounding of it is as large as 1 / (1 - share) of the logarithm.
-        slack = UNIT * (8 * (self._shift + beta) + 8 * tilt + 64 / _MIN_GAP * share / gap * (share > 0.5))
+            tilt = np.where(fraction < 1 - _MIN_GAP, -np.log1p(-fraction) / gap, np.inf)
+        # Near a fraction of 1 a rounding of it is as large as 1 / (1 - fraction) of the logarithm.
+        slack = UNIT * (
+            8 * (self._shift + beta) + 8 * tilt + 64 / _MIN_GAP * fraction / gap * (fraction > 0.5)
+        )
         return np.maximum(self._certain, self._shift - beta + tilt + slack)
 
 
@@ -211,7 +249,18 @@ class SmoothGaussian(Leaf):
         self._set_relation(self.neighboring)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the bound in the class's notes."""
+        """Return the bound in the class's notes.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         noise, beta = self.noise_multiplier, self.smoothness
         if noise == 0 or beta > _LARGEST / 2:
             return np.full_like(orders, np.inf)

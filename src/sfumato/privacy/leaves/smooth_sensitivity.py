@@ -87,7 +87,13 @@ class SmoothSensitivity(BoundedLeaf):
         self._set_relation(self.neighboring)
 
     def pure_epsilon(self) -> float:
-        """Return the cost of the scale's change and that of the centre's; proof in the class's notes."""
+        """Return the cost of the scale's change and that of the centre's; proof in the class's notes.
+
+        Returns
+        -------
+        float or Fraction
+            The epsilon of `pure`: exact as a Fraction, rounded up as a float.
+        """
         noise, degrees = self.noise_multiplier, self.degrees
         if noise == 0:
             return math.inf

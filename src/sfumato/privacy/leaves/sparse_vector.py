@@ -98,8 +98,14 @@ class SparseVector(BoundedLeaf):
         self._set_monotone(self.monotone)
 
     def pure_epsilon(self) -> float | Fraction:
-        """Return the sum of the threshold's and the positives' shares, exact."""
+        """Return the sum of the threshold's and the positives' epsilons, exact.
+
+        Returns
+        -------
+        float or Fraction
+            The epsilon of `pure`: exact as a Fraction, rounded up as a float.
+        """
         if not (self.threshold_noise and self.query_noise):
             return math.inf
-        share = (1 if self.monotone else 2) * self.positives / Fraction(self.query_noise)
-        return 1 / Fraction(self.threshold_noise) + share
+        per_positive = (1 if self.monotone else 2) * self.positives / Fraction(self.query_noise)
+        return 1 / Fraction(self.threshold_noise) + per_positive

@@ -73,10 +73,10 @@ class Staircase(ThreeLosses):
         self._set_rounded("_epsilon", epsilon, up=True)
         best = math.exp(-self._epsilon / 2) / (1 + math.exp(-self._epsilon / 2))
         remedy = "leave it out for the best one"
-        share = best if gamma is None else _check.finite("gamma", gamma, remedy)
-        if not 0 <= share <= 1:
-            _check.refuse("gamma", "be from 0 to 1", share, remedy)
-        self._set("gamma", share + 0.0)
+        fraction = best if gamma is None else _check.finite("gamma", gamma, remedy)
+        if not 0 <= fraction <= 1:
+            _check.refuse("gamma", "be from 0 to 1", fraction, remedy)
+        self._set("gamma", fraction + 0.0)
         self._set_relation(neighboring)
 
     @property
@@ -91,9 +91,9 @@ class Staircase(ThreeLosses):
         log_half = math.log(-math.expm1(-epsilon)) - math.log(2)
         # The masses beside the largest loss's half, without a difference of two large numbers.
         if gamma < 0.5:
-            least = log_half - float(np.logaddexp(0.0, log_rest - epsilon - log_gamma))
+            log_beside = log_half - float(np.logaddexp(0.0, log_rest - epsilon - log_gamma))
             height = log_half - float(np.logaddexp(log_gamma + epsilon, log_rest))
         else:
             height = log_half - float(np.logaddexp(log_gamma, log_rest - epsilon))
-            least = height + float(log_rest)
-        return math.log(0.5 + math.exp(least)), float(log_middle) + height
+            log_beside = height + float(log_rest)
+        return math.log(0.5 + math.exp(log_beside)), float(log_middle) + height

@@ -39,8 +39,8 @@ class SupportResponse(ThreeLosses):
         Probability, under the shared distribution, that a report supports a given datum: the same for each,
         above 0 and at most 1/2.
     overlap : int, float or Fraction
-        Least probability, under that distribution, that it supports both of two given data; below ``chance``.
-        0 is always right, and more is tighter.
+        Smallest probability, under that distribution, that it supports both of two given data; below
+        ``chance``. 0 is always right, and more is tighter.
     neighboring : Neighboring
         The relation under which the datum may be any other one.
 
@@ -59,11 +59,10 @@ class SupportResponse(ThreeLosses):
     *Shuffled.* The shared distribution is a blanket for sets that are disjoint, and for those that are not:
     the pair of `sfumato.privacy.pairs.shuffling.blanket` with overlaps is dominated by that without. The
     hockey-stick divergence is the mean of :math:`(k + \sum_j Z_j)_+` over independent reports from
-    :math:`\omega`, with a constant k and :math:`Z_j` proportional to
-    :math:`1_{S_x} - e^{\varepsilon'} 1_{S_{x'}}`. An overlap moves the mass 2c from the values 1 and
-    :math:`-e^{\varepsilon'}`, in halves, to their sum and 0, which lie between them: so :math:`Z_j` without
-    overlap is greater in convex order, and sums of independent terms keep that order. That :math:`2a \le 1`
-    leaves room for disjoint sets.
+    :math:`\omega`, with a constant k and :math:`Z_j` proportional to :math:`1_{S_x} - e^{\varepsilon'}
+    1_{S_{x'}}`. An overlap moves the mass 2c from the values 1 and :math:`-e^{\varepsilon'}`, in halves, to
+    their sum and 0, which lie between them: so :math:`Z_j` without overlap is greater in convex order, and
+    sums of independent terms preserve that order. That :math:`2a \le 1` leaves room for disjoint sets.
 
     References
     ----------
@@ -106,7 +105,13 @@ class SupportResponse(ThreeLosses):
         return self._epsilon
 
     def blanket(self) -> Blanket:
-        r"""Return the shared distribution, which a report is from with probability :math:`\gamma`."""
+        r"""Return the shared distribution, which a report is from with probability :math:`\gamma`.
+
+        Returns
+        -------
+        Blanket
+            That distribution, for the amplification by shuffling.
+        """
         return Blanket(self._epsilon, float(self.chance))
 
     def _masses(self) -> tuple[float, float]:

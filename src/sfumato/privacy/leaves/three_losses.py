@@ -1,7 +1,7 @@
 r"""Leaves whose pair has the losses :math:`-\epsilon`, 0 and :math:`\epsilon`, and is its own mirror image.
 
 Write :math:`p_+` for the P-mass of the loss :math:`\epsilon`, :math:`p_- = e^{-\epsilon} p_+` for that of
-:math:`-\epsilon` and :math:`p_0` for the rest. All that is proven here needs no more.
+:math:`-\epsilon` and :math:`p_0` for the rest. All that is proven here follows from these masses.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class ThreeLosses(Leaf):
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences."""
         epsilon, (top, middle) = self._bound, self._masses()
-        share = math.exp(top) * (1 + np.exp((1 - 2 * orders) * epsilon))
-        share = (share + np.exp(middle + (1 - orders) * epsilon)) * (1 + _units(top, epsilon))
-        return bounded_rdp(epsilon, self.zcdp().rho, orders, share)
+        moment = math.exp(top) * (1 + np.exp((1 - 2 * orders) * epsilon))
+        moment = (moment + np.exp(middle + (1 - orders) * epsilon)) * (1 + _units(top, epsilon))
+        return bounded_rdp(epsilon, self.zcdp().rho, orders, moment)
 
     def zcdp(self) -> ZCDPView:
         """Return the largest ratio of a divergence to its order; the proof is in the class's notes."""

@@ -74,7 +74,7 @@ class TradeOff(RationalLeaf):
                 _check.refuse("betas", rule, float(b), "guessing achieves 1 - alpha without any data")
         hull = convex_minorant(points)
         parts = [(b - d, c - a) for (a, b), (c, d) in itertools.pairwise(hull)]
-        self._set_laws([(1 - hull[0][1], Fraction(0)), *parts])
+        self._set_distributions([(1 - hull[0][1], Fraction(0)), *parts])
 
     def _points(self) -> list[tuple[Fraction, Fraction]]:
         if len(self.alphas) != len(self.betas):

@@ -62,7 +62,7 @@ class AllocatedNode(Node):
         return self.blocks or ((self, 1),)
 
     def dominating_pair(self) -> Pair:
-        """Return the pair of the random steps, where one pair tells all."""
+        """Return the pair of the random steps, where one pair determines all."""
         return self._missing("single dominating pair") if self.blocks else self._pair(whole=False)
 
     def pure(self) -> PureView:

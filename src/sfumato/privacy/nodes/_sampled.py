@@ -69,7 +69,7 @@ def tells_all(pair: Pair) -> bool:
 
 
 def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, float]:
-    """Return the pair of a unit that is in a sample J times, J told, and the chance that it is at all.
+    """Return the pair of a unit that is in a sample J times, J revealed, and the chance that it is at all.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, fl
         pairs.append(loss.group(times).dominating_pair())
         weights.append(chance)
     if last < trials:
-        # From here on each number of times has at most this share of the chance of the one before.
+        # From here on each number of times has at most this ratio to the chance of the one before.
         step = (trials - last) / (last + 1) * odds
         later = math.exp(log_chance) * step / (1 - step) if step < 1 else 1 - math.fsum(weights) + 1e-12
         rest += max(later, 1e-300)

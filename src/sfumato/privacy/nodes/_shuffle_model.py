@@ -50,7 +50,7 @@ class ShuffleModelNode(Node):
         return True
 
     def pure(self) -> PureView:
-        """Return what the report alone promises: who sees it among others is told no more."""
+        """Return what the report alone promises: who sees it among others learns no more."""
         return self.loss.pure()
 
     def log_profile(self, epsilon: float) -> float:

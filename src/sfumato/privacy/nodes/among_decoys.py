@@ -23,7 +23,7 @@ __all__ = ["AmongDecoys"]
 @serialized_as("among-decoys", loss=LOSS, decoys=INTEGER, probability=Field("chance", RATIONAL))
 @dataclass(frozen=True, slots=True, repr=False)
 class AmongDecoys(ShuffleModelNode):
-    r"""One client's report in random order among decoys, which are drawn from what all reports share.
+    r"""One client's report in random order among decoys drawn from what all reports have in common.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class AmongDecoys(ShuffleModelNode):
     Conditions: whoever sees the reports and decoys learns nothing of which are which, nor of who sent which;
     who sends a decoy, and which, depends on no datum.
 
-    Proof. Tell all reports of the other clients: they do not depend on the changed datum. Left are the
+    Proof. Reveal all reports of the other clients: they do not depend on the changed datum. Left are the
     changed client's report and the decoys, M - 1 binomial of ``decoys`` and ``chance``; given M, the
     pair is that of `sfumato.privacy.pairs.shuffling.blanket`. That the total number of messages, or how many
     each client sent, is seen does no harm: given these numbers the decoys still are independent draws.
@@ -68,7 +68,7 @@ class AmongDecoys(ShuffleModelNode):
     def __post_init__(self) -> None:
         self._set_told()
         if not isinstance(self.loss, Blanketed):
-            raise UnsupportedView(f"{self.loss!r} names no law that decoys could be drawn from")
+            raise UnsupportedView(f"{self.loss!r} names no distribution that decoys could be drawn from")
         if math.isinf(self.loss.pure().epsilon):
             raise UnsupportedView(f"{self.loss!r} has no finite pure view, which decoys need")
         remedy = "pass how many the honest clients may send"
@@ -76,7 +76,13 @@ class AmongDecoys(ShuffleModelNode):
         self._set("chance", _chance(self.chance))
 
     def dominating_pair(self) -> Pair:
-        """Return the pair of the blanket with so many draws."""
+        """Return the pair of the blanket with so many draws.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         randomizer: object = self.loss
         if not isinstance(randomizer, Blanketed):
             self._missing("dominating pair")
@@ -85,6 +91,6 @@ class AmongDecoys(ShuffleModelNode):
 
 def _chance(value: object) -> Fraction:
     """Check a probability, and return it as the rational it is."""
-    if not 0 < _check.non_negative("chance", value) <= 1:
+    if not 0 < _check.non_negative("chance", value, "pass the probability that a decoy is sent") <= 1:
         _check.refuse("chance", "be above 0 and at most 1", value, "pass decoys=0 for none")
-    return _check.fraction("chance", value)
+    return _check.fraction("chance", value, "pass the probability that a decoy is sent")

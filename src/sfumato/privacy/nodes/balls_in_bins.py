@@ -65,7 +65,9 @@ class BallsInBins(AllocatedNode):
     def __post_init__(self) -> None:
         self._check_loss()
         for name in ("bins", "epochs"):
-            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+            self._set(
+                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
+            )
 
     @property
     def blocks(self) -> tuple[Term, ...]:

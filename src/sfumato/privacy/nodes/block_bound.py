@@ -61,27 +61,70 @@ class BlockBound(Node):
         return self.loss.numeric
 
     def dominating_pair(self) -> Pair:
-        """Return the block's, as one that only dominates."""
+        """Return the block's, as one that only dominates.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return LoosePair(self.loss.dominating_pair())
 
     def split(self) -> tuple[float, closed_forms.Terms]:
-        """Return the block's."""
+        """Return the block's.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : sequence of (PrivacyLoss, int)
+            What runs otherwise, each part with its count.
+        """
         return self.loss.split()
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the block's."""
+        """Return the block's.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         return self.loss.rdp_curve(orders)
 
     def zcdp(self) -> ZCDPView:
-        """Return the block's."""
+        """Return the block's.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return self.loss.zcdp()
 
     def gdp(self) -> GDPView:
-        """Return the block's."""
+        """Return the block's.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         return self.loss.gdp()
 
     def pure(self) -> PureView:
-        """Return the block's."""
+        """Return the block's.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return self.loss.pure()
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:

@@ -65,7 +65,9 @@ class FixedSizeSampled(SampledNode):
     def __post_init__(self) -> None:
         self._check_loss()
         for name in ("sample_size", "population_size"):
-            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+            self._set(
+                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
+            )
         if self.sample_size > self.population_size:
             remedy = "without replacement a sample is no larger than the population"
             _check.refuse("sample_size", "be at most population_size", self.sample_size, remedy)
@@ -76,10 +78,22 @@ class FixedSizeSampled(SampledNode):
         return 1.0 if exact else min(1.0, above(self.sample_size / self.population_size))
 
     def dominating_pair(self) -> Pair:
-        """Return the symmetric pair of what the theorem says."""
+        """Return the symmetric pair of what the theorem says.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         base, q = self.loss.dominating_pair(), self._share
         return base if q == 1 else WithoutReplacementPair(base, q)
 
     def pure(self) -> PureView:
-        """Return the amplified epsilon, and the mass times the share that is drawn."""
+        """Return the amplified epsilon, and the mass times the proportion that is drawn.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return amplified(self.loss.pure(), self._share)

@@ -70,22 +70,50 @@ class Mixture(Several):
         self._set("weights", weights)
         public: object = self.index_public
         if not isinstance(public, bool):
-            _check.refuse("index_public", "be True or False", public, "say whether it is told")
+            _check.refuse("index_public", "be True or False", public, "say whether the index is released")
 
     def dominating_pair(self) -> Pair:
-        """Return the pair of what is drawn and public."""
+        """Return the pair of what is drawn and public.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         total = sum(map(Fraction, self.weights))
-        shares = [float(Fraction(weight) / total) for weight in self.weights]
-        pair = MixturePair([pair_of(part) for part in self.losses], shares, slack=4 * UNIT)
+        chances = [float(Fraction(weight) / total) for weight in self.weights]
+        pair = MixturePair([pair_of(part) for part in self.losses], chances, slack=4 * UNIT)
         return pair if self.index_public else LoosePair(pair)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the weighted mean, where all parts have a profile."""
+        """Return the log of the weighted mean, where all parts have a profile.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         logs = np.array([[part.log_profile(epsilon)] for part in self.losses])
         return min(0.0, float(self._log_mean(logs)[0]))
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what the weighted means of the moments say."""
+        """Return what the weighted means of the moments say.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         gaps = orders - 1
         moments = np.array([part.rdp_curve(orders) * gaps for part in self.losses])
         return np.asarray(self._log_mean(moments * (1 + 4 * UNIT)) / gaps * (1 + 4 * UNIT))
@@ -99,7 +127,13 @@ class Mixture(Several):
         return np.asarray(mean + 2 * WEIGHT_SLACK + 8 * UNIT * (len(terms) + 4) * (size + 1))
 
     def pure(self) -> PureView:
-        """Return the largest epsilon and the weighted mean of the masses."""
+        """Return the largest epsilon and the weighted mean of the masses.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         views = [part.pure() for part in self.losses]
         mean = sum_above(
             above(w * view.delta) for w, view in zip(self.weights, views, strict=True) if view.delta

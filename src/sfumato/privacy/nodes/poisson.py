@@ -83,7 +83,13 @@ class PoissonSubsampled(Node):
         return self.loss.neighboring or Neighboring.ADD_REMOVE
 
     def dominating_pair(self) -> Pair:
-        """Return the mixture of the base's pair with its second distribution."""
+        """Return the mixture of the base's pair with its second distribution.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         q = self.sampling_probability
         if q == 0:
             return no_loss()
@@ -96,11 +102,28 @@ class PoissonSubsampled(Node):
         return True
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return bounds on the divergences of the dominating pair, the greater of both orders."""
+        """Return bounds on the divergences of the dominating pair, the greater of both orders.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         return renyi(self.dominating_pair(), orders)
 
     def pure(self) -> PureView:
-        """Return the amplified epsilon, and the mass times the probability."""
+        """Return the amplified epsilon, and the mass times the probability.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         q = self.sampling_probability
         return amplified(self.loss.pure(), q) if q > 0 else PureView(0.0, 0.0)
 

@@ -71,8 +71,8 @@ class PoissonRecords(Node):
     mixture of :math:`N(v_T, I)`, where :math:`\|v_T\| \le |T|\mu` (one record after the other). The ratio of
     the densities under the first is :math:`W = \sum_T p_T e^{X_T - E X_T^2/2}` with :math:`X_T = \langle v_T,
     X \rangle` normal; that of the pair is the same of :math:`Y_T = |T|\mu Y`. As :math:`E X_S X_T \le \|v_S\|
-    \|v_T\| \le E Y_S Y_T`, every convex function has at most the mean in the pair that it has in the
-    mechanism's place (Kahane 1986): along :math:`\sqrt{1-t}\,X_T + \sqrt{t}\,Y_T`, X and Y independent, the
+    \|v_T\| \le E Y_S Y_T`, every convex function of W has at most the mean for the mechanism that
+    it has for the pair (Kahane 1986): along :math:`\sqrt{1-t}\,X_T + \sqrt{t}\,Y_T`, X and Y independent, the
     derivative of :math:`E F(W)` by t is :math:`\frac12 \sum_{S,T} (E Y_S Y_T - E X_S X_T)\,E F''(W) W_S W_T
     \ge 0`, :math:`W_T` being the terms of W (integration by parts, F smooth and bounded by a line).
     Divergences of both orders are such means. Fewer records are some with :math:`v = 0`. A sum in which all
@@ -82,7 +82,7 @@ class PoissonRecords(Node):
     loss is that of ``PoissonSubsampled(loss, q).group(records)``. An upper bound, often a close one.
 
     All others: with probability :math:`1 - (1-q)^k` the unit is in the sample, and a group of J differs; J is
-    told. An upper bound, Zhu, Dong, Wang (2022), Theorem 11, for the mixture of the groups' pairs.
+    revealed. An upper bound, Zhu, Dong, Wang (2022), Theorem 11, for the mixture of the groups' pairs.
 
     Pure DP: as for a group of k that is sampled, :math:`k \log(1 + q(e^\epsilon - 1))`: the mean of
     :math:`e^{J\epsilon}` is :math:`(1 + q(e^\epsilon - 1))^k`, and that of the groups' masses is as in
@@ -111,11 +111,16 @@ class PoissonRecords(Node):
 
     def __post_init__(self) -> None:
         self._set("sampling_probability", self._of_one.sampling_probability)
-        self._set("records", _check.integer("records", self.records, minimum=1))
-        most = _MAXIMUM if isinstance(self.loss, _Several) else MAX_STEPS
-        if self.records > most:
-            remedy = "bound how many records of one unit are kept"
-            _check.refuse("records", f"be at most {most} for this loss", self.records, remedy)
+        self._set(
+            "records",
+            _check.integer(
+                "records", self.records, minimum=1, remedy="pass how many records one unit may own"
+            ),
+        )
+        limit = _MAXIMUM if isinstance(self.loss, _Several) else MAX_STEPS
+        if self.records > limit:
+            remedy = "bound how many records of one unit are retained"
+            _check.refuse("records", f"be at most {limit} for this loss", self.records, remedy)
 
     @property
     def neighboring(self) -> Relation:
@@ -127,7 +132,13 @@ class PoissonRecords(Node):
         return PoissonSubsampled(self.loss, self.sampling_probability)
 
     def dominating_pair(self) -> Pair:
-        """Return the mixture of normal distributions, the chain of single records, or the groups' mixture."""
+        """Return the mixture of normal distributions, the chain of single records, or the groups' mixture.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         q, records = self.sampling_probability, self.records
         if q == 0:
             return no_loss()
@@ -138,8 +149,8 @@ class PoissonRecords(Node):
         if math.isfinite(self._of_one.dominating_pair().supremum):
             return self._of_one.group(records).dominating_pair()
         mixed, drawn = drawn_several(self.loss, records, q / (1 - q))
-        share = above(drawn, 64.0)
-        return SubsampledPair(LoosePair(mixed), share) if share < 1 else LoosePair(mixed)
+        chance = above(drawn, 64.0)
+        return SubsampledPair(LoosePair(mixed), chance) if chance < 1 else LoosePair(mixed)
 
     @property
     def numeric(self) -> bool:
@@ -147,12 +158,29 @@ class PoissonRecords(Node):
         return True
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return bounds on the divergences of the dominating pair, where no loss of it is infinite."""
+        """Return bounds on the divergences of the dominating pair, where no loss of it is infinite.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         pair = self.dominating_pair()
         return self._missing("rdp", orders) if tells_all(pair) else renyi(pair, orders)
 
     def pure(self) -> PureView:
-        """Return what a group loses of which each is sampled."""
+        """Return what a group loses of which each is sampled.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         epsilon, delta = self._of_one.pure()
         whole = times_above(self.records, epsilon)
         if math.isinf(whole) or delta == 0:

@@ -62,29 +62,83 @@ class PostProcessed(Node):
         return self.loss.numeric
 
     def dominating_pair(self) -> Pair:
-        """Return the mechanism's, as one that only dominates."""
+        """Return the mechanism's, as one that only dominates.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         return LoosePair(self.loss.dominating_pair())
 
     def split(self) -> tuple[float, closed_forms.Terms]:
-        """Return the mechanism's."""
+        """Return the mechanism's.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : sequence of (PrivacyLoss, int)
+            What runs otherwise, each part with its count.
+        """
         return self.loss.split()
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the mechanism's."""
+        """Return the mechanism's.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0.
+
+        Returns
+        -------
+        float
+            Upper bound on the natural logarithm of delta.
+        """
         return self.loss.log_profile(epsilon)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the mechanism's."""
+        """Return the mechanism's.
+
+        Parameters
+        ----------
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (n,)
+            Upper bounds on the Rényi divergences, one for each order.
+        """
         return self.loss.rdp_curve(orders)
 
     def zcdp(self) -> ZCDPView:
-        """Return the mechanism's."""
+        """Return the mechanism's.
+
+        Returns
+        -------
+        ZCDPView
+            Upper bounds: rho, and the mass delta outside which it holds.
+        """
         return self.loss.zcdp()
 
     def gdp(self) -> GDPView:
-        """Return the mechanism's."""
+        """Return the mechanism's.
+
+        Returns
+        -------
+        GDPView
+            Upper bounds: mu, and the mass delta outside which it holds.
+        """
         return self.loss.gdp()
 
     def pure(self) -> PureView:
-        """Return the mechanism's."""
+        """Return the mechanism's.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         return self.loss.pure()

@@ -76,7 +76,9 @@ class SeparatedPoisson(AllocatedNode):
             PoissonSubsampled(self.loss, self.sampling_probability).sampling_probability,
         )
         for name in ("separation", "steps"):
-            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+            self._set(
+                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
+            )
 
     @property
     def blocks(self) -> tuple[Term, ...]:
@@ -99,7 +101,13 @@ class SeparatedPoisson(AllocatedNode):
         return ((self.loss, 1),) if self.sampling_probability > 0 else ()
 
     def pure(self) -> PureView:
-        """Return that of the blocks, or of a sample with the chance that the unit takes part at all."""
+        """Return that of the blocks, or of a sample with the chance that the unit takes part at all.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         if self.blocks or self.sampling_probability in {0, 1}:
             return AllocatedNode.pure(self)
         missed = expm1_down(mul_down(float(self.steps), log1p_down(-self.sampling_probability)))

@@ -75,7 +75,13 @@ class Shuffled(ShuffleModelNode):
         self._set("clients", _check.integer("clients", self.clients, minimum=1, remedy=remedy))
 
     def dominating_pair(self) -> Pair:
-        """Return the pair of the blanket, where the randomizer knows one, or that of the clones."""
+        """Return the pair of the blanket, where the randomizer knows one, or that of the clones.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         if isinstance(self.loss, Blanketed):
             return blanketed(self.loss.blanket(), self.clients)
         return clones(self.loss.pure().epsilon, self.clients)

@@ -49,8 +49,13 @@ class _ThresholdedNoise(Node):
     def __init__(self, loss: PrivacyLoss, threshold: float | Fraction) -> None:
         self._set_part("loss", loss)
         _lone_pass(loss, Fraction(1))
-        _check.non_negative("threshold", threshold)
-        self._set("threshold", _check.fraction("threshold", threshold) if threshold else Fraction(0))
+        _check.non_negative("threshold", threshold, "pass the number that a noisy count must reach")
+        self._set(
+            "threshold",
+            _check.fraction("threshold", threshold, "pass the number that a noisy count must reach")
+            if threshold
+            else Fraction(0),
+        )
 
     @property
     @abstractmethod
@@ -149,7 +154,13 @@ class ThresholdedSelection(_ThresholdedNoise):
         return _lone_pass(self.loss, self.threshold)
 
     def dominating_pair(self) -> Pair:
-        """Return the greater of the noise's divergences and of the mass, which is exact for one group."""
+        """Return the greater of the noise's divergences and of the mass, which is exact for one group.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         noise, mass = self.loss.dominating_pair(), self.mass
         if not 0 < mass < 1 or not noise.symmetric or self.neighboring is Neighboring.REPLACE_ONE:
             return _ThresholdedNoise.dominating_pair(self)
@@ -167,13 +178,13 @@ class DistanceTest(_ThresholdedNoise):
     loss : PrivacyLoss
         Of the noise on the distance, which a unit moves by at most one.
     threshold : int, float or Fraction
-        The gate opens if the noisy distance is above this, or at it.
+        The noisy distance must reach it for the release to run.
 
     Notes
     -----
     Guarantee: together with the loss of the release, that of propose-test-release; the noisy distance may be
-    told. A bound :math:`b` is proposed; the distance of a dataset is the smallest number of neighboring steps
-    from it to a dataset whose local sensitivity exceeds :math:`b` (0 if its own does), under the same
+    released. A bound :math:`b` is proposed; the distance of a dataset is the smallest number of neighboring
+    steps from it to a dataset whose local sensitivity exceeds :math:`b` (0 if its own does), under the same
     relation. The release behind the test is calibrated to the sensitivity :math:`b`.
 
     *Proof.* If the answers on two neighbors differ by at most :math:`b`, then the test, whose distance moves
@@ -186,6 +197,13 @@ class DistanceTest(_ThresholdedNoise):
     References
     ----------
     Dwork, Lei (2009), "Differential privacy and robust statistics".
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Laplace
+    >>> test = DistanceTest(Laplace(2.0), 40)
+    >>> test.mass == DistanceTest(Laplace(4.0), 80).mass, 1e-9 < test.mass < 1.1e-9
+    (True, True)
     """
 
     loss: PrivacyLoss

@@ -29,7 +29,7 @@ __all__ = ["TruncatedPoisson"]
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class TruncatedPoisson(Node):
-    r"""A mechanism that ran on a Poisson sample, of which no more than so many units were kept.
+    r"""A mechanism that ran on a Poisson sample, of which no more than so many units were retained.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class TruncatedPoisson(Node):
     q. So the divergence is at most
     :math:`(1-\tau) H(s) + \tau(q + (1-q)(1-s)_+) \le \tau q + (1 - \tau q) H(s)`, as
     :math:`H(s) \ge (1-s)_+`: a mass :math:`\tau q` is parted off. Zero-out, as in `PoissonSubsampled`: the
-    same, for a neutral unit is cut off or kept as any other in its place is. By Chernoff,
-    :math:`\tau \le e^{-N D(B/N \| q)}` for B kept of N others.
+    same, for a neutral unit is cut off or retained as any other at its position is. By Chernoff,
+    :math:`\tau \le e^{-N D(B/N \| q)}` for B retained of N others.
 
     Examples
     --------
@@ -70,7 +70,9 @@ class TruncatedPoisson(Node):
     def __post_init__(self) -> None:
         self._set("sampling_probability", self._untruncated.sampling_probability)
         for name in ("sample_size", "population_size"):
-            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+            self._set(
+                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
+            )
 
     @property
     def neighboring(self) -> Relation:
@@ -84,28 +86,48 @@ class TruncatedPoisson(Node):
     @property
     def _mass(self) -> float:
         """The chance that the unit is drawn into a sample that is full without it, rounded up."""
-        q, kept, others = self.sampling_probability, self.sample_size, self.population_size - 1
-        if kept > others or q == 0:
+        q, retained, others = self.sampling_probability, self.sample_size, self.population_size - 1
+        if retained > others or q == 0:
             return 0.0
-        share = kept / others
-        if share <= q:
+        fraction = retained / others
+        if fraction <= q:
             return q
-        left = (1 - share) * math.log((1 - share) / (1 - q)) if kept < others else 0.0
+        left = (1 - fraction) * math.log((1 - fraction) / (1 - q)) if retained < others else 0.0
         slack = 64 * UNIT * (1 + abs(math.log(q)) + abs(left))
-        return min(q, mul_up(q, exp_up(above(-others * (share * math.log(share / q) + left - slack)))))
+        return min(q, mul_up(q, exp_up(above(-others * (fraction * math.log(fraction / q) + left - slack)))))
 
     def dominating_pair(self) -> Pair:
-        """Return the pair without truncation, and the mass."""
+        """Return the pair without truncation, and the mass.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         mass = self._mass
         return (
             FailureMassPair(self._untruncated.dominating_pair(), mass) if mass < 1 else two_points(math.inf)
         )
 
     def split(self) -> tuple[float, closed_forms.Terms]:
-        """Return the mass, and what ran otherwise."""
+        """Return the mass, and what ran otherwise.
+
+        Returns
+        -------
+        mass : float
+            Probability of total failure.
+        terms : sequence of (PrivacyLoss, int)
+            What runs otherwise, each part with its count.
+        """
         return self._mass, ((self._untruncated, 1),)
 
     def pure(self) -> PureView:
-        """Return that without truncation, with the mass."""
+        """Return that without truncation, with the mass.
+
+        Returns
+        -------
+        PureView
+            Upper bounds: epsilon, and the mass delta outside which it holds.
+        """
         epsilon, delta = self._untruncated.pure()
         return PureView(epsilon, min(1.0, sum_above([delta, self._mass])))

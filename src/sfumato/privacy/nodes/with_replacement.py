@@ -41,10 +41,10 @@ class SampledWithReplacement(SampledNode):
     Balle, Barthe, Gaboardi (2018), sampling with replacement: with :math:`\eta = 1 - (1 - 1/n)^m` and
     :math:`s' = 1 + \eta(s - 1)`, the divergence at :math:`s' \ge 1` is at most :math:`\eta` times the mean,
     over the number J of times that a unit is drawn if it is, of the mechanism's at s between samples that
-    differ in J places. Proof: as for `FixedSizeSampled`, where the samples with the unit are drawn together
-    with those of the other dataset, or with those without it, so that J draws are replaced. For J places the
-    pair is that of ``loss.group(J)``. More than 100 places, or what has a probability of less than 1e-25, is
-    counted as a total loss (of a pure loss, as all places).
+    differ in J positions. Proof: as for `FixedSizeSampled`, where the samples with the unit are drawn
+    together with those of the other dataset, or with those without it, so that J draws are replaced. For J
+    positions the pair is that of ``loss.group(J)``. More than 100 positions, or what has a probability of
+    less than 1e-25, is counted as a total loss (of a pure loss, as all positions).
 
     Examples
     --------
@@ -61,7 +61,12 @@ class SampledWithReplacement(SampledNode):
 
     def __post_init__(self) -> None:
         self._check_loss()
-        self._set("sample_size", _check.integer("sample_size", self.sample_size, minimum=1))
+        self._set(
+            "sample_size",
+            _check.integer(
+                "sample_size", self.sample_size, minimum=1, remedy="pass how many units a sample has"
+            ),
+        )
         remedy = "of one unit every draw is the same"
         self._set(
             "population_size",
@@ -69,7 +74,13 @@ class SampledWithReplacement(SampledNode):
         )
 
     def dominating_pair(self) -> Pair:
-        """Return the symmetric pair of what the theorem says."""
+        """Return the symmetric pair of what the theorem says.
+
+        Returns
+        -------
+        Pair
+            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
+        """
         mixed, drawn = drawn_several(self.loss, self.sample_size, 1 / (self.population_size - 1))
-        share = above(drawn, 64.0)
-        return WithoutReplacementPair(mixed, share) if share < 1 else LoosePair(mixed)
+        chance = above(drawn, 64.0)
+        return WithoutReplacementPair(mixed, chance) if chance < 1 else LoosePair(mixed)

@@ -8,7 +8,7 @@ each :math:`R_i`. So a bin of :math:`P`-mass :math:`a` and :math:`Q`-mass :math:
 - an upper bound, if it is split between its two ends so that the mean stays (a mean-preserving spread).
 
 Masses too small to follow are dropped below and moved up to the next loss, or to infinity, above. Where
-numbers left the range of floats and P's masses do not add up to 1, above all is told: an infinite loss.
+numbers left the range of floats and P's masses do not add up to 1, above all is revealed: an infinite loss.
 
 Arrays may have more axes before the last one: then they hold several pairs with so many bins side by side,
 and what is one number for a pair is a column.
@@ -110,11 +110,11 @@ def mixed_loss(loss: _Array, error: _Array, q: Number) -> tuple[_Array, _Array]:
     large = loss > 700.0
     near = np.log1p(q * np.expm1(np.minimum(loss, 700.0)))
     mixed = np.where(large, np.logaddexp(0.0, loss + np.log(q)), near)
-    share = np.exp(np.minimum(np.log(q) + loss - mixed, 0.0))
+    fraction = np.exp(np.minimum(np.log(q) + loss - mixed, 0.0))
     # Of y = exp(mixed) - 1 a few roundings are relative, and y / (1 + y) of them reach the logarithm.
     rounding = 8 * UNIT * (np.abs(mixed) + np.abs(np.expm1(-np.maximum(mixed, -700.0))))
     rounding = rounding + np.where(large, 4 * UNIT * np.abs(loss), 0.0)
-    return mixed, share * error + rounding
+    return mixed, fraction * error + rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,14 @@ class Bins:
         Mass of outcomes that the other distribution never gives: an infinite loss, and a minus infinite one.
     against : bool
         Whether the bins run against the cuts that they were made at, because P and Q were exchanged.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Laplace
+    >>> pair = Laplace(1.0).dominating_pair()
+    >>> bins = pair.bins(pair.cuts(8.0), swapped=False)
+    >>> bool(bins.whole), bool((bins.points.loss[1:] >= bins.points.loss[:-1]).all())
+    (True, True)
     """
 
     points: Points
@@ -148,7 +156,13 @@ class Bins:
     against: bool = False
 
     def swapped(self) -> Bins:
-        """Return the pair (Q, P)."""
+        """Return the pair (Q, P).
+
+        Returns
+        -------
+        Bins
+            The same bins, in the opposite order.
+        """
         return Bins(
             points=self.points.swapped(),
             edges=-self.edges[..., ::-1],
@@ -162,7 +176,18 @@ class Bins:
         )
 
     def mixed(self, q: Number) -> Bins:
-        """Return the pair ((1 - q) Q + q P, Q), for q in (0, 1)."""
+        """Return the pair ((1 - q) Q + q P, Q), for q in (0, 1).
+
+        Parameters
+        ----------
+        q : float or ndarray, shape (pairs, 1)
+            The sampling probability; a column for pairs that are side by side.
+
+        Returns
+        -------
+        Bins
+            With the same cuts, each at the mixture's loss.
+        """
         edges, edge_error = mixed_loss(self.edges, self.edge_error, q)
         atoms = self.atoms.mixed(q)
         if np.any(self.only_q):
@@ -195,7 +220,13 @@ class Bins:
         return (total >= _WHOLE) & (total < np.inf)
 
     def merged(self) -> DiscreteLoss:
-        """Return a distribution of the loss whose compositions have no greater divergence than the pair's."""
+        """Return a distribution of the loss whose compositions have no greater divergence than the pair's.
+
+        Returns
+        -------
+        DiscreteLoss
+            For lower bounds: each bin is moved to its mean likelihood ratio.
+        """
         both = self.points.followed_by(self.atoms)
         loss = both.loss - both.loss_error - 2 * UNIT * np.abs(both.loss)
         return DiscreteLoss(
@@ -203,21 +234,27 @@ class Bins:
         )
 
     def split(self) -> DiscreteLoss:
-        """Return a distribution of the loss whose compositions have no smaller divergence than the pair's."""
+        """Return a distribution of the loss whose compositions have no smaller divergence than the pair's.
+
+        Returns
+        -------
+        DiscreteLoss
+            For upper bounds: each bin is split between its two ends.
+        """
         points, left, right = self.points, self.edges[..., :-1], self.edges[..., 1:]
         # A bin that has no width has one loss, and one that is empty has any.
         width = np.where(right > left, right - left, 1.0)
         error = points.loss_error + self.edge_error[..., :-1] + self.edge_error[..., 1:]
         error = error + 4 * UNIT * (np.abs(points.loss) + np.abs(left) + np.abs(right))
         span = -np.expm1(-width)
-        # The share of the right end, rounded up: mass that moves up is on the safe side.
-        share = -np.expm1(np.minimum(left - points.loss, 0.0)) / span
-        share = np.clip(share + 2 * error / span + 8 * UNIT, 0.0, 1.0)
+        # The fraction of the right end, rounded up: mass that moves up is on the safe side.
+        fraction = -np.expm1(np.minimum(left - points.loss, 0.0)) / span
+        fraction = np.clip(fraction + 2 * error / span + 8 * UNIT, 0.0, 1.0)
         mass = np.exp(points.log_p) * np.exp(points.mass_error + 8 * UNIT)
         at_edges = np.zeros(self.edges.shape)
         if self.edges.size:
-            at_edges[..., :-1] += mass * (1 - share)
-            at_edges[..., 1:] += mass * share
+            at_edges[..., :-1] += mass * (1 - fraction)
+            at_edges[..., 1:] += mass * fraction
             at_edges[..., :1] += np.exp(self.low.log_p) * _TAIL_SLACK
         with np.errstate(divide="ignore"):
             log_p = np.log(at_edges) + 4 * UNIT * (1 + np.abs(np.log(np.maximum(at_edges, 1e-300))))

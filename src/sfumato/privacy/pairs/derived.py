@@ -59,7 +59,7 @@ def fine_cuts(pair: Pair, reach: float, bins: int = _BINS) -> _Array:
 
 
 class DerivedPair(UncutPair):
-    """A pair whose outcomes are cut where it chooses; the first of its cuts only tells how far to look."""
+    """A pair whose outcomes are cut where it chooses; the first of its cuts only says how far to look."""
 
     __slots__ = ()
 

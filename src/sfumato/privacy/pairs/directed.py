@@ -59,7 +59,7 @@ class _ReversedPair(DirectedPair):
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         del swapped
         bins = self._base.bins(_mirrored(cuts), swapped=True)
-        return replace(bins, against=not bins.against)  # told of these cuts, not of the base's
+        return replace(bins, against=not bins.against)  # against these cuts, not the base's
 
     def log_tail(self, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
         del swapped

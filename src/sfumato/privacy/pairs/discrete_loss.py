@@ -49,13 +49,13 @@ class Rings(NamedTuple):
     """Half-widths of intervals of losses, rising, and where among them each cap has that of each time."""
 
     halves: _Array
-    places: NDArray[np.intp]
+    indices: NDArray[np.intp]
 
     @classmethod
     def of(cls, times: _Array) -> Rings:
         """Return the intervals in which losses turn by no more than a cap up to a time."""
-        halves, places = np.unique((0.5 - 1e-9) * _CAPS / times, return_inverse=True)
-        return cls(halves, places.reshape(len(_CAPS), len(times)))
+        halves, indices = np.unique((0.5 - 1e-9) * _CAPS / times, return_inverse=True)
+        return cls(halves, indices.reshape(len(_CAPS), len(times)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ class Tilted:
             for of in (weights, weights * loss, weights * loss * loss)
         )
         # P(C)**2 Var(L | C), less what the sums may have lost.
-        spread = np.maximum(mass * square - mean * mean - 2.0**-40 * square[:, -1:], 0.0)
-        rates = (_MINIMUM * spread[:, rings.places]).max(axis=1)
+        variances = np.maximum(mass * square - mean * mean - 2.0**-40 * square[:, -1:], 0.0)
+        rates = (_MINIMUM * variances[:, rings.indices]).max(axis=1)
         return np.asarray(rates.reshape(*self.loss.shape[:-1], -1))
 
     def ray(self, step: float, count: int) -> Ray:

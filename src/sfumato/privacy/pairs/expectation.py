@@ -159,10 +159,10 @@ def _inside(bins: Bins, function: _Function) -> tuple[float, float]:
     ends = function(left), function(right)
     width = np.where(right > left, right - left, 1.0)
     span = -np.expm1(-width)
-    share = np.clip(-np.expm1(np.minimum(left - at, 0.0)) / span, 0.0, 1.0)
+    fraction = np.clip(-np.expm1(np.minimum(left - at, 0.0)) / span, 0.0, 1.0)
     error = points.loss_error + bins.edge_error[:-1] + bins.edge_error[1:]
     error = error + 4 * UNIT * (np.abs(at) + np.abs(left) + np.abs(right))
-    jensen, chord = function(at), ends[0] + share * (ends[1] - ends[0])
+    jensen, chord = function(at), ends[0] + fraction * (ends[1] - ends[0])
     off = _moved(function, at, points.loss_error + 2 * UNIT * np.abs(at))
     off = np.maximum(off, _moved(function, left, error)) + _moved(function, right, error)
     off = off + (2 * error / span + 8 * UNIT) * np.abs(ends[1] - ends[0])
@@ -207,7 +207,7 @@ def log_moment(pair: Pair, order: float, *, swapped: bool) -> Interval:
     -----
     For :math:`\lambda > 0` this is a convex falling function of R, of which merging and splitting bins bound
     the mean as they do for hockey-stick divergences. For :math:`-1 \le \lambda < 0` it is concave and rises,
-    so that they change places; outcomes below the bins, of P-mass a and Q-mass b, then add at most
+    so that they are exchanged; outcomes below the bins, of P-mass a and Q-mass b, then add at most
     :math:`a^{1+\lambda} b^{-\lambda}` (Hölder). For :math:`\lambda < -1` it is the moment of order
     :math:`-\lambda - 1` in the other order, over the finite losses.
     """

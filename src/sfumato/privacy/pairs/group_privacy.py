@@ -7,7 +7,7 @@ rise with the level (Dong, Roth, Su 2022, group privacy, of steps that are alike
 is concave and piecewise linear with the slopes :math:`e^{L}`, and so is a composition: its slopes are the
 products.
 
-*Round-off.* A segment's slope is kept as its logarithm; levels are sums of positive numbers, each off by a
+*Round-off.* A segment's slope is stored as its logarithm; levels are sums of positive numbers, each off by a
 factor within :math:`1 \pm \eta`. A curve with such errors has :math:`h(a) \le (1 + \eta)\,\tilde h((1 +
 \eta) a)`, whose divergences are those of masses greater by :math:`1 + \eta` and losses greater by
 :math:`2\eta`.

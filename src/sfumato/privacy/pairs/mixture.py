@@ -61,7 +61,7 @@ class MixturePair(DerivedPair):
         return max(pair.supremum for pair in self._pairs)
 
     def cuts(self, reach: float) -> _Array:
-        """Return as many cuts as there are bins between; the first tells how far to look."""
+        """Return as many cuts as there are bins between; the first says how far to look."""
         return reach + np.arange(max(1, len(self.bins(np.array([reach]), swapped=False).edges)), dtype=float)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:

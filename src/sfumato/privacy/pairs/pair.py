@@ -69,7 +69,7 @@ class Pair(ABC):
 
     @property
     def parameters(self) -> Sequence[float | _Array]:
-        """What tells the pair from others of its kind."""
+        """What distinguishes the pair from others of its kind."""
         return ()
 
     def stacked(self, parameters: _Array) -> Pair:
@@ -105,11 +105,13 @@ class Pair(ABC):
         """
         heights = np.maximum(wanted, self.rate(cuts) * np.diff(cuts))
         ends = np.concatenate([np.zeros_like(heights[..., :1]), np.cumsum(heights, axis=-1)], axis=-1)
-        # Side by side, all pairs get as many bins as the one that asks for most.
-        shares = np.linspace(0.0, 1.0, math.ceil(ends[..., -1].max()) + 1)
+        # Side by side, all pairs get as many bins as the one that needs the largest number.
+        fractions = np.linspace(0.0, 1.0, math.ceil(ends[..., -1].max()) + 1)
         if cuts.ndim == 1:
-            return self.snapped(np.interp(ends[-1] * shares, ends, cuts))
-        return np.array([np.interp(end[-1] * shares, end, row) for end, row in zip(ends, cuts, strict=True)])
+            return self.snapped(np.interp(ends[-1] * fractions, ends, cuts))
+        return np.array(
+            [np.interp(end[-1] * fractions, end, row) for end, row in zip(ends, cuts, strict=True)]
+        )
 
     def sharper(self, cuts: _Array) -> _Array:
         """Return cuts for a closer look at a pair that is not cut at will; the same if there is none."""
@@ -233,7 +235,7 @@ class AtomicPair(UncutPair):
 
 
 def two_points(epsilon: float, infinite: float = 0.0, *, tight: bool = True) -> AtomicPair:
-    """Return randomized response with the largest loss ``epsilon``, told in full with some probability.
+    """Return randomized response with the largest loss ``epsilon``, revealed in full with some probability.
 
     Every (epsilon, infinite)-DP pair is a post-processing of it (Kairouz, Oh, Viswanath 2015).
     """

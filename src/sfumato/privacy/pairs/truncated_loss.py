@@ -46,7 +46,7 @@ class TruncatedLossPair(LoosePair):
     :math:`H(s) = \max(m, 1 - s)`.
 
     *Construction.* Take away all outcomes of the base with losses of at least x, of P-mass a and Q-mass b,
-    where :math:`a - e^x b \le m < a`. In their place put a mass m that only P has, and an outcome of P-mass
+    where :math:`a - e^x b \le m < a`. Instead of them put a mass m that only P has, and an outcome of P-mass
     :math:`a - m` and Q-mass b. They had at most :math:`a - sb` of the divergence at s up to :math:`e^x`, and
     no more than m above; now they have the greater of both, as :math:`(a - m)/b \le e^x`. The masses add up
     as before, so that the other order has no smaller divergences either. With x the smallest edge of a bin
@@ -78,19 +78,19 @@ class TruncatedLossPair(LoosePair):
 
 
 def _truncated(bins: Bins, mass: float) -> Bins | None:
-    """Put the mass in place of the largest losses, if that is possible."""
+    """Put the mass instead of the largest losses, if that is possible."""
     points, atoms = bins.points, bins.atoms
     both = points.followed_by(atoms)
-    least = np.concatenate([bins.edges[:-1] - bins.edge_error[:-1], atoms.loss - atoms.loss_error])
-    least = least - 4 * UNIT * np.abs(least)
+    lowest = np.concatenate([bins.edges[:-1] - bins.edge_error[:-1], atoms.loss - atoms.loss_error])
+    lowest = lowest - 4 * UNIT * np.abs(lowest)
     error = float((both.mass_error + both.loss_error).max(initial=0.0)) + _SLACK
     # From the largest loss down: masses of all that has at least a loss.
-    order = np.argsort(-least, kind="stable")
+    order = np.argsort(-lowest, kind="stable")
     p = math.exp(bins.high.log_p) + np.cumsum(np.exp(both.log_p[order]))
     q = math.exp(bins.high.log_q) + np.cumsum(np.exp(both.log_p - both.loss)[order])
     with np.errstate(over="ignore"):
-        rest = p * (1 + error) - np.exp(np.minimum(least[order], 700.0)) * q * (1 - error)
-    allowed = np.flatnonzero((rest <= mass) & (p > _SPARE * mass) & (least[order] >= 0))
+        rest = p * (1 + error) - np.exp(np.minimum(lowest[order], 700.0)) * q * (1 - error)
+    allowed = np.flatnonzero((rest <= mass) & (p > _SPARE * mass) & (lowest[order] >= 0))
     if not len(allowed) or bins.only_p > 0:
         return None
     last = int(allowed[-1])
@@ -99,7 +99,7 @@ def _truncated(bins: Bins, mass: float) -> Bins | None:
     error = error * (float(p[last]) / left + 1)
     log_p, loss = math.log(left), math.log(left / float(q[last]))
     lump = Points(*(np.array([value]) for value in (log_p, loss, error, error)))
-    taken = np.zeros(len(least), dtype=bool)
+    taken = np.zeros(len(lowest), dtype=bool)
     taken[order[: last + 1]] = True
     far, lone = taken[: len(points.loss)], taken[len(points.loss) :]
     others = Points(*(part[~lone] for part in (atoms.log_p, atoms.loss, atoms.mass_error, atoms.loss_error)))

@@ -368,7 +368,7 @@ def test_thinning_moves_to_one_side(side: Side) -> None:
             for sign in (1, -1):
                 got = float(made.mass @ np.maximum(0, sign * (made.value - level)))
                 truth = float(weight @ np.maximum(0, sign * (exact - level)))
-                if side is Side.LEAST:
+                if side is Side.LOWER:
                     assert got <= truth * (1 + 1e-9)
                 elif side.value == sign:
                     assert got >= truth * (1 - 1e-9)

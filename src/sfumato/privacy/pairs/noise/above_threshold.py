@@ -34,7 +34,7 @@ def above_threshold_pair(distance: float, length: int) -> DirectedPair:
     Parameters
     ----------
     distance : float
-        :math:`m`, the most that the normal distributions of one number are apart, in standard deviations;
+        :math:`m`, the largest distance of the normal distributions of one number, in standard deviations;
         positive.
     length : int
         :math:`n`: after so many numbers nothing more is released.
@@ -66,9 +66,11 @@ def above_threshold_pair(distance: float, length: int) -> DirectedPair:
     last = min(
         _LARGEST, 0.5 * distance * distance + distance * math.sqrt(-2 * _MIN_LOG + 2 * math.log(length))
     )
-    places = np.linspace(0.0, last, _POINTS).tolist()
-    deltas = [_any(log_profile(distance, place), length) for place in places]
-    return DirectedPair(rational_pair(distributions_of_profile(places, deltas, back=_back(distance, length))))
+    epsilons = np.linspace(0.0, last, _POINTS).tolist()
+    deltas = [_any(log_profile(distance, epsilon), length) for epsilon in epsilons]
+    return DirectedPair(
+        rational_pair(distributions_of_profile(epsilons, deltas, back=_back(distance, length)))
+    )
 
 
 def _any(log_chance: float, tries: int) -> float:
@@ -78,7 +80,7 @@ def _any(log_chance: float, tries: int) -> float:
 
 
 def _back(distance: float, length: int) -> tuple[list[float], list[float]]:
-    """Return rising places, and bounds on the divergence from Q to P there."""
+    """Return rising points, and bounds on the divergence from Q to P there."""
     x, y = _going_on(distance, length)
     with np.errstate(all="ignore"):
         chances = np.exp(-x) * (1 + _SLACK)

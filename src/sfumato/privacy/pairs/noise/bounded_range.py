@@ -26,10 +26,10 @@ class BoundedRangePair(BoundedPair):
 
     Notes
     -----
-    *One pair for each t.* Let the loss :math:`L = \log(dP/dQ)` lie in :math:`[t - \epsilon, t]`; as
-    :math:`R = e^{-L}` has mean 1 under :math:`P`, :math:`0 \le t \le \epsilon`. Moving the mass to the two
-    ends with its mean kept is a mean-preserving spread of :math:`R`, so the pair is dominated by the one with
-    the losses :math:`t` and :math:`t - \epsilon` only, where :math:`P(L = t) = (e^\epsilon - e^t)/(e^\epsilon
+    *One pair for each t.* Let the loss :math:`L = \log(dP/dQ)` lie in :math:`[t - \epsilon, t]`; as :math:`R
+    = e^{-L}` has mean 1 under :math:`P`, :math:`0 \le t \le \epsilon`. Moving the mass to the two ends with
+    its mean preserved is a mean-preserving spread of :math:`R`, so the pair is dominated by the one with the
+    losses :math:`t` and :math:`t - \epsilon` only, where :math:`P(L = t) = (e^\epsilon - e^t)/(e^\epsilon
     - 1)` (Dong, Durfee, Rogers 2020). For :math:`|x| \le \epsilon` its hockey-stick divergence at :math:`x`
     is at most that of :math:`t = (\epsilon + x)/2`, which is
 
@@ -62,10 +62,10 @@ class BoundedRangePair(BoundedPair):
         del swapped
         bound, left, right = self._bound, cuts[:-1], cuts[1:]
         with np.errstate(divide="ignore"):
-            share = np.log(-np.expm1(0.5 * (left - right)))
+            log_fraction = np.log(-np.expm1(0.5 * (left - right)))
         whole = math.log(-math.expm1(-bound))
-        log_p = 0.5 * (right - bound) + share - whole
-        error = UNIT * (16 + 4 * np.abs(log_p) + 4 * np.abs(share) + 4 * abs(whole) + 4 * bound)
+        log_p = 0.5 * (right - bound) + log_fraction - whole
+        error = UNIT * (16 + 4 * np.abs(log_p) + 4 * np.abs(log_fraction) + 4 * abs(whole) + 4 * bound)
         middle = 0.5 * (left + right)
         points = Points(log_p, middle, error, 2 * UNIT * np.abs(middle))
         return Bins(points=points, edges=cuts, edge_error=np.zeros(len(cuts)))

@@ -82,7 +82,7 @@ class NormalPair(Pair):
         return np.asarray(-reach + (2 * reach + self._mu) * np.linspace(0.0, 1.0, _COARSE + 1))
 
     def rate(self, cuts: _Array) -> _Array:
-        """Return bins per unit that keep the quadrature exact."""
+        """Return bins per unit for which the quadrature is exact."""
         far = np.maximum(np.abs(cuts[..., 1:]), np.abs(cuts[..., :-1]))
         return np.asarray((far + self._mu + 3) * 0.2)
 

@@ -49,7 +49,7 @@ class NormalMixturePair(Pair):
     The ratio :math:`R(x) = \sum_j w_j e^{L_j(x)}`, :math:`L_j = j\mu x - j^2\mu^2/2`, rises with x. In a
     bin it is the weighted mean of the ratios of `NormalPair`, whose quadrature is exact up to rounding. It is
     written as 1 plus the mean of :math:`e^{L_j} - 1` where that is small. Above some j all terms may be left
-    out: their share of R rises with x, so that of the last cut bounds it everywhere.
+    out: their fraction of R rises with x, so that of the last cut bounds it everywhere.
     """
 
     __slots__ = ("_error", "_last", "_log_weights", "_means")
@@ -78,7 +78,7 @@ class NormalMixturePair(Pair):
         return np.linspace(0.0, width, _COARSE + math.ceil(_PER_UNIT * width)) - reach
 
     def rate(self, cuts: _Array) -> _Array:
-        """Return bins per unit that keep the quadrature of every kept distribution exact."""
+        """Return bins per unit for which the quadrature of every retained distribution is exact."""
         return NormalPair(float(self._means[self._kept(cuts)[0]])).rate(cuts)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
@@ -89,7 +89,7 @@ class NormalMixturePair(Pair):
         return bins.swapped() if swapped else bins
 
     def _kept(self, cuts: _Array) -> tuple[int, float]:
-        """Return the last component that counts, at least the second, and the share of R of the others."""
+        """Return the last component that counts, at least the second, and the fraction of R of the others."""
         logs = self._log_weights + self._means * (cuts[-1] - 0.5 * self._means)
         beyond = np.logaddexp.accumulate(logs[::-1])[::-1] - np.logaddexp.reduce(logs)
         last = max(1, int(np.searchsorted(-beyond, -_LOG_NEGLIGIBLE)) - 1)
@@ -124,17 +124,17 @@ class NormalMixturePair(Pair):
         log_weights = self._log_weights[: len(several) + 1, None]
         terms = log_weights + np.concatenate([np.zeros((1, several.shape[1])), several])
         direct = np.logaddexp.reduce(terms, axis=0)
-        shares = np.exp(terms - direct)
+        fractions = np.exp(terms - direct)
         weights = np.exp(log_weights[1:])
         # Where a weight is tiny, a ratio beyond the range of floats may still change next to nothing.
         steep = np.exp(np.minimum(terms[1:], 30.0)) - weights
         changes = np.where(several < 30.0, weights * np.expm1(np.minimum(several, 30.0)), steep)
         change = changes.sum(axis=0)
         near = np.abs(change) < 0.5
-        moved = (shares[1:] * error).sum(axis=0)
+        moved = (fractions[1:] * error).sum(axis=0)
         rounding = self._error + UNIT * (8 * len(terms) + 64)
         small = 2 * np.abs(changes).sum(axis=0) * (rounding + 4 * UNIT * np.abs(log_weights).max())
-        large = rounding + 8 * UNIT * ((shares * np.abs(terms)).sum(axis=0) + np.abs(direct))
+        large = rounding + 8 * UNIT * ((fractions * np.abs(terms)).sum(axis=0) + np.abs(direct))
         loss = np.where(near, np.log1p(np.where(near, change, 0.0)), direct)
         return loss, moved * (1 + 1e-9) + np.where(near, small, large)
 

@@ -91,7 +91,7 @@ class WideDiscreteGaussianPair(Pair):
         return np.unique(np.rint(cuts))
 
     def rate(self, cuts: _Array) -> _Array:
-        """Return bins per integer that keep the quadrature exact."""
+        """Return bins per integer for which the quadrature is exact."""
         far = np.maximum(np.abs(cuts[1:]), np.abs(cuts[:-1])) / self._sigma + self._mu + 3
         return np.asarray(far / (2.9 - far / self._sigma) / self._sigma)
 

@@ -101,17 +101,17 @@ class AllocationPair(DerivedPair):
         top = below(self._base.supremum * self._runs)
         if math.isinf(top) or self._probability is None:
             return max(0.0, top)
-        q = self._share()[0]
+        q = self._chance()[0]
         found = log1p_down(q * expm1_down(top)) if top < 700 else top + math.log(q)
         return max(0.0, found * (1 - 2.0**-50))
 
-    def _share(self) -> tuple[float, float]:
+    def _chance(self) -> tuple[float, float]:
         """Return bounds on the chance that the unit takes part at all."""
         if self._probability is None:
             return 1.0, 1.0
         exponent = self._steps * math.log1p(-self._probability)
-        share, scale = -math.expm1(exponent), 8 * UNIT * (1 + min(-exponent, 800.0))
-        return share * (1 - scale), min(1.0, share * (1 + scale))
+        chance, scale = -math.expm1(exponent), 8 * UNIT * (1 + min(-exponent, 800.0))
+        return chance * (1 - scale), min(1.0, chance * (1 + scale))
 
     def cuts(self, reach: float) -> _Array:
         """Return how far to look, in steps, so that near tasks have the same distribution."""
@@ -141,14 +141,14 @@ class AllocationPair(DerivedPair):
         cuts = self._base.snapped(cuts)
         edges = self._base.bins(cuts, swapped=False).edges
         distribution = self._distribution(_Cut(cuts, floor, step), swapped=False, upper=False)
-        far = np.nan_to_num(edges / (12 * max(distribution.spread, 1e-12)), posinf=1e9, neginf=-1e9)
-        shares = np.abs(np.diff(far / (1 + np.abs(far))))
-        wanted = _BINS * _STEPS[0] / step * shares / max(float(shares.sum()), 1e-300)
+        far = np.nan_to_num(edges / (12 * max(distribution.deviation, 1e-12)), posinf=1e9, neginf=-1e9)
+        weights = np.abs(np.diff(far / (1 + np.abs(far))))
+        wanted = _BINS * _STEPS[0] / step * weights / max(float(weights.sum()), 1e-300)
         return _Cut(self._base.finer(cuts, wanted), floor, step)
 
     def _one(self, cut: _Cut, *, swapped: bool, upper: bool) -> Bins:
         """Return the pair's bins in one order, from one side."""
-        side = (Side.FALLING if swapped else Side.RISING) if upper else Side.LEAST
+        side = (Side.FALLING if swapped else Side.RISING) if upper else Side.LOWER
         distribution = self._distribution(cut, swapped=swapped, upper=upper)
         if len(distribution.value):
             distribution = self._average(
@@ -157,10 +157,10 @@ class AllocationPair(DerivedPair):
         bins = _bins(distribution, swapped=swapped, upper=upper)
         if upper:
             bins = self._with_tail(bins, cut, swapped=swapped)
-        share = self._share()[1 if upper else 0]
-        if share == 1:
+        chance = self._chance()[1 if upper else 0]
+        if chance == 1:
             return bins
-        return bins.swapped().mixed(share).swapped() if swapped else bins.mixed(share)
+        return bins.swapped().mixed(chance).swapped() if swapped else bins.mixed(chance)
 
     def _distribution(self, cut: _Cut, *, swapped: bool, upper: bool) -> RatioDistribution:
         """Return the ratios of one run."""
@@ -174,9 +174,11 @@ class AllocationPair(DerivedPair):
         """Return the ratios of all runs of one step."""
         whole = distribution
         for bit in f"{self._runs:b}"[1:]:
-            whole = joined(whole, whole, None, math.sqrt(2) * whole.spread, side)
+            whole = joined(whole, whole, None, math.sqrt(2) * whole.deviation, side)
             if bit == "1":
-                whole = joined(whole, distribution, None, math.hypot(whole.spread, distribution.spread), side)
+                whole = joined(
+                    whole, distribution, None, math.hypot(whole.deviation, distribution.deviation), side
+                )
         return whole
 
     def _average(self, distribution: RatioDistribution, side: Side, *, rising: bool) -> RatioDistribution:
@@ -195,9 +197,9 @@ class AllocationPair(DerivedPair):
         first, second, error = self._weights(m, n)
         if second < _LATE:
             return _without(one, first, second, side, rising=rising)
-        variances = [math.expm1(min(600.0, distribution.spread**2)) for distribution in (one, two)]
-        spread = math.sqrt(math.log1p(first * first * variances[0] + second * second * variances[1]))
-        found = joined(one, two, (first, second), max(spread, 1e-12), side)
+        variances = [math.expm1(min(600.0, distribution.deviation**2)) for distribution in (one, two)]
+        deviation = math.sqrt(math.log1p(first * first * variances[0] + second * second * variances[1]))
+        found = joined(one, two, (first, second), max(deviation, 1e-12), side)
         return found._replace(value_error=found.value_error + error)
 
     def _weights(self, m: int, n: int) -> tuple[float, float, float]:
@@ -210,7 +212,7 @@ class AllocationPair(DerivedPair):
         return first / all_of_them, math.exp(m * rate) * second / all_of_them, error
 
     def _with_tail(self, bins: Bins, cut: _Cut, *, swapped: bool) -> Bins:
-        """Tell the tail of the base from a loss that is infinite, if there is only a tail."""
+        """Distinguish the tail of the base from an infinite loss, if there is only a tail."""
         base = self._base.bins(cut.cuts, swapped=swapped)
         if (
             not self._whole
@@ -226,19 +228,19 @@ class AllocationPair(DerivedPair):
             log_p = float(np.logaddexp(log_p, log_q))
         high = Mass(log_p * (1 - 4 * UNIT) + 1e-9, log_q * (1 - 4 * UNIT) + 1e-9)
         # With one step in its tail the average is no less than this.
-        least = float(base.edges[-1] - base.edge_error[-1]) - (0.0 if swapped else self._least_weight())
-        edge = np.array([least - 1e-9 * (1 + abs(least))])
+        smallest = float(base.edges[-1] - base.edge_error[-1]) - (0.0 if swapped else self._smallest_weight())
+        edge = np.array([smallest - 1e-9 * (1 + abs(smallest))])
         return Bins(NO_ATOMS, edge, np.zeros(1), atoms=bins.atoms, high=high, only_q=bins.only_q)
 
-    def _least_weight(self) -> float:
+    def _smallest_weight(self) -> float:
         """Return minus the logarithm of the smallest weight."""
         if self._probability is None:
             return math.log(self._steps)
         p = self._probability
-        return math.log(self._share()[1] / p) - (self._steps - 1) * math.log1p(-p)
+        return math.log(self._chance()[1] / p) - (self._steps - 1) * math.log1p(-p)
 
     def _within(self, cut: _Cut, *, swapped: bool) -> bool:
-        """Whether all finite losses are told from infinite ones."""
+        """Whether all finite losses are distinguished from infinite ones."""
         loss = self._base.bins(cut.cuts, swapped=swapped).split().loss
         return bool(len(loss) == 0 or loss.max() < _LIMIT)
 
@@ -257,7 +259,7 @@ class AllocationPair(DerivedPair):
         tail = self._base.log_tail(tilts, cut.cuts, swapped=swapped)
         if swapped:
             found = tail + (self._steps - 1) * min(0.0, float(base.high.log_p))
-            away = 1 - self._share()[1]
+            away = 1 - self._chance()[1]
             if away > 0:
                 found = np.fmin(found, self._steps * float(base.high.log_p) - tilts * math.log(away))
         else:
@@ -276,7 +278,7 @@ def _without(
     Upwards the first steps alone are worse, as weights that are more unequal make an average of independent
     values more spread. Downwards the others are put to their mean, at most 1, or to 0.
     """
-    if side is not Side.LEAST:
+    if side is not Side.LOWER:
         return distribution
     if not rising:
         return distribution._replace(value=first * distribution.value, infinite=first * distribution.infinite)
@@ -311,7 +313,7 @@ def _start(distribution: DiscreteLoss, *, swapped: bool, upper: bool) -> RatioDi
         rest, slack = 1 - math.fsum(mass), error + UNIT * (len(mass) + 64)
         zero, excess = max(0.0, rest + slack if upper else rest - slack), max(0.0, -rest) + slack
         if upper and zero < _ROUNDING:
-            # Where the value is 0, rising functions are least: so little may be spread over all values.
+            # Where the value is 0, rising functions are smallest: so little may go to all values.
             zero, error = 0.0, error + 2 * zero
         moved, error = (moved + excess, error) if upper else (moved, error + excess)
     if upper and not len(value):

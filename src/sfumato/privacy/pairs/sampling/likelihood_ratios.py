@@ -4,13 +4,13 @@ A distribution lists values :math:`A` with their masses under :math:`Q`. It is m
 
 - `Side.RISING`: no smaller :math:`E\varphi(A)`, for all convex rising :math:`\varphi`;
 - `Side.FALLING`: the same for all convex falling ones;
-- `Side.LEAST`: no greater :math:`E\varphi(A)`, for all convex non-negative ones that rise, or that fall.
+- `Side.LOWER`: no greater :math:`E\varphi(A)`, for all convex non-negative ones that rise, or that fall.
 
-All three are kept by weighted sums and by products of independent values, as :math:`\varphi` is convex in
-each of them. So a distribution may be thinned out after each step: cells of values go to their ends with the
-mean kept (upwards), or to their means (downwards). A mass that is too small for a float is dropped below;
-above, more than it is added to the smallest and to the largest value, which are more extreme than what was
-lost.
+All three are preserved by weighted sums and by products of independent values, as :math:`\varphi` is convex
+in each of them. So a distribution may be thinned out after each step: cells of values go to their ends with
+the mean preserved (upwards), or to their means (downwards). A mass that is too small for a float is dropped
+below; above, more than it is added to the smallest and to the largest value, which are more extreme than what
+was lost.
 
 *Round-off.* With ``mass_error`` e and ``value_error`` :math:`\lambda`, the claim is about the distribution
 whose masses are greater by :math:`1 + e` and whose values are moved by :math:`e^\lambda`, both in the
@@ -44,7 +44,7 @@ _FINE: Final = 6000
 _CLOSE: Final = 1e-13
 """Values this near each other become one."""
 _DIRECT: Final = 1024
-"""So many values are kept as they are."""
+"""So many values are left as they are."""
 _DEEP: Final = 1e7
 _COARSE: Final = 0.2
 """Tails nearer to the floor than this are distinguished less well."""
@@ -57,7 +57,7 @@ class Side(Enum):
 
     RISING = 1
     FALLING = -1
-    LEAST = 0
+    LOWER = 0
 
 
 class RatioDistribution(NamedTuple):
@@ -74,7 +74,7 @@ class RatioDistribution(NamedTuple):
         Tails below the floor are not distinguished; those below the cut become zero or infinite.
     mass_error, value_error : float
     step : float
-        Width of a cell, in terms of the spread of the distribution or of how far its tail reaches.
+        Width of a cell, in terms of the deviation of the distribution or of how far its tail reaches.
     """
 
     value: _Array
@@ -88,14 +88,14 @@ class RatioDistribution(NamedTuple):
     step: float = 0.016
 
     @property
-    def spread(self) -> float:
+    def deviation(self) -> float:
         """About the standard deviation of the logarithm."""
         mean = max(float(self.mass @ self.value), 1e-300)
         return min(30.0, math.sqrt(math.log1p(float(self.mass @ (self.value / mean - 1) ** 2))))
 
 
 class _Cells(NamedTuple):
-    """Masses and first moments between two ends, and bounds on the relative errors of sums and of places."""
+    """Masses and first moments between two ends, with bounds on the relative errors of sums and positions."""
 
     left: _Array
     right: _Array
@@ -114,7 +114,7 @@ def joined(
     one: RatioDistribution,
     two: RatioDistribution,
     weights: tuple[float, float] | None,
-    spread: float,
+    deviation: float,
     side: Side,
 ) -> RatioDistribution:
     """Return the distribution of a weighted sum of two independent values, or of their product.
@@ -125,7 +125,7 @@ def joined(
         For the same side; maybe the same distribution twice.
     weights : (float, float), optional
         Positive; if None, the values are multiplied.
-    spread : float
+    deviation : float
         About the standard deviation of the logarithm of the result.
     side : Side
     """
@@ -143,11 +143,11 @@ def joined(
         alone = [(first, one.mass * two.zero)] if two.zero else []
         alone += [(second, two.mass * one.zero)] if one.zero else []
         moved = max(one.value_error, two.value_error)
-        if one.zero and two.zero and side is not Side.LEAST:
+        if one.zero and two.zero and side is not Side.LOWER:
             zero = max(zero, TINY)
     same = one is two and (weights is None or weights[0] == weights[1])
     error = one.mass_error + two.mass_error + 8 * UNIT
-    infinite *= 1 - 16 * UNIT if side is Side.LEAST else 1 + 16 * UNIT
+    infinite *= 1 - 16 * UNIT if side is Side.LOWER else 1 + 16 * UNIT
     start = one._replace(zero=zero, infinite=infinite, mass_error=error, value_error=moved + 8 * UNIT)
     if len(first) * len(second) <= _DIRECT:
         lists = [(join.outer(first, second).ravel(), np.multiply.outer(one.mass, two.mass).ravel()), *alone]  # type: ignore[attr-defined]
@@ -155,21 +155,21 @@ def joined(
         return _listed(start._replace(value=value, mass=mass), side)
     ends = [join(first[i], second[i]) for i in (0, -1)]
     low = min([float(ends[0]), *(float(values[0]) for values, _ in alone)])
-    counted = _Counter(low, float(ends[1]), spread)
+    counted = _Counter(low, float(ends[1]), deviation)
     counted.pairs(join, (first, one.mass), (second, two.mass), same=same)
     for values, mass in alone:
         counted.add(values, mass)
-    return _closed(*_grouped(*_trimmed(start, counted.cells(), side), spread), side)
+    return _closed(*_grouped(*_trimmed(start, counted.cells(), side), deviation), side)
 
 
 def thinned(distribution: RatioDistribution, side: Side) -> RatioDistribution:
     """Return a distribution with fewer values, if it has many."""
     if len(distribution.value) <= _DIRECT:
         return _listed(distribution, side)
-    spread = distribution.spread
-    counted = _Counter(float(distribution.value[0]), float(distribution.value[-1]), spread)
+    deviation = distribution.deviation
+    counted = _Counter(float(distribution.value[0]), float(distribution.value[-1]), deviation)
     counted.add(distribution.value, distribution.mass)
-    return _closed(*_grouped(*_trimmed(distribution, counted.cells(), side), spread), side)
+    return _closed(*_grouped(*_trimmed(distribution, counted.cells(), side), deviation), side)
 
 
 class _Counter:
@@ -178,8 +178,8 @@ class _Counter:
     Of :math:`u = \log A / c` the cells are of one width in :math:`u / (1 + |u|)`.
     """
 
-    def __init__(self, low: float, high: float, spread: float) -> None:
-        self._scale = _STRETCH * spread
+    def __init__(self, low: float, high: float, deviation: float) -> None:
+        self._scale = _STRETCH * deviation
         self._low, self._high = low, high
         ends = [math.log(low) / self._scale, math.log(high) / self._scale]
         self._first, last = (u / (1 + abs(u)) for u in ends)
@@ -235,7 +235,7 @@ def _trimmed(distribution: RatioDistribution, cells: _Cells, side: Side) -> tupl
     slack = 1 + cells.mass_error + distribution.mass_error + distribution.value_error
     tail = np.cumsum(cells.moment[::-1])[::-1] if side is Side.RISING else np.cumsum(cells.mass)
     selected = tail >= distribution.cut
-    if side is Side.LEAST or selected.all() or not selected.any():
+    if side is Side.LOWER or selected.all() or not selected.any():
         return distribution, cells
     if side is Side.RISING:
         gone, infinite = float(cells.mass[~selected].sum()), float(tail[~selected].max(initial=0.0))
@@ -250,12 +250,12 @@ def _trimmed(distribution: RatioDistribution, cells: _Cells, side: Side) -> tupl
 
 
 def _grouped(
-    distribution: RatioDistribution, cells: _Cells, spread: float
+    distribution: RatioDistribution, cells: _Cells, deviation: float
 ) -> tuple[RatioDistribution, _Cells]:
     r"""Put neighboring cells together, as many as the bounds can bear.
 
     A cell of relative width w moves :math:`H(s) = E(A - s)_+` by :math:`s f w^2 / 8`, f the density of
-    :math:`\log A`; so w may be as great as the root of :math:`H / sf`, or the spread. Below the mean it is
+    :math:`\log A`; so w may be as great as the root of :math:`H / sf`, or the deviation. Below the mean it is
     :math:`E(s - A)_+` that counts.
     """
     left, right, mass, moment, *_ = cells.of(cells.mass > 0)
@@ -267,10 +267,10 @@ def _grouped(
     # What lies between full cells belongs to the nearer one.
     middles = 0.5 * (np.log(left[1:]) + np.log(right[:-1]))
     widths = np.diff(middles, prepend=np.log(left[0]), append=np.log(right[-1]))
-    density = np.minimum(np.sqrt(moment * widths / tail), widths / spread)
+    density = np.minimum(np.sqrt(moment * widths / tail), widths / deviation)
     density *= np.where(tail < _DEEP * distribution.floor, _COARSE, 1.0)
     levels = np.floor(np.cumsum(np.maximum(density / distribution.step, widths / _WIDEST)))
-    # The smallest and the largest values stay by themselves: they tell the largest loss.
+    # The smallest and the largest values stay by themselves: they determine the largest loss.
     apart = np.diff(levels, prepend=-1.0) > 0
     apart[[0, min(1, len(apart) - 1), -1]] = True
     starts = np.flatnonzero(apart)
@@ -293,13 +293,13 @@ def _closed(distribution: RatioDistribution, cells: _Cells, side: Side) -> Ratio
     mass = np.where(some, cells.mass, 0.0)
     mean = np.where(some, cells.moment / np.where(some, cells.mass, 1.0), left)
     off = 2 * cells.mass_error + 2 * cells.place_error
-    if side is Side.LEAST:
+    if side is Side.LOWER:
         value = np.clip(mean, left, right)
     else:
         mean = np.clip(mean * (1 + side.value * off), left, right)
-        share = (mean - left) / np.where(right > left, right - left, 1.0)
+        fraction = (mean - left) / np.where(right > left, right - left, 1.0)
         value = np.concatenate([left, right])
-        mass = np.concatenate([mass * (1 - share), mass * share])
+        mass = np.concatenate([mass * (1 - fraction), mass * fraction])
     changed = distribution._replace(
         value=value,
         mass=mass,
@@ -319,7 +319,7 @@ def _listed(distribution: RatioDistribution, side: Side) -> RatioDistribution:
     total = np.add.reduceat(mass, starts)
     longest = int(np.diff(np.append(starts, len(value))).max())
     value = value[starts]
-    if side is not Side.LEAST:
+    if side is not Side.LOWER:
         total[0] += TINY
         total[-1] += TINY
     selected = total > _LOST

@@ -107,8 +107,8 @@ def mixed_log_tail(base: Pair, q: float, tilts: _Array, cuts: _Array, *, swapped
     convex = np.logaddexp(math.log1p(-q) + mass, math.log(q) + tail)
     direct = np.full(len(tilts), np.inf)
     if len(bins.edges):
-        least = float(bins.edges[-1] - bins.edge_error[-1])
-        direct = tail + (tilts + 1) * np.logaddexp(math.log(q), math.log1p(-q) - least)
+        smallest = float(bins.edges[-1] - bins.edge_error[-1])
+        direct = tail + (tilts + 1) * np.logaddexp(math.log(q), math.log1p(-q) - smallest)
     size = np.abs(tail) + (tilts + 1) * abs(math.log(q)) + abs(mass) + tilts + 1
     return _minimum((convex, direct), size)
 

@@ -29,19 +29,19 @@ _Array = NDArray[np.float64]
 
 _MAX_CLIENTS: Final = 10**10
 """More are counted as so many: further clients only hide more."""
-_SHARE: Final = 4e-4
-_REPORT_SHARE: Final = 1e-3
-"""Numbers of reports that differ by this share count as the smallest of them."""
+_RATIO: Final = 4e-4
+_REPORT_RATIO: Final = 1e-3
+"""Numbers of reports that differ by this proportion count as the smallest of them."""
 _STEP: Final = 0.01
 _CLOSE_STEP: Final = 5e-4
-"""Shares of reports are split between powers of ``exp(-step)``, closer ones in small batches."""
+"""Proportions of reports are split between powers of ``exp(-step)``, closer ones in small batches."""
 _SMALL: Final = 150
 _SLACK: Final = 1e-12
 _MINIMUM: Final = 1e-48
 
 
 class Blanket(NamedTuple):
-    r"""A distribution of which every report is the same share of a multiple, whatever the datum.
+    r"""A distribution of which every report is the same proportion of a multiple, whatever the datum.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ def blanketed(blanket: Blanket, clients: int) -> Pair:
     Let :math:`\omega` be the distribution, :math:`a` the chance of each set, :math:`g = e^\epsilon - 1` and
     :math:`\gamma = 1/(1 + ga)`. A report of datum x has the distribution
     :math:`\gamma(1 + g 1_{S_x})\,\omega`: it is drawn from :math:`\omega` with probability :math:`\gamma`,
-    whatever x is, and else by a distribution of its own. Tell which *other* clients draw by their own
+    whatever x is, and else by a distribution of its own. Reveal which *other* clients draw by their own
     distribution, and what they report. Left are :math:`M` reports, M - 1 binomial of n - 1 and
     :math:`\gamma`: those drawn from :math:`\omega`, and the changed client's, who has :math:`x^0` or
     :math:`x^1`. As they are shuffled, their likelihood relative to M draws from :math:`\omega` is the mean
@@ -125,13 +125,13 @@ def among(blanket: Blanket, decoys: int, chance: Fraction) -> Pair:
     -----
     The pair of `blanketed`, with M - 1 binomial of ``decoys`` and ``chance``: there the changed client's
     report is seen among M - 1 draws from the distribution, and nothing else about the draws is used. Chances
-    are rounded down: fewer draws tell more.
+    are rounded down: fewer draws reveal more.
     """
     odds = fraction_down(chance / (1 - chance)) if chance < 1 else math.inf
     return _hidden(blanket, min(decoys, _MAX_CLIENTS), fraction_down(chance), odds)
 
 
-def _hidden(blanket: Blanket, others: int, share: float, odds: float) -> Pair:
+def _hidden(blanket: Blanket, others: int, proportion: float, odds: float) -> Pair:
     """Return the pair of one report among others, each with a probability and its odds."""
     epsilon, chance = blanket
     if epsilon == 0:
@@ -139,18 +139,18 @@ def _hidden(blanket: Blanket, others: int, share: float, odds: float) -> Pair:
     if epsilon > MAX_EPSILON:
         return two_points(epsilon, tight=False)
     gain = math.expm1(epsilon)
-    draws = _draws(others, share, odds)
+    draws = _draws(others, proportion, odds)
     cells, dropped = _cells(draws, gain, chance, _CLOSE_STEP if others < _SMALL else _STEP)
     return ReportCountsPair(cells._replace(epsilon=np.minimum(cells.epsilon, epsilon)), epsilon, dropped)
 
 
-def _draws(others: int, share: float, odds: float) -> Counts:
+def _draws(others: int, proportion: float, odds: float) -> Counts:
     """Return the distribution of M, in blocks."""
-    if others == 0 or share == 1:
+    if others == 0 or proportion == 1:
         return Counts(np.array([others + 1.0]), np.ones(1), 0.0, 0.0)
-    number = binomial(others, share, odds)
+    number = binomial(others, proportion, odds)
     first = int(number.number[0])
-    starts = steps(first, int(number.number[-1]), _SHARE)
+    starts = steps(first, int(number.number[-1]), _RATIO)
     return number._replace(number=starts.astype(float) + 1, mass=np.add.reduceat(number.mass, starts - first))
 
 
@@ -169,9 +169,9 @@ def _cells(draws: Counts, gain: float, chance: float, step: float) -> tuple[Cell
     mass = np.concatenate([distribution.mass for distribution in distributions]) * np.repeat(
         draws.mass, sizes
     )
-    starts = steps(int(reports.min()), int(reports.max()), _REPORT_SHARE)
+    starts = steps(int(reports.min()), int(reports.max()), _REPORT_RATIO)
     row = np.searchsorted(starts, reports, side="right") - 1
-    # How many steps m / M is below 1; the mean of the two levels around it is kept, and rounded up.
+    # How many steps m / M is below 1; the mean of the two levels around it is preserved, and rounded up.
     depth = np.log(np.repeat(draws.number, sizes) / np.maximum(reports, 1.0)) / step
     level = np.floor(depth)
     upper = np.clip(np.expm1(step * (level + 1 - depth)) / math.expm1(step) + _SLACK, 0.0, 1.0)

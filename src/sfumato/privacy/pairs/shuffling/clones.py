@@ -17,8 +17,8 @@ MAX_CLIENTS: Final = 10**12
 """More are counted as so many: further clients only hide more."""
 MAX_EPSILON: Final = 30.0
 """Above, shuffling is taken to hide nothing."""
-_SHARE: Final = 2e-4
-"""Numbers of clones that differ by this share count as the smallest of them: a quarter of it is lost."""
+_RATIO: Final = 2e-4
+"""Numbers of clones that differ by this proportion count as the smallest of them: a quarter of it is lost."""
 
 
 @lru_cache(maxsize=256)
@@ -51,7 +51,7 @@ def clones(epsilon: float, clients: int) -> Pair:
     if clients == 1 or epsilon > MAX_EPSILON:
         return two_points(epsilon, tight=False)
     number = binomial(clients - 1, math.exp(-epsilon), 1 / math.expm1(epsilon))
-    starts = steps(int(number.number[0]), int(number.number[-1]), _SHARE)
+    starts = steps(int(number.number[0]), int(number.number[-1]), _RATIO)
     mass = np.add.reduceat(number.mass, starts - int(number.number[0]))
     cells = Cells(starts.astype(float) + 1, np.full(len(starts), epsilon), mass, number.log_error)
     return ReportCountsPair(cells, epsilon, number.fewer)

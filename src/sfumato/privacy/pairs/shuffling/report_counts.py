@@ -4,7 +4,7 @@ Of m reports each is of the first kind or of the second by a fair coin, but one 
 or the other by randomized response with the loss :math:`\epsilon'`. With :math:`t = \tanh(\epsilon'/2)` the
 distributions of the two counts (x, y) are :math:`2^{-m} \binom{m}{x} (1 \pm tu)`, :math:`u = (x - y)/m`: the
 loss is :math:`2\,\mathrm{artanh}(tu)`. A coin more is post-processing, so m may be taken for any smaller
-number; a greater :math:`\epsilon'` only tells more.
+number; a greater :math:`\epsilon'` only reveals more.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def binomial(trials: int, chance: float, odds: float) -> Counts:
     a finite window, which is at most 1.
     """
     mean = trials * chance
-    spread = REACH * math.sqrt(mean)
-    first = max(0, math.floor(mean - spread) - 1)
-    last = min(trials, math.ceil(mean + spread) + 101)
+    width = REACH * math.sqrt(mean)
+    first = max(0, math.floor(mean - width) - 1)
+    last = min(trials, math.ceil(mean + width) + 101)
     count = np.arange(first, last + 1, dtype=float)
     # Ratios beyond floats are those next to a distribution of one number.
     with np.errstate(over="ignore", divide="ignore"):
@@ -84,17 +84,17 @@ def binomial(trials: int, chance: float, odds: float) -> Counts:
     return Counts(count, shape, 2 * TAIL if first > 0 else 0.0, error)
 
 
-def steps(first: int, last: int, share: float) -> NDArray[np.int64]:
-    """Return rising whole numbers, up to the last, that differ by about a share of themselves."""
+def steps(first: int, last: int, ratio: float) -> NDArray[np.int64]:
+    """Return rising whole numbers, up to the last, that differ by about a fixed ratio."""
     found, at = [], first
     while at <= last:
         found.append(at)
-        at += max(1, int(at * share))
+        at += max(1, int(at * ratio))
     return np.array(found)
 
 
 class ReportCountsPair(UncutPair):
-    """A mixture of such pairs, each of them told, cut once; an upper bound.
+    """A mixture of such pairs, each of them revealed, cut once; an upper bound.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class ReportCountsPair(UncutPair):
 
     @property
     def tight(self) -> bool:
-        """Never: more is told than is seen."""
+        """Never: more is revealed than is seen."""
         return False
 
     @property
