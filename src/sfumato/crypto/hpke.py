@@ -47,6 +47,14 @@ class PublicKey:
     ------
     ParameterError
         If it is no such key.
+
+    Examples
+    --------
+    >>> from sfumato.crypto import SecretKey
+    >>> owner = SecretKey.generate("analyst")
+    >>> public = PublicKey.from_text(owner.public.to_text(), "analyst")
+    >>> owner.opened(public.seal(b"yes", b"survey 7"), b"survey 7")
+    b'yes'
     """
 
     role: str
@@ -68,22 +76,68 @@ class PublicKey:
             _check.refuse("point", "be a key", "a point of small order", "use SecretKey.public")
 
     def seal(self, message: bytes, context: bytes) -> bytes:
-        """Return a message that only the owner of the key reads; `SEAL` bytes more than it."""
+        """Return a message sealed so that only the owner of the key can read it.
+
+        Parameters
+        ----------
+        message : bytes
+            What to encrypt, of any length.
+        context : bytes
+            Public; opening requires the same bytes, so a seal made for one purpose opens for no other.
+
+        Returns
+        -------
+        bytes
+            `SEAL` bytes more than the message; different at every call.
+        """
         sealed: bytes = _SUITE.encrypt(message, self._key, info=context)
         return sealed
 
     def known_by(self, word: bytes) -> bool:
-        """Tell whether a word is the one by which the owner is known."""
+        """Report whether a word is the one that identifies the owner to servers.
+
+        Parameters
+        ----------
+        word : bytes
+            What a caller presents; the owner's is `SecretKey.word`.
+
+        Returns
+        -------
+        bool
+        """
         # Both sides are digests: how much of them agrees tells nothing of the word.
         return hashlib.sha256(word).digest() == self.token
 
     def to_text(self) -> str:
-        """Return the key as a line of text, without a line's end."""
+        """Return the key as one line of text, without a newline.
+
+        Returns
+        -------
+        str
+            What `from_text` reads: a prefix with the role, then base64.
+        """
         return _PUBLIC.format(role=self.role) + base64.b64encode(self.point + self.token).decode()
 
     @staticmethod
     def from_text(text: str, role: str) -> PublicKey:
-        """Return the key that `to_text` told, which must be of a role."""
+        """Return the key that `to_text` wrote, which must be of the given role.
+
+        Parameters
+        ----------
+        text : str
+            One line; surrounding whitespace at its end is ignored.
+        role : str
+            ``"analyst"`` or ``"shuffler"``.
+
+        Returns
+        -------
+        PublicKey
+
+        Raises
+        ------
+        ParameterError
+            If the text is not a public key of that role.
+        """
         content = decoded_line(text, _PUBLIC.format(role=role))
         if content is None or len(content) != 64:
             remedy = f"pass the line that `sfumato shuffle keygen {role}` printed"

@@ -39,9 +39,24 @@ class SealedFile:
     key : bytes
         32 secret bytes.
 
+    Raises
+    ------
+    SourceError
+        If another process holds the file, or its folder cannot be written.
+
     Notes
     -----
     Each write draws a nonce of 96 bits: with one key write at most 2^32 times (NIST SP 800-38D).
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from pathlib import Path
+    >>> file = SealedFile(Path(tempfile.mkdtemp()) / "memos", os.urandom(32))
+    >>> file.write(b"public", b"secret")
+    >>> file.read()
+    (b'public', b'secret')
+    >>> file.close()
     """
 
     __slots__ = ("_cipher", "_lock", "_path", "_process")
@@ -58,7 +73,17 @@ class SealedFile:
         return self._path.exists()
 
     def read(self) -> tuple[bytes, bytes]:
-        """Return the public and the secret part."""
+        """Return the public and the secret part, after checking that neither was altered.
+
+        Returns
+        -------
+        public, secret : bytes
+
+        Raises
+        ------
+        SourceError
+            If the file is missing, altered, of another version, or sealed with another key.
+        """
         try:
             with self._path.open("rb") as file:
                 data = file.read(_MOST_BYTES + 1)
@@ -77,7 +102,20 @@ class SealedFile:
         return data[_HEADER.size : start], secret
 
     def write(self, public: bytes, secret: bytes) -> None:
-        """Put both parts in the place of what is there: on disk when this returns, all of them or nothing."""
+        """Replace the file: on disk when this returns, all of it or nothing.
+
+        Parameters
+        ----------
+        public : bytes
+            Stored in the clear, authenticated.
+        secret : bytes
+            Encrypted and authenticated.
+
+        Raises
+        ------
+        SourceError
+            If the file was closed, is used from another process, or cannot be written.
+        """
         if self._lock is None or os.getpid() != self._process:
             _refuse("be open, and in the process that opened it", self._path, "open it again")
         nonce = os.urandom(12)
@@ -104,6 +142,18 @@ def key_from(given: object, *, create: bool) -> bytes:
         32 secret bytes, or where they are kept: a file of this user's that nobody else can read.
     create : bool
         Whether to draw a new key where the file is missing.
+
+    Returns
+    -------
+    bytes
+        `KEY_BYTES` of them.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither 32 bytes nor a path.
+    SourceError
+        If the file cannot be read, is readable by others, or holds no key.
     """
     if isinstance(given, bytes):
         if len(given) != KEY_BYTES:

@@ -77,15 +77,43 @@ class SecretKey:
 
     @staticmethod
     def generate(role: str) -> SecretKey:
-        """Return a new key from the operating system's entropy."""
+        """Return a new key, drawn from the operating system's entropy.
+
+        Parameters
+        ----------
+        role : str
+            ``"analyst"`` or ``"shuffler"``.
+
+        Returns
+        -------
+        SecretKey
+        """
         return SecretKey(role, os.urandom(32))
 
     def opened(self, sealed: bytes, context: bytes) -> bytes | None:
-        """Return what was sealed for this key and a context, or None: altered, or for another."""
+        """Return a message that was sealed for this key and a context.
+
+        Parameters
+        ----------
+        sealed : bytes
+            What `PublicKey.seal` returned.
+        context : bytes
+            The context that it was sealed with.
+
+        Returns
+        -------
+        bytes or None
+            None if it was altered, or sealed for another key or context.
+        """
         return unsealed(sealed, self._key, context)
 
     def to_file(self, path: Path) -> None:
         """Write the key to a new file that its owner alone may read.
+
+        Parameters
+        ----------
+        path : Path
+            Of a file that does not exist yet; created with mode 600.
 
         Raises
         ------
@@ -101,7 +129,18 @@ class SecretKey:
 
     @staticmethod
     def from_file(path: Path, role: str) -> SecretKey:
-        """Return the key that `to_file` wrote, which must be of a role.
+        """Return the key that `to_file` wrote, which must be of the given role.
+
+        Parameters
+        ----------
+        path : Path
+            Of a file that only its owner can read.
+        role : str
+            ``"analyst"`` or ``"shuffler"``.
+
+        Returns
+        -------
+        SecretKey
 
         Raises
         ------

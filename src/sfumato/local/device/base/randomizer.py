@@ -45,6 +45,14 @@ class Randomizer(ABC):
     -----
     A subclass says how many bits it needs, which exact parameters it runs with, and how values become
     records. The specification holds all of that; its digest marks every report.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain, RandomizedResponseRandomizer
+    >>> server = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"]))
+    >>> device = Randomizer.from_specification(server.specification())
+    >>> device == server, len(device.randomize("yes"))
+    (True, 1)
     """
 
     wire_name: ClassVar[str]
@@ -77,7 +85,18 @@ class Randomizer(ABC):
         """Return one stamped record for each value."""
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records, all with the right tag, hold a payload that this protocol may send."""
+        """Tell which records, all with the right tag, hold a payload that this protocol may send.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Each with the right tag.
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return np.ones(len(records), np.bool_)
 
     @property
@@ -126,12 +145,28 @@ class Randomizer(ABC):
             One per person.
         rng : None, int, numpy Generator or RandomSource
             As in `randomize`; a seed marks the batch as simulated.
+
+        Returns
+        -------
+        ReportBatch
+            As many reports as values, each of `messages` records.
+
+        Raises
+        ------
+        ParameterError
+            If a value cannot be reported; the message does not show it.
         """
         source = random_source(rng)
         return ReportBatch(self._records(values, source), self.digest, source.simulated)
 
     def specification(self) -> dict[str, Any]:
-        """Return all that a device needs to report, as JSON: protocol, version and exact parameters."""
+        """Return all that a device needs to report, as JSON: protocol, version and exact parameters.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes. `from_specification` makes the same randomizer of it.
+        """
         parameters = self._parameters()
         return _FORMAT.wrap({"protocol": self.wire_name, "epsilon": self.epsilon, **parameters})
 
@@ -145,6 +180,11 @@ class Randomizer(ABC):
             What `specification` returned, perhaps by way of JSON.
         **given
             What JSON could not hold, such as a ``domain`` of tuples.
+
+        Returns
+        -------
+        Randomizer
+            Of the class that the specification names; its `digest` is that of the sender's.
 
         Raises
         ------
@@ -172,6 +212,10 @@ class Randomizer(ABC):
         ----------
         told, given : mapping
             As in `from_specification`, which is the one to call.
+
+        Returns
+        -------
+        Randomizer
         """
 
 
@@ -215,7 +259,17 @@ class CategoricalRandomizer(Randomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon and a domain; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon and a domain; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        CategoricalRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain)
 

@@ -43,6 +43,16 @@ class ReportBatch:
     -----
     The order of the records is the caller's: `shuffled` destroys it. Within a record nothing is ordered by
     who reports or by what is true.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain, RandomizedResponseRandomizer
+    >>> device = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"]))
+    >>> batch = device.randomize_batch(["yes", "no", "yes"], rng=1)
+    >>> len(batch), batch.width, batch.simulated
+    (3, 1, True)
+    >>> list(ReportBatch.from_bytes(batch.to_bytes(), digest=device.digest)) == list(batch)
+    True
     """
 
     records: Records
@@ -84,6 +94,11 @@ class ReportBatch:
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy.
 
+        Returns
+        -------
+        ReportBatch
+            Of the same records; every order is equally likely.
+
         Notes
         -----
         They are sorted by fresh words of 64 bits, which are all drawn anew if two are alike: so every order
@@ -99,7 +114,23 @@ class ReportBatch:
 
     @staticmethod
     def concatenated(batches: Sequence[ReportBatch]) -> ReportBatch:
-        """Return the records of several batches as one; they must be of one specification."""
+        """Return the records of several batches as one batch.
+
+        Parameters
+        ----------
+        batches : sequence of ReportBatch
+            At least one, all of one specification.
+
+        Returns
+        -------
+        ReportBatch
+            Marked as simulated if one of them is.
+
+        Raises
+        ------
+        ParameterError
+            If there is none, or they are of different specifications.
+        """
         if not batches or len({(batch.digest, batch.width) for batch in batches}) > 1:
             rule = "be one or more, made by one specification"
             _check.refuse("batches", rule, f"{len(batches)} batches", "keep different questions apart")
@@ -107,7 +138,13 @@ class ReportBatch:
         return ReportBatch(records, batches[0].digest, any(batch.simulated for batch in batches))
 
     def to_bytes(self) -> bytes:
-        """Return the header and all records; `from_bytes` reads them again."""
+        """Return the header and all records; `from_bytes` reads them again.
+
+        Returns
+        -------
+        bytes
+            56 bytes of header, then `width` for each record.
+        """
         header = _HEADER.pack(_MAGIC, _VERSION, self.simulated, self.width, len(self), self.digest)
         return header + self.records.tobytes()
 
@@ -121,6 +158,10 @@ class ReportBatch:
             Whatever came; nothing in it is trusted.
         digest : bytes, optional
             Of the specification that is expected.
+
+        Returns
+        -------
+        ReportBatch
 
         Raises
         ------

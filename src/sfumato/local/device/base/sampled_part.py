@@ -66,7 +66,17 @@ class OnePart(Randomizer):
         return np.ascontiguousarray(records[:, self.index_bytes : self.index_bytes + self.parts[at].width])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records are about a part, hold a record of it, and nothing after that."""
+        """Tell which records are about a part, hold a record of it, and nothing after that.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         which, sound = self.named(records), np.zeros(len(records), np.bool_)
         end = self.index_bytes + self._longest
         for at, rows in rows_of(which, len(self.parts)):

@@ -78,12 +78,16 @@ class Bins:
         return list(zip(self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True))
 
     def codes(self, values: Any) -> NDArray[np.int64]:
-        """Return the places of the bins that numbers are in, counted from 0.
+        """Return the indices of the bins that numbers fall in, counted from 0.
 
         Parameters
         ----------
         values : one-dimensional array or list
             Numbers between the first and the last edge.
+
+        Returns
+        -------
+        int64 array, shape (values,)
 
         Raises
         ------
@@ -106,7 +110,13 @@ class Bins:
         return np.minimum(found, len(self) - 1)
 
     def specification(self) -> dict[str, Any]:
-        """Return what makes the bins again, as JSON."""
+        """Return what makes the bins again, as JSON.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes.
+        """
         return {"digest": self.digest.hex(), "edges": self.edges.tolist()}
 
     @staticmethod
@@ -118,6 +128,10 @@ class Bins:
         specification : mapping
         bins : Bins, optional
             The bins themselves.
+
+        Returns
+        -------
+        Bins
 
         Raises
         ------

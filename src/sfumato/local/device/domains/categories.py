@@ -110,7 +110,13 @@ class Domain:
         return self._of_any(values.tolist() if isinstance(values, np.ndarray) else values)
 
     def specification(self) -> dict[str, Any]:
-        """Return what makes the domain again, as JSON: its digest, and its values where JSON has them."""
+        """Return what makes the domain again, as JSON: its digest, and its values where JSON has them.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes.
+        """
         specification: dict[str, Any] = {"digest": self.digest.hex()}
         if isinstance(self.values, range):
             specification["range"] = [self.values.start, self.values.stop, self.values.step]
@@ -127,6 +133,10 @@ class Domain:
         specification : mapping
         domain : Domain, optional
             The domain itself, for one whose values JSON does not have.
+
+        Returns
+        -------
+        Domain
 
         Raises
         ------

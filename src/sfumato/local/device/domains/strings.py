@@ -80,6 +80,16 @@ class Strings:
     def symbols(self, values: Iterable[Any]) -> Symbols:
         """Return strings as rows of `length` symbols; longer ones are cut.
 
+        Parameters
+        ----------
+        values : array or iterable
+            Strings, or bytes if the alphabet is bytes.
+
+        Returns
+        -------
+        uint16 array, shape (strings, length)
+            0 after a string's end; 1 is the first character of the alphabet.
+
         Raises
         ------
         ParameterError
@@ -102,7 +112,16 @@ class Strings:
         return rows
 
     def values(self, rows: Symbols) -> list[str] | list[bytes]:
-        """Return the strings of rows of symbols: what comes before the end."""
+        """Return the strings of rows of symbols: what comes before the end.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, symbols)
+
+        Returns
+        -------
+        list of str or bytes
+        """
         letters = self.alphabet
         if isinstance(letters, bytes):
             return [bytes(letters[at - 1] for at in row if at) for row in rows.tolist()]
@@ -110,6 +129,15 @@ class Strings:
 
     def endings(self, count: int) -> Symbols:
         """Return all rows of ``count`` symbols that some string has: after an end there are only ends.
+
+        Parameters
+        ----------
+        count : int
+            Symbols of a row.
+
+        Returns
+        -------
+        uint16 array, shape (number_of_endings(count), count)
 
         Examples
         --------
@@ -126,11 +154,33 @@ class Strings:
         return rows
 
     def number_of_endings(self, count: int) -> int:
-        """Return how many rows `endings` has."""
+        """Return how many rows `endings` has.
+
+        Parameters
+        ----------
+        count : int
+            Symbols of a row.
+
+        Returns
+        -------
+        int
+        """
         return int(sum(len(self.alphabet) ** at for at in range(count + 1)))
 
     def extended(self, rows: Symbols, stop: int) -> Symbols:
-        """Return all beginnings of a length that go on from given shorter ones; what has ended does not."""
+        """Return all prefixes of a length that extend given shorter ones; ended strings stay as they are.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, symbols)
+            The shorter prefixes, all different.
+        stop : int
+            Length of the new prefixes, at least that of the rows.
+
+        Returns
+        -------
+        uint16 array, shape (prefixes, stop)
+        """
         more = self.endings(stop - rows.shape[1])
         ended = rows[:, -1] == 0 if rows.shape[1] else np.zeros(len(rows), np.bool_)
         going = rows[~ended]
@@ -139,21 +189,52 @@ class Strings:
         return np.vstack([longer, np.hstack([rows[ended], rest])])
 
     def numbers(self, rows: Symbols) -> NDArray[np.int64]:
-        """Return rows of few symbols as whole numbers, the first symbol the highest digit."""
+        """Return rows of few symbols as whole numbers, the first symbol the highest digit.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, symbols)
+            Few enough symbols that ``base ** symbols`` is below 2^63.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
         found = np.zeros(len(rows), np.int64)
         for column in rows.T:
             found = found * self.base + column
         return found
 
     def specification(self) -> dict[str, Any]:
-        """Return what makes this again, as JSON."""
+        """Return what makes this again, as JSON.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes.
+        """
         letters = self.alphabet
         told = {"bytes": letters.hex()} if isinstance(letters, bytes) else {"characters": letters}
         return {"length": self.length, **told}
 
     @staticmethod
     def from_specification(told: Any) -> Strings:
-        """Return the strings that `specification` told; the one error names no value."""
+        """Return the strings that `specification` described; the one error names no value.
+
+        Parameters
+        ----------
+        told : mapping
+            What `specification` returned.
+
+        Returns
+        -------
+        Strings
+
+        Raises
+        ------
+        ParameterError
+            If it describes no strings.
+        """
         try:
             letters = bytes.fromhex(told["bytes"]) if "bytes" in told else told["characters"]
             return Strings(length=told["length"], alphabet=letters)

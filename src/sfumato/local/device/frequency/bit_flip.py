@@ -90,7 +90,17 @@ class BitFlipRandomizer(CategoricalRandomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domain and number; see `Randomizer.from_parts`."""
+        """Return the randomizer of epsilon, domain and number; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        BitFlipRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, asked=told.get("asked", 0))
 
@@ -112,7 +122,19 @@ class BitFlipRandomizer(CategoricalRandomizer):
         return np.concatenate(made)
 
     def draw(self, count: int, source: RandomSource) -> NDArray[np.int64]:
-        """Return even draws of so many categories without replacement, ascending (Floyd's algorithm)."""
+        """Return even draws of so many categories without replacement, ascending (Floyd's algorithm).
+
+        Parameters
+        ----------
+        count : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        int64 array, shape (count, asked)
+            Indices of categories, ascending in each row.
+        """
         size = len(self.domain)
         drawn = np.full((count, self.asked), -1, np.int64)
         for column, last in enumerate(range(size - self.asked, size)):
@@ -123,7 +145,18 @@ class BitFlipRandomizer(CategoricalRandomizer):
         return drawn
 
     def packed(self, drawn: NDArray[np.int64], bits: NDArray[np.bool_]) -> Records:
-        """Return stamped records of places in the domain, ascending, and their bits."""
+        """Return stamped records of drawn categories and their bits.
+
+        Parameters
+        ----------
+        drawn : int64 array, shape (records, asked)
+            Indices of categories, ascending.
+        bits : bool array, shape (records, asked)
+
+        Returns
+        -------
+        uint8 array, shape (records, width)
+        """
         payload = np.empty((*drawn.shape, self._name_bits + 1), np.uint8)
         for bit in range(self._name_bits):
             payload[:, :, bit] = drawn >> bit & 1
@@ -135,7 +168,18 @@ class BitFlipRandomizer(CategoricalRandomizer):
         return records
 
     def opened(self, records: Records) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the places of the drawn categories of records, and their bits."""
+        """Return the drawn categories of records, and their bits.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        drawn : int64 array, shape (records, asked)
+            Indices of categories.
+        bits : bool array, shape (records, asked)
+        """
         payload = np.unpackbits(records, axis=1, bitorder="little")[:, : self._bits]
         parts = payload.reshape(len(records), self.asked, self._name_bits + 1)
         drawn = np.zeros(parts.shape[:2], np.int64)
@@ -144,7 +188,17 @@ class BitFlipRandomizer(CategoricalRandomizer):
         return drawn, parts[:, :, -1].astype(np.bool_)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name different categories in ascending order."""
+        """Tell which records name different categories in ascending order.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         found = np.empty(len(records), np.bool_)
         for start in range(0, len(records), _BLOCK):
             drawn, _ = self.opened(records[start : start + _BLOCK])
@@ -161,6 +215,11 @@ class BitFlipRandomizer(CategoricalRandomizer):
             A category.
         truth : Fraction, optional
             Another chance of a true bit than that of the coin.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
         """
         right = self.truth.chance if truth is None else truth
         (code,) = self.domain.codes([value]).tolist()

@@ -78,7 +78,21 @@ class DesignRandomizer(CategoricalRandomizer):
 
     @abstractmethod
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return for each place in the domain a report that supports it, or else one that does not."""
+        """Return for each place in the domain a report that supports it, or else one that does not.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         return self.draw(codes, self.truth.flip(len(codes), source), source)
@@ -89,10 +103,32 @@ class DesignRandomizer(CategoricalRandomizer):
 
     @abstractmethod
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which of all `reports` support the value at a place in the domain."""
+        """Tell which of all `reports` support the value at a place in the domain.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small domains."""
+        """Return the probability of each report, were a value true: private, and for small domains.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         (code,) = self.domain.codes([value]).tolist()
         supports = self.supporting(code)
         with_truth = int(supports.sum())
@@ -118,7 +154,17 @@ class NumberedRandomizer(DesignRandomizer):
         return (self.number - 1).bit_length()
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold the number of a report."""
+        """Tell which records hold the number of a report.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) < np.uint64(self.number)
 
     def reports(self) -> Records:

@@ -89,7 +89,17 @@ class SketchRandomizer(CategoricalRandomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domain and sketch; see `Randomizer.from_parts`."""
+        """Return the randomizer of epsilon, domain and sketch; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        SketchRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         named = {name: told.get(name, -1) for name in ("size", "hashes", "key")}
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, **named)
@@ -117,7 +127,17 @@ class SketchRandomizer(CategoricalRandomizer):
         """Return which hash functions made records."""
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a hash function."""
+        """Tell which records name a hash function.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.functions(records) < self.hashes
 
 
@@ -176,15 +196,45 @@ class CountMeanSketchRandomizer(SketchRandomizer):
         return joined(rows, functions, self.layout)
 
     def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:
-        """Return the bits, eight to a byte, and the functions of records."""
+        """Return the bits, eight to a byte, and the functions of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bits : uint8 array, shape (records, size / 8)
+        functions : int64 array, shape (records,)
+        """
         return parted(records, self.size // 8, self.layout)
 
     def functions(self, records: Records) -> NDArray[np.int64]:
-        """Return which hash functions made records."""
+        """Return the indices of the hash functions that made records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+        """
         return self.opened(records)[1]
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small sketches."""
+        """Return the probability of each report, were a value true: private, and for small sketches.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         if self.size > _SMALL:
             _check.refuse("size", f"be at most {_SMALL}", self.size, "look at a smaller one")
         codes, law = self.domain.codes([value]), {}
@@ -260,16 +310,45 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
         return self.layout.pack(payload.astype(np.uint64))
 
     def opened(self, records: Records) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the functions of records, their entries, and 1 for each negative sign."""
+        """Return the functions of records, their entries, and 1 for each negative sign.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        functions, entries, negative : int64 array, shape (records,)
+        """
         payload = self.layout.unpack(records).astype(np.int64)
         return payload >> self._entry_bits, payload >> 1 & (self.size - 1), payload & 1
 
     def functions(self, records: Records) -> NDArray[np.int64]:
-        """Return which hash functions made records."""
+        """Return the indices of the hash functions that made records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+        """
         return self.opened(records)[0]
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small sketches."""
+        """Return the probability of each report, were a value true: private, and for small sketches.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         codes, law = self.domain.codes([value]), {}
         even = Fraction(1, self.hashes * self.size)
         for function, entry, negative in product(range(self.hashes), range(self.size), range(2)):

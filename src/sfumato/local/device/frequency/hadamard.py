@@ -75,12 +75,37 @@ class OneBitHadamardRandomizer(NumberedRandomizer):
         return 2 * self.size
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return a column and its sign in the rows of some places, or else the other sign."""
+        """Return a column and its sign in the rows of some places, or else the other sign.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         columns = uniform_integers(self.size, len(codes), source)
         return self.layout.pack((2 * columns + (parity(columns & codes) ^ ~true)).astype(np.uint64))
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which columns and signs a row has."""
+        """Tell which columns and signs a row has.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         columns, signs = np.divmod(np.arange(self.number), 2)
         return np.asarray(parity(columns & code) == signs)
 
@@ -150,7 +175,21 @@ class HadamardResponseRandomizer(NumberedRandomizer):
         return self.blocks * self.size
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return columns where the rows of some places have a plus, or else any others."""
+        """Return columns where the rows of some places have a plus, or else any others.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         size, count = self.size, len(codes)
         block, row = np.divmod(codes, size - 1)
         row += 1
@@ -168,7 +207,18 @@ class HadamardResponseRandomizer(NumberedRandomizer):
         return self.layout.pack(named.astype(np.uint64))
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which columns have a plus in a row."""
+        """Tell which columns have a plus in a row.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         at, row = divmod(code, self.size - 1)
         block, column = np.divmod(np.arange(self.number), self.size)
         return np.asarray((block == at) & ~parity(column & (row + 1)))

@@ -116,7 +116,17 @@ class HashingRandomizer(CategoricalRandomizer):
         return self.layout.pack(reported.astype(np.uint64) << np.uint64(_SEED_BITS) | seeds)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a bucket."""
+        """Tell which records name a bucket.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) >> np.uint64(_SEED_BITS) < np.uint64(self.buckets)
 
     def opened(self, records: Records) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -125,7 +135,20 @@ class HashingRandomizer(CategoricalRandomizer):
         return payloads.astype(np.uint32), (payloads >> np.uint64(_SEED_BITS)).astype(np.uint32)
 
     def probabilities(self, value: Any, seed: int = 0) -> dict[bytes, Fraction]:
-        """Return the probability of each report, given its seed, were a value true: private."""
+        """Return the probability of each report, given its seed, were a value true: private.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+        seed : int
+            Seed of the report, which is public.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         codes = self.domain.codes([value])
         high = int(hashed(np.array([seed], np.uint32), keys_of(codes))[0])
         lie = (1 - self.truth.chance) / (self.buckets - 1)

@@ -105,11 +105,30 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
         return records
 
     def numbers(self, records: Records) -> NDArray[np.signedinteger[Any]]:
-        """Return the numbers of steps in records, shape (records, categories)."""
+        """Return the noisy numbers of records, in steps of 1/64.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int16 or int32 array, shape (records, categories)
+        """
         told = np.ascontiguousarray(records[:, : self._bits // 8])
         return told.view(self._kind).reshape(len(records), len(self.domain))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold no number beyond the limit."""
+        """Tell which records hold no number beyond the limit.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         numbers = self.numbers(records)
         return np.asarray(((numbers <= self.limit) & (numbers >= -self.limit)).all(axis=1))

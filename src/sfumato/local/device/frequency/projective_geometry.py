@@ -106,7 +106,21 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
         return Fraction(_points(self.order, self.dimension - 1), self.number)
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return points that are orthogonal to those of some places, or else are not."""
+        """Return points that are orthogonal to those of some places, or else are not.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         others, planes = self.order - 1, self.order ** (self.dimension - 1)
         drawn = uniform_integers(planes, len(codes), source) - 1
         # Point 0, here -1, supports nothing; any other number is a u and one of the values beside the true s.
@@ -141,7 +155,18 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
         return found
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which points are orthogonal to a value's."""
+        """Tell which points are orthogonal to a value's.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         starts, last = np.divmod(np.arange(self.number - 1), self.order)
         products = self._products(np.full(len(starts), code), starts)
         return np.concatenate([[False], (products + last) % self.order == 0])

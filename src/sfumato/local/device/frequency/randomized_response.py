@@ -87,11 +87,32 @@ class RandomizedResponseRandomizer(CategoricalRandomizer):
         return self.layout.pack(reported.astype(np.uint64))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a category."""
+        """Tell which records name a category.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) < np.uint64(len(self.domain))
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small domains."""
+        """Return the probability of each report, were a value true: private, and for small domains.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         (true,) = self.domain.codes([value]).tolist()
         lie = (1 - self.truth.chance) / (len(self.domain) - 1)
         records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))

@@ -144,22 +144,48 @@ class RapporRandomizer(Randomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its own parameters; see `Randomizer.from_parts`."""
+        """Return the randomizer of its own parameters; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+
+        Returns
+        -------
+        RapporRandomizer
+        """
         both = told.get("instantaneous")
-        return cls(
-            bits=told.get("bits", 0),
-            hashes=told.get("hashes", 0),
-            cohorts=told.get("cohorts", 0),
-            permanent=told.get("permanent", 0.0),
-            instantaneous=tuple(both) if isinstance(both, list) else both,
-        )
+        numbers = {name: told.get(name, 0) for name in ("bits", "hashes", "cohorts")}
+        instantaneous = tuple(both) if isinstance(both, list) else both
+        return cls(**numbers, permanent=told.get("permanent", 0.0), instantaneous=instantaneous)
 
     def client(self, key: bytes | None = None) -> RapporClient:
-        """Return one device, which remembers by its key; None makes a new one, with the system's entropy."""
+        """Return one device, whose memoized bits follow from its key.
+
+        Parameters
+        ----------
+        key : bytes, optional
+            32 secret bytes; left out, they are drawn from the system's entropy.
+
+        Returns
+        -------
+        RapporClient
+        """
         return RapporClient(self, os.urandom(_KEY_BYTES) if key is None else key)
 
     def places(self, values: Iterable[Any], cohorts: Iterable[int]) -> NDArray[np.int64]:
-        """Return where the filters of values have bits, shape (values, hashes)."""
+        """Return the positions of the set bits in the filters of values.
+
+        Parameters
+        ----------
+        values : iterable of str or bytes
+        cohorts : iterable of int
+            The cohort of each value.
+
+        Returns
+        -------
+        int64 array, shape (values, hashes)
+        """
         return bloom_places(map(encoded, values), cohorts, self.hashes, self.bits)
 
     def _records(self, values: Any, source: RandomSource) -> Records:
@@ -174,22 +200,60 @@ class RapporRandomizer(Randomizer):
         return np.concatenate(made)
 
     def instant(self, memo: Records, source: RandomSource) -> Records:
-        """Return what is sent of memoized bits this time."""
+        """Return one instantaneous randomization of memoized bits.
+
+        Parameters
+        ----------
+        memo : uint8 array, shape (devices, bits / 8)
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (devices, bits / 8)
+        """
         if self.ones is None:
             return memo
         low, high = self.ones
         return told_again(memo, high, low, source)
 
     def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:
-        """Return the bits, eight to a byte, and the cohorts of records."""
+        """Return the bits, eight to a byte, and the cohorts of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        uint8 array, shape (records, bits / 8), and int64 array, shape (records,)
+        """
         return parted(records, self.bits // 8, self.layout)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a cohort."""
+        """Tell which records name a cohort.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+        """
         return self.opened(records)[1] < self.cohorts
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a string true: private, and for small filters."""
+        """Return the probability of each report, were a string true: private, and for small filters.
+
+        Parameters
+        ----------
+        value
+            A string or bytes.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+        """
         if self.bits > _SMALL:
             _check.refuse("bits", f"be at most {_SMALL}", self.bits, "look at a smaller one")
         p, q = self.chances
@@ -247,7 +311,16 @@ class RapporClient:
         return int.from_bytes(self._stream(b"cohort", 16), "little") % self.device.cohorts
 
     def memo(self, value: Any) -> Records:
-        """Return the memoized bits of a string, shape (1, bytes): private, they never leave the device."""
+        """Return the memoized bits of a string: private, they never leave the device.
+
+        Parameters
+        ----------
+        value : str or bytes
+
+        Returns
+        -------
+        uint8 array, shape (1, bits / 8)
+        """
         device = self.device
         filters = bloom_filters(device.places([value], [self.cohort]), device.bits)
         words = -(-device.bits // 64) * device.flip.bits
@@ -255,20 +328,27 @@ class RapporClient:
         return filters ^ bits_of_words(device.flip, filters.shape, stream)
 
     def report(self, value: Any, rng: Rng = None) -> bytes:
-        """Return one report of a string; see `Randomizer.randomize`."""
+        """Return one report of a string.
+
+        Parameters
+        ----------
+        value, rng
+            See `Randomizer.randomize`.
+
+        Returns
+        -------
+        bytes
+            `RapporRandomizer.width` of them.
+        """
         sent = self.device.instant(self.memo(value), random_source(rng))
         return joined(sent, np.array([self.cohort]), self.device.layout).tobytes()
 
     def _stream(self, label: bytes, size: int) -> bytes:
         """Return bytes that follow from the key and a label."""
-        blocks = range(-(-size // 64))
+        name = self.device.digest + label
         made = (
-            hashlib.blake2b(
-                block.to_bytes(4, "little") + self.device.digest + label,
-                key=self.key,
-                person=b"sfumato rappor",
-            ).digest()
-            for block in blocks
+            hashlib.blake2b(at.to_bytes(4, "little") + name, key=self.key, person=b"sfumato rappor").digest()
+            for at in range(-(-size // 64))
         )
         return b"".join(made)[:size]
 

@@ -49,6 +49,13 @@ class SignedHadamardRandomizer(NumberedRandomizer):
     ----------
     Cormode, Kulkarni, Srivastava (2019), "Answering range queries under local differential privacy",
     HaarHRR.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> device = SignedHadamardRandomizer(epsilon=1.0, domain=Domain(range(2048)))
+    >>> device.size, device.width
+    (1024, 2)
     """
 
     wire_name: ClassVar[str] = "signed-hadamard"
@@ -75,13 +82,38 @@ class SignedHadamardRandomizer(NumberedRandomizer):
         return 2 * self.size
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return a column and the signed entry there, or else the other sign."""
+        """Return a column and the signed entry there, or else the other sign.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         columns = uniform_integers(self.size, len(codes), source)
         minus = (codes & 1).astype(np.bool_)
         signs = parity(columns & (codes >> 1)) ^ minus ^ ~true
         return self.layout.pack((2 * columns + signs).astype(np.uint64))
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which columns and signs a place has."""
+        """Tell which columns and signs a place has.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         columns, signs = np.divmod(np.arange(self.number), 2)
         return np.asarray((parity(columns & (code >> 1)) ^ bool(code & 1)) == signs)

@@ -102,7 +102,21 @@ class SubsetSelectionRandomizer(DesignRandomizer):
         return self.subset_size * self._member_bits if self.listed else len(self.domain)
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return sets in which some places are, or else are not."""
+        """Return sets in which some places are, or else are not.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         found = np.empty((len(codes), self.width), np.uint8)
         rows = max(1, _CELLS // len(self.domain))
         for at in range(0, len(codes), rows):
@@ -139,17 +153,46 @@ class SubsetSelectionRandomizer(DesignRandomizer):
         return records
 
     def members(self, records: Records) -> NDArray[np.int64]:
-        """Return the listed members of records that list them."""
+        """Return the members of sets, from records that list them.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records, subset_size)
+            Indices of categories, ascending.
+        """
         size, bits = self.subset_size, self._member_bits
         told = np.unpackbits(records, axis=1, count=size * bits, bitorder="little")
         return told.reshape(-1, size, bits) @ (1 << np.arange(bits))
 
     def flags(self, records: Records) -> NDArray[np.uint8]:
-        """Return a 1 for each member in records that have a bit for each category."""
+        """Return a 1 for each member in records that have a bit for each category.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        uint8 array, shape (records, categories)
+        """
         return np.unpackbits(records, axis=1, count=len(self.domain), bitorder="little")
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a set of the right size, in its one encoding."""
+        """Tell which records hold a set of the right size, in its one encoding.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         sound = np.empty(len(records), np.bool_)
         rows = max(1, _CELLS // self._bits)
         for at in range(0, len(records), rows):
@@ -170,11 +213,27 @@ class SubsetSelectionRandomizer(DesignRandomizer):
         return np.array(held)
 
     def reports(self) -> Records:
-        """Return all sets of the right size."""
+        """Return all sets of the right size; for small domains.
+
+        Returns
+        -------
+        uint8 array, shape (sets, width)
+        """
         return self._written(self._all_sets())
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell in which sets a value is."""
+        """Tell in which sets a value is.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         return self._all_sets()[:, code]
 
 

@@ -102,7 +102,18 @@ class UnaryRandomizer(CategoricalRandomizer):
         rows[place] = rows[place] & ~mask | mask * heads
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small domains."""
+        """Return the probability of each report, were a value true: private, and for small domains.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         count = len(self.domain)
         if count > _SMALL:
             _check.refuse("domain", f"have at most {_SMALL} categories", f"{count}", "look at a smaller one")

@@ -136,11 +136,39 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         return self.permanent.width
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent bits of places in the domain."""
+        """Draw the permanent bits of places in the domain.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Indices of categories in the domain.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
         return self.permanent.encoded(keys, source)
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one report of each memo."""
+        """Draw one report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
         rows = max(1, _BLOCK // self.width)
         records = np.empty((len(memos), self.width), np.uint8)
         for start in range(0, len(memos), rows):
@@ -150,13 +178,35 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         return records
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report of a new device, were a value true: private."""
+        """Return the probability of each report of a new device, were a value true: private.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         true, other = self.chances
         (code,) = self.domain.codes([value]).tolist()
         return _law([true if at == code else other for at in range(len(self.domain))], self.layout)
 
     def fresh_law(self, memo: bytes) -> Mapping[bytes, Fraction]:
-        """Return the probability of each report, given the memo: private, and for small domains."""
+        """Return the probability of each report, given the memo: private, and for small domains.
+
+        Parameters
+        ----------
+        memo : bytes
+            One row of what `memoize` returned.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         bits = np.unpackbits(np.frombuffer(memo, np.uint8), bitorder="little")[: len(self.domain)]
         return _law([self.high.chance if bit else self.low.chance for bit in bits.tolist()], self.layout)
 

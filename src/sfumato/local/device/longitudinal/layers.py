@@ -57,11 +57,36 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
         return 0
 
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw what devices keep for good: nothing."""
+        """Draw what devices keep for good: nothing.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Empty rows.
+        """
         return np.empty((size, 0), np.uint8)
 
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return what values are memoized under; see `Memoizing`."""
+        """Return what values are memoized under; see `Memoizing`.
+
+        Parameters
+        ----------
+        values : array or list
+            What is true on each device.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            The key of each value, at least 0.
+        """
         return self._keys(self.domain.codes(values), fixed)
 
     def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
@@ -74,7 +99,17 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of what was chosen; see `Randomizer.from_parts`."""
+        """Return the randomizer of what was chosen; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        MemoizedCategories
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         chosen = {name: told.get(name) for name in cls._chosen()}
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, **chosen)  # type: ignore[arg-type]

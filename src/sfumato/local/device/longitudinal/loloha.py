@@ -121,7 +121,19 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         return _SEED_BITS // 8
 
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw seeds."""
+        """Draw seeds.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Seeds of hash functions.
+        """
         return np.frombuffer(source.bytes(4 * size), np.uint8).reshape(size, 4)
 
     def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
@@ -133,31 +145,104 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         return self.inner.memo_width
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent reports of buckets."""
+        """Draw the permanent reports of buckets.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Buckets.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
         return self.inner.memoize(keys, fixed, source)
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one report of each memo."""
+        """Draw one report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
         named = self.inner.reported(memos, source).astype(np.uint64)
         return self.layout.pack(named << np.uint64(_SEED_BITS) | _seeds(fixed))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a bucket."""
+        """Tell which records name a bucket.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) >> np.uint64(_SEED_BITS) < np.uint64(self.most_keys)
 
     def opened(self, records: Records) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the seeds and the buckets of records."""
+        """Return the seeds and the buckets of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        seeds, buckets : uint32 array, shape (records,)
+        """
         payloads = self.layout.unpack(records)
         return payloads.astype(np.uint32), (payloads >> np.uint64(_SEED_BITS)).astype(np.uint32)
 
     def probabilities(self, value: Any, seed: int = 0) -> dict[bytes, Fraction]:
-        """Return the probability of each report of a new device with a seed, were a value true: private."""
+        """Return the probability of each report of a new device with a seed, were a value true: private.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+        seed : int
+            Seed of the report, which is public.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         seeds = np.array([seed], np.uint32)
         bucket = int(bucket_of(seeds, self.domain.codes([value]), self.most_keys)[0])
         return self._named(self.inner.probabilities(bucket), seed)
 
     def fresh_law(self, memo: bytes, seed: int = 0) -> Mapping[bytes, Fraction]:
-        """Return the probability of each report, given seed and memo: private."""
+        """Return the probability of each report, given seed and memo: private.
+
+        Parameters
+        ----------
+        memo : bytes
+            One row of what `memoize` returned.
+        seed : int
+            Seed of the device's hash function.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         return self._named(self.inner.fresh_law(memo), seed)
 
     def _named(self, law: Mapping[bytes, Fraction], seed: int) -> dict[bytes, Fraction]:

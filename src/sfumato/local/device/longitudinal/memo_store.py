@@ -100,6 +100,10 @@ class MemoStore:
         simulated : bool
             Whether ``rng=`` may seed reports; then nobody is protected.
 
+        Returns
+        -------
+        MemoStore
+
         Raises
         ------
         SourceError
@@ -128,6 +132,10 @@ class MemoStore:
             As in `create`; a key's file must be there, and be no one else's to read.
         at_least : int
             The last `generation` that the application knows of: an older copy is refused.
+
+        Returns
+        -------
+        MemoStore
 
         Raises
         ------
@@ -176,6 +184,15 @@ class MemoStore:
             A client half with memos, such as ``device.LongitudinalUnaryEncodingRandomizer``. A changed
             specification, be it by epsilon or by the domain, is another question with memos of its own, and
             losses add up.
+
+        Returns
+        -------
+        MemoClient
+
+        Raises
+        ------
+        ParameterError
+            If it does not memoize, or the store would grow beyond 16 MiB or 4096 questions.
         """
         given: object = protocol
         if not isinstance(given, Memoizing):
@@ -188,7 +205,12 @@ class MemoStore:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the store for a change that is on disk on leaving; one that fails writes nothing."""
+        """Hold the store for a change that is on disk on leaving; one that fails writes nothing.
+
+        Yields
+        ------
+        None
+        """
         with self._lock:
             yield
             self._save()
@@ -262,6 +284,17 @@ class MemoClient:
     protocol : Memoizing
     memory : Memory or None
         What the device remembers; None before its first report.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sfumato.local.device import Domain, LongitudinalRandomizedResponseRandomizer
+    >>> asked = LongitudinalRandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"]))
+    >>> with MemoStore.create(os.path.join(tempfile.mkdtemp(), "memos"), os.urandom(32)) as store:
+    ...     client = store.client(asked)
+    ...     reports = [client.report("yes") for _ in range(3)]
+    >>> client.memos  # three reports of one memo
+    1
     """
 
     __slots__ = ("_store", "memory", "protocol")

@@ -113,11 +113,36 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         return 8
 
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw points."""
+        """Draw points.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Points at which numbers are rounded.
+        """
         return source.words(size).astype("<u8").view(np.uint8).reshape(size, 8)
 
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return the places of the grid that numbers are rounded to."""
+        """Return the places of the grid that numbers are rounded to.
+
+        Parameters
+        ----------
+        values : array or list
+            What is true on each device.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            The key of each value, at least 0.
+        """
         positions = self._positions(values)
         low = np.minimum(positions.astype(np.int64), self.steps - 1)
         above = np.ldexp(positions - low, _UNIFORM_BITS).astype(np.uint64)
@@ -130,12 +155,40 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         return 1
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the bits of places: rounded to a bound by chance, and told by randomized response."""
+        """Draw the bits of places: rounded to a bound by chance, and told by randomized response.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Grid points.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
         upper = uniform_integers(self.steps, len(keys), source) < keys
         return self.layers.memoize(upper, source).astype(np.uint8)[:, None]
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one report of each memo."""
+        """Draw one report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
         return self.layout.pack(self.layers.tell(memos[:, 0].astype(np.bool_), source).astype(np.uint64))
 
     def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
@@ -143,7 +196,18 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         return self.fresh(self.memoize(places, none, source), none, source)
 
     def probabilities(self, place: int) -> dict[bytes, Fraction]:
-        """Return the probability of each report of a new device, were a place of the grid true: private."""
+        """Return the probability of each report of a new device, were a place of the grid true: private.
+
+        Parameters
+        ----------
+        place : int
+            A grid point, from 0 to `steps`.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         share, inside = Fraction(place, self.steps), self.layers.chance
         one = share * inside + (1 - share) * (1 - inside)
         records = self.layout.pack(np.arange(2, dtype=np.uint64))

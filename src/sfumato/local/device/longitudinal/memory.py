@@ -84,19 +84,72 @@ class Memoizing(ABC):
 
     @abstractmethod
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw what devices keep for good, one row of `fixed_width` bytes each."""
+        """Draw what devices keep for good, one row of `fixed_width` bytes each.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Fixed draws, independent of all values.
+        """
 
     @abstractmethod
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return the key of each device's value, a whole number of at least 0."""
+        """Return the key of each device's value, a whole number of at least 0.
+
+        Parameters
+        ----------
+        values : array or list
+            What is true on each device.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            The key of each value, at least 0.
+        """
 
     @abstractmethod
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent memo of each key, one row of `memo_width` bytes each."""
+        """Draw the permanent memo of each key, one row of `memo_width` bytes each.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Indices of categories in the domain.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
 
     @abstractmethod
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one stamped report of each memo."""
+        """Draw one stamped report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
 
     def randomize_rounds(self, rounds: Sequence[Any], rng: Rng = None) -> list[ReportBatch]:
         """Return the reports of many new devices that are asked again and again.

@@ -74,7 +74,17 @@ class AttributesRandomizer(RowsRandomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, domains and a protocol; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon, domains and a protocol; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        AttributesRandomizer
+        """
         domains = cls._domains_of(told, given)
         return cls(epsilon=told.get("epsilon", 0.0), domains=domains, protocol=told.get("oracle", ""))
 
@@ -98,7 +108,17 @@ class AttributesRandomizer(RowsRandomizer):
         return np.ascontiguousarray(records[:, self.offsets[at] : self.offsets[at + 1]])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a record of every part."""
+        """Tell which records hold a record of every part.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         sound = np.ones(len(records), np.bool_)
         for at, part in enumerate(self.parts):
             piece = self.cut(records, at)
@@ -120,6 +140,14 @@ class SplitBudgetRandomizer(AttributesRandomizer):
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: the parts are independent, and their
     losses add up.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> domains = [Domain(["no", "yes"]), Domain(range(5))]
+    >>> device = SplitBudgetRandomizer(epsilon=2.0, domains=domains)
+    >>> [part.epsilon for part in device.parts], len(device.randomize(["yes", 3]))
+    ([1.0, 1.0], 4)
     """
 
     wire_name: ClassVar[str] = "split-budget"
@@ -147,6 +175,14 @@ class SampledAttributeRandomizer(OnePart, AttributesRandomizer):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: see `OnePart`.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> domains = [Domain(["no", "yes"]), Domain(range(5))]
+    >>> device = SampledAttributeRandomizer(epsilon=2.0, domains=domains)
+    >>> [part.epsilon for part in device.parts], len(device.randomize(["yes", 3]))
+    ([2.0, 2.0], 5)
     """
 
     wire_name: ClassVar[str] = "sampled-attribute"
@@ -178,6 +214,14 @@ class FakeDataRandomizer(AttributesRandomizer):
     sampling. That is right for randomized response over domains of one size and a change in one of them. If
     all change, all terms may, and a report tells of the person as much as a part does. So nothing is gained
     here but that it hides what was drawn.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> domains = [Domain(["no", "yes"]), Domain(range(5))]
+    >>> device = FakeDataRandomizer(epsilon=2.0, domains=domains)
+    >>> [part.epsilon for part in device.parts], len(device.randomize(["yes", 3]))
+    ([2.0, 2.0], 4)
     """
 
     wire_name: ClassVar[str] = "fake-data"

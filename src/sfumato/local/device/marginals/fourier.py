@@ -169,7 +169,17 @@ class FourierMarginalsRandomizer(RowsRandomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domains, order and weights; see `Randomizer.from_parts`."""
+        """Return the randomizer of epsilon, domains, order and weights; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        FourierMarginalsRandomizer
+        """
         return cls(
             epsilon=told.get("epsilon", 0.0),
             domains=cls._domains_of(told, given),
@@ -194,7 +204,7 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         return np.asarray(self.starts[among] + (drawn - urn[among]) // self.tickets[among])
 
     def negative(self, numbers: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell where coefficients are negative.
+        """Return where coefficients are negative.
 
         Parameters
         ----------
@@ -202,6 +212,10 @@ class FourierMarginalsRandomizer(RowsRandomizer):
             Of the coefficients.
         codes : int64 array, shape (domains, n)
             Places of rows in their domains.
+
+        Returns
+        -------
+        bool array, shape (n,)
         """
         if len(numbers) > self.coefficients:
             members, characters = (part[:, numbers] for part in self._opened(np.arange(self.coefficients)))
@@ -228,11 +242,32 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         return np.where(members == none, 0, members), characters
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a coefficient."""
+        """Tell which records name a coefficient.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) < np.uint64(2 * self.coefficients)
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a row true: private, and for few coefficients."""
+        """Return the probability of each report, were a row true: private, and for few coefficients.
+
+        Parameters
+        ----------
+        value
+            A row: one category of each domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         numbers, sizes = np.arange(self.coefficients), np.diff(self.starts).tolist()
         pairs = zip(self.chances, sizes, strict=True)
         drawn = [chance for chance, size in pairs for _ in range(size)]

@@ -96,7 +96,17 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domains, tables and protocols; see `Randomizer.from_parts`."""
+        """Return the randomizer of epsilon, domains, tables and protocols; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        SampledMarginalsRandomizer
+        """
         return cls(
             epsilon=told.get("epsilon", 0.0),
             domains=cls._domains_of(told, given),
@@ -120,6 +130,16 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
         """Return the probability of each report, were a row true: private, and for few and small tables.
 
         Its parts' client halves must tell theirs.
+
+        Parameters
+        ----------
+        value
+            A row: one category of each domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
         """
         sizes, codes = [len(domain) for domain in self.domains], self._codes([value])[:, 0].tolist()
         law = {}

@@ -89,18 +89,50 @@ class HybridMeanRandomizer(NumericRandomizer):
         return self.layout.pack(payload.astype(np.uint64))
 
     def opened(self, records: Records) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return which records are of the window, and what each of them reports."""
+        """Return which records are of the window, and what each of them reports.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        window : bool array, shape (records,)
+            Whether the report is of `pieces`; else it is of `bit`.
+        reports : int64 array, shape (records,)
+        """
         payloads = self.layout.unpack(records).astype(np.int64)
         return payloads & 1 == 1, payloads >> 1
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a report of the part that they name."""
+        """Tell which records hold a report of the part that they name.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         chosen, reports = self.opened(records)
         most = np.where(chosen, self.pieces.outputs, self.bit.outputs)
         return np.asarray((reports < most) & (~chosen | (self.choice is not None)))
 
     def probabilities(self, place: int) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a place of the grid true: private, for small grids."""
+        """Return the probability of each report, were a place of the grid true: private, for small grids.
+
+        Parameters
+        ----------
+        place : int
+            A grid point, from 0 to `steps`.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         mixed = self.choice.chance if self.choice else Fraction(0)
         up = Fraction(place, self.steps)
         high, low = self.bit.inside.chance, 1 - self.bit.inside.chance

@@ -79,9 +79,29 @@ class LaplaceMeanRandomizer(NumericRandomizer):
         return self.layout.pack(kept.astype(np.uint64))
 
     def opened(self, records: Records) -> NDArray[np.int64]:
-        """Return the noisy places of records."""
+        """Return the noisy grid positions of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+            From ``-reach`` to ``steps + reach``.
+        """
         return self.layout.unpack(records).astype(np.int64) - self.reach
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records lie within the reach."""
+        """Tell which records lie within the reach.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) <= np.uint64(self.steps + 2 * self.reach)

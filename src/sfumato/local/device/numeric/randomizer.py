@@ -97,7 +97,17 @@ class NumericRandomizer(Randomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, bounds and steps; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon, bounds and steps; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        NumericRandomizer
+        """
         parts: dict[str, Any] = {name: told.get(name) for name in cls.chosen}
         return cls(**parts)
 

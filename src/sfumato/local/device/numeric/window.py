@@ -102,11 +102,32 @@ class WindowRandomizer(NumericRandomizer):
         return self.layout.pack(self.drawn(places, source).astype(np.uint64))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a number below `outputs`."""
+        """Tell which records hold a number below `outputs`.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) < np.uint64(self.outputs)
 
     def probabilities(self, place: int) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a place of the grid true: private, for small grids."""
+        """Return the probability of each report, were a place of the grid true: private, for small grids.
+
+        Parameters
+        ----------
+        place : int
+            A grid point, from 0 to `steps`.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         near, far = self.inside.chance / self.window, (1 - self.inside.chance) / self.steps
         records = self.layout.pack(np.arange(self.outputs, dtype=np.uint64))
         inside = range(place, place + self.window)

@@ -69,6 +69,19 @@ class PublicCollection:
     `sfumato.local.shuffle.Collection`, if the shuffler does as it should. If they work together, what
     the randomizer promises of one client's messages is left, which is nothing for split sums. That a client
     takes part is not hidden.
+
+    Examples
+    --------
+    >>> from sfumato.crypto import SecretKey
+    >>> from sfumato.local.device import Domain, RandomizedResponseRandomizer
+    >>> asked = PublicCollection(
+    ...     randomizer=RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"])),
+    ...     batch_size=1000,
+    ...     analyst=SecretKey.generate("analyst").public,
+    ...     shuffler=SecretKey.generate("shuffler").public,
+    ... )
+    >>> len(asked.envelope("yes", secret=bytes(16))) == asked.envelope_width
+    True
     """
 
     randomizer: Randomizer
@@ -145,6 +158,16 @@ class PublicCollection:
         ----------
         secret : bytes
             Drawn once on the device and kept there, the same for all collections; 16 bytes or more.
+
+        Returns
+        -------
+        bytes
+            `NONCE` of them; the same at every call.
+
+        Raises
+        ------
+        ParameterError
+            If the secret is not at least 16 bytes; the message does not show it.
         """
         _check_bytes("secret", secret, None, "draw os.urandom(32) once and keep it")
         return hmac.new(secret, _NONCE + self.id, hashlib.sha256).digest()[:NONCE]
@@ -186,6 +209,16 @@ class PublicCollection:
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
 
+        Returns
+        -------
+        bytes
+            `envelope_width` of them.
+
+        Raises
+        ------
+        ParameterError
+            If the value cannot be reported; the message does not show it.
+
         Notes
         -----
         Call it once and keep the envelope until the shuffler has taken it: each call randomizes anew, which
@@ -196,7 +229,13 @@ class PublicCollection:
         return self.seal(report, self.nonce(secret), simulated=source.simulated)
 
     def specification(self) -> dict[str, Any]:
-        """Return all of it, as JSON; `from_specification` makes it again."""
+        """Return all of it, as JSON; `from_specification` makes it again.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes.
+        """
         return self._with(self.randomizer.specification())
 
     @staticmethod
@@ -208,6 +247,10 @@ class PublicCollection:
         specification : mapping
         **given
             What JSON could not hold; see `Randomizer.from_specification`.
+
+        Returns
+        -------
+        PublicCollection
 
         Raises
         ------

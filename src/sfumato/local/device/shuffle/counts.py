@@ -88,17 +88,48 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
         return mixed(named.reshape(len(codes), -1), self.layout)
 
     def opened(self, records: Records) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Return of which categories records are, and their shares."""
+        """Return the categories that records belong to, and their additive shares.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        codes : int64 array, shape (records,)
+            Indices of categories.
+        shares : uint64 array, shape (records,)
+        """
         payloads = self.layout.unpack(records)
         bits = np.uint64(self.split.bits)
         return (payloads >> bits).astype(np.int64), payloads & np.uint64((1 << self.split.bits) - 1)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records are of a category."""
+        """Tell which records are of a category.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.opened(records)[0] < len(self.domain)
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, a domain and a split; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon, a domain and a split; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        ShuffledCountsRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, split=told.get("split"))  # type: ignore[arg-type]

@@ -92,11 +92,32 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
         return mixed(np.column_stack([told, decoys]), self.layout)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a category or are blank."""
+        """Tell which records name a category or are blank.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) <= np.uint64(len(self.domain))
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the law of all messages of a client, were a value true: private, and for very few."""
+        """Return the law of all messages of a client, were a value true: private, and for very few.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         (code,) = self.domain.codes([value]).tolist()
         count = len(self.domain)
         lie = (1 - self.truth.chance) / (count - 1)
@@ -105,6 +126,16 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, a domain and decoys; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon, a domain and decoys; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        ShuffledHistogramRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, decoys=told.get("decoys"))  # type: ignore[arg-type]

@@ -106,7 +106,17 @@ class PrefixRoundRandomizer(Randomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`."""
+        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        PrefixRoundRandomizer
+        """
         strings, listed = Strings.from_specification(told.get("strings")), told.get("given")
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
             raise ParameterError("specification must tell its prefixes, got none; use the version it is of")
@@ -127,17 +137,49 @@ class PrefixRoundRandomizer(Randomizer):
         return records
 
     def inner(self, records: Records) -> Records:
-        """Return the records of `part` that are in records."""
+        """Return the records of `part` that these records contain.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        uint8 array, shape (records, width)
+        """
         found = records.copy()
         self.part.layout.stamp(found)
         return found
 
     def well_formed(self, records: Records) -> Any:
-        """Tell which records `part` may send."""
+        """Tell which records `part` may send.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.part.well_formed(self.inner(records))
 
     def probabilities(self, value: Any, **given: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a string true: private, and for few prefixes."""
+        """Return the probability of each report, were a string true: private, and for few prefixes.
+
+        Parameters
+        ----------
+        value
+            A string.
+        **given
+            What `part` takes besides a value, such as a ``seed``.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         (row,) = self.strings.symbols([value])[:, : self.stop]
         part: Any = self.part
         law = part.probabilities(self._places.get(row.tobytes(), len(self.prefixes)), **given)

@@ -142,7 +142,17 @@ class StringsRandomizer(Randomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`."""
+        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        StringsRandomizer
+        """
         chosen: dict[str, Any] = {name: told.get(name) for name in ("epsilon", *cls.chosen)}
         return cls(**chosen, strings=Strings.from_specification(told.get("strings")))
 
@@ -173,7 +183,17 @@ class StringsRandomizer(Randomizer):
         return np.ascontiguousarray(records[:, start : start + device.width])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records answer a question, with a record that it has, and nothing after that."""
+        """Tell which records answer a question, with a record that it has, and nothing after that.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         asked = self.asked(records)
         partly = asked < self.questions
         sound = self._sound(records, whole=False)
@@ -197,6 +217,11 @@ class StringsRandomizer(Randomizer):
         value : str or bytes
         **given
             What `part` and `whole` take besides a value, such as a ``seed``.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
         """
         rows, (one, all_of_it) = self.strings.symbols([value]), self.chances
         whole = _law(self.whole, int(self.whole_codes(rows)[0]), given)

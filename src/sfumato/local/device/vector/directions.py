@@ -288,7 +288,17 @@ class PrivUnitRandomizer(CapRandomizer):
     wire_name: ClassVar[str] = "privunit"
 
     def vectors(self, seeds: NDArray[np.uint64], numbers: NDArray[np.int64]) -> Vectors:
-        """Return vectors that are even on a sphere; see `DirectionRandomizer.vectors`."""
+        """Return vectors that are uniform on a sphere.
+
+        Parameters
+        ----------
+        seeds, numbers : array
+            See `DirectionRandomizer.vectors`.
+
+        Returns
+        -------
+        float array, shape (reports, some, dimension)
+        """
         return np.rint(on_sphere(gaussians(seeds, numbers, self.dimension)))
 
 
@@ -315,7 +325,17 @@ class PrivUnitGRandomizer(CapRandomizer):
     wire_name: ClassVar[str] = "privunit-g"
 
     def vectors(self, seeds: NDArray[np.uint64], numbers: NDArray[np.int64]) -> Vectors:
-        """Return vectors of normal numbers; see `DirectionRandomizer.vectors`."""
+        """Return vectors of normal numbers.
+
+        Parameters
+        ----------
+        seeds, numbers : array
+            See `DirectionRandomizer.vectors`.
+
+        Returns
+        -------
+        float array, shape (reports, some, dimension)
+        """
         return np.rint(gaussians(seeds, numbers, self.dimension))
 
 
@@ -351,6 +371,16 @@ class SphereSamplingRandomizer(DirectionRandomizer):
         return 1
 
     def vectors(self, seeds: NDArray[np.uint64], numbers: NDArray[np.int64]) -> Vectors:
-        """Return vectors that are even on a sphere, or their opposites; see `DirectionRandomizer.vectors`."""
+        """Return vectors that are uniform on a sphere (number 0), or their opposites (number 1).
+
+        Parameters
+        ----------
+        seeds, numbers : array
+            See `DirectionRandomizer.vectors`.
+
+        Returns
+        -------
+        float array, shape (reports, some, dimension)
+        """
         made = np.rint(on_sphere(gaussians(seeds, np.zeros((len(seeds), 1), np.int64), self.dimension)))
         return np.asarray(made * (1 - 2 * numbers[:, :, None]))
