@@ -1,8 +1,8 @@
-"""Seals: hybrid public key encryption in base mode, of one message to one key.
+"""Encryption of one message to one public key: hybrid public key encryption (HPKE) in base mode.
 
-RFC 9180 with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and ChaCha20-Poly1305, as `cryptography` has it. Each
-seal has an ephemeral key of its own, so that two seals of the same bytes have nothing in common; the context
-is in its key schedule, so that nothing sealed for one purpose opens for another.
+RFC 9180 with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and ChaCha20-Poly1305, as implemented by the library
+``cryptography``. Each seal uses an ephemeral key of its own, so that two seals of the same bytes are
+unrelated; the context enters the key schedule, so that what is sealed for one purpose opens for no other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SUITE: Final = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 @final
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """The public half of a key: what others seal for its owner, and how the owner shows to be that.
+    """The public half of a key: others encrypt for its owner with it, and recognise the owner by it.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class PublicKey:
     point : bytes
         An X25519 public key, 32 bytes.
     token : bytes
-        SHA-256 of the word by which the owner is known to servers, 32 bytes.
+        SHA-256 of the word that identifies the owner to servers, 32 bytes.
 
     Raises
     ------
     ParameterError
-        If it is no such key.
+        If a part is malformed, or the point is no usable key.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class PublicKey:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role)
+            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role, "name the owner's role")
         for name in ("point", "token"):
             part: object = getattr(self, name)
             if not isinstance(part, bytes) or len(part) != 32:
@@ -72,8 +72,10 @@ class PublicKey:
         object.__setattr__(self, "_key", X25519PublicKey.from_public_bytes(self.point))
         try:
             self.seal(b"", b"")
-        except ValueError:  # a point of small order, with which everybody shares the same secret
-            _check.refuse("point", "be a key", "a point of small order", "use SecretKey.public")
+        except ValueError:  # a point of small order, whose shared secret everybody knows
+            _check.refuse(
+                "point", "be a key, not a point of small order", self.point.hex(), "use SecretKey.public"
+            )
 
     def seal(self, message: bytes, context: bytes) -> bytes:
         """Return a message sealed so that only the owner of the key can read it.
@@ -105,7 +107,7 @@ class PublicKey:
         -------
         bool
         """
-        # Both sides are digests: how much of them agrees tells nothing of the word.
+        # Both sides are digests: how many of their bytes agree reveals nothing of the word.
         return hashlib.sha256(word).digest() == self.token
 
     def to_text(self) -> str:
@@ -141,7 +143,7 @@ class PublicKey:
         content = decoded_line(text, _PUBLIC.format(role=role))
         if content is None or len(content) != 64:
             remedy = f"pass the line that `sfumato shuffle keygen {role}` printed"
-            _check.refuse(role, f"be the public key of one {role}", "another text", remedy)
+            _check.refuse(role, f"be the public key of one {role}", type(text).__name__, remedy)
         return PublicKey(role, content[:32], content[32:])
 
 

@@ -1,4 +1,4 @@
-"""The keys of the two parties of a shuffled collection: the analyst's and the shuffler's."""
+"""The secret keys of the two parties of a shuffled collection: the analyst's and the shuffler's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST: Final = 1000
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SecretKey:
-    """What opens the seals for one party, and what it is known by.
+    """A secret key: it opens what was sealed for one party, and identifies that party to servers.
 
     Parameters
     ----------
@@ -40,8 +40,9 @@ class SecretKey:
     Attributes
     ----------
     public : PublicKey
+        The half to publish.
     word : bytes
-        By which the owner is known to a server; the public half has its digest only.
+        Identifies the owner to a server; the public half holds only its digest.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class SecretKey:
     def __post_init__(self) -> None:
         seed: object = self.seed
         if self.role not in ROLES:
-            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role)
+            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role, "name the owner's role")
         if not isinstance(seed, bytes) or len(seed) != 32:
             _check.refuse("seed", "be 32 bytes", type(seed).__name__, "use SecretKey.generate(role)")
         key = X25519PrivateKey.from_private_bytes(self._derived(b"seal"))

@@ -34,7 +34,7 @@ def checked_epsilon(value: object, name: str = "epsilon") -> float:
 
 
 def least_odds(epsilon: float) -> Fraction:
-    r"""Return a rational that is at most :math:`e^\epsilon`, and less by a share below :math:`2^{-100}`.
+    r"""Return a rational that is at most :math:`e^\epsilon`, and less by a relative :math:`2^{-100}` at most.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ class Coin:
 
     @classmethod
     def below(cls, chance: Fraction, bits: int = _WORD) -> Coin:
-        """Return the coin with the greatest chance that is at most ``chance``."""
+        """Return the coin with the largest chance that is at most ``chance``."""
         return cls((chance.numerator << bits) // chance.denominator, bits)
 
     @classmethod
     def above(cls, chance: Fraction, bits: int = _WORD) -> Coin:
-        """Return the coin with the least chance that is at least ``chance``."""
+        """Return the coin with the smallest chance that is at least ``chance``."""
         return cls(-((-chance.numerator << bits) // chance.denominator), bits)
 
     @property

@@ -1,4 +1,4 @@
-"""What runs on a person's own device: a value in, a few bytes out, and nothing else leaves it."""
+"""The interface of all client halves: a value becomes a few bytes, and only these leave the device."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Randomizer(ABC):
     Attributes
     ----------
     layout : Layout
-        How a record lies in its bytes.
+        How a record is laid out in bytes.
 
     Notes
     -----
-    A subclass says how many bits it needs, which exact parameters it runs with, and how values become
-    records. The specification holds all of that; its digest marks every report.
+    A subclass defines how many bits it needs, its exact parameters, and how values become records. The
+    specification holds all of that; its digest marks every report.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Randomizer(ABC):
     """
 
     wire_name: ClassVar[str]
-    """What the protocol is called in specifications, for ever; see `sfumato.local.device.base.protocols`."""
+    """The protocol's name in specifications, fixed for ever; see `sfumato.local.device.base.protocols`."""
 
     epsilon: float
     layout: Layout = field(init=False, repr=False, compare=False)
@@ -85,7 +85,7 @@ class Randomizer(ABC):
         """Return one stamped record for each value."""
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records, all with the right tag, hold a payload that this protocol may send.
+        """Return which records, all with the right tag, hold a payload that this protocol may send.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Randomizer(ABC):
 
     @property
     def digest(self) -> bytes:
-        """32 bytes that tell this specification from others."""
+        """32 bytes that identify this specification."""
         return self.layout.digest
 
     def randomize(self, value: Any, rng: Rng = None) -> bytes:
@@ -228,7 +228,7 @@ class CategoricalRandomizer(Randomizer):
     epsilon : float
         See `Randomizer`.
     domain : Domain
-        What may be true.
+        The categories that a person's value may have.
     """
 
     domain: Domain
@@ -252,7 +252,7 @@ class CategoricalRandomizer(Randomizer):
 
     @abstractmethod
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return one stamped record for each place in the domain."""
+        """Return one stamped record for each index in the domain."""
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         return self._encode(self.domain.codes(values), source)
@@ -279,7 +279,7 @@ def category_protocol(parameter: str, name: object) -> type[CategoricalRandomize
     kind = protocol_named(name)
     if kind is None or not issubclass(kind, CategoricalRandomizer) or _needs(kind) != {"epsilon", "domain"}:
         rule = "name a client half that reports a category, and is made of an epsilon and a domain"
-        _check.refuse(parameter, rule, name)
+        _check.refuse(parameter, rule, name, "take a wire name of sfumato.local.device.base.protocols")
     return kind
 
 
@@ -290,7 +290,7 @@ def _needs(kind: type[Randomizer]) -> set[str]:
 
 
 def _digested(specification: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a specification with digests alone, in the place of the domains that they are of."""
+    """Return a specification with digests alone instead of domains."""
     return {
         name: part["digest"] if isinstance(part, dict) and "digest" in part else part
         for name, part in specification.items()

@@ -1,7 +1,8 @@
-"""How a record lies in its bytes: the payload's bits from the first byte on, then a tag to the end.
+"""The layout of a record in bytes: the payload's bits from the first byte on, then a tag to the end.
 
 The tag comes from the digest of the specification. It fills the spare high bits, at least 4, so that a single
-record made under another version, protocol or domain is told from ours, except with a chance of 2^-4 or less.
+record made under another version, protocol or domain is recognised as foreign, except with probability 2^-4
+or less.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ class Layout:
         return tuple(np.frombuffer(x.to_bytes(size, "little"), np.uint8) for x in (tag, mask))  # type: ignore[return-value]
 
     def stamp(self, records: Records) -> None:
-        """Write the tag into records, in place, over whatever is where it belongs."""
+        """Write the tag into records, in place, over whatever bits are there."""
         tag, mask = self._tag()
         for column, (bits, over) in enumerate(zip(tag, mask, strict=True), self._whole):
             records[:, column] = records[:, column] & ~over | bits
 
     def genuine(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records have the tag."""
+        """Return which records have the tag."""
         tag, mask = self._tag()
         found = np.ones(len(records), np.bool_)
         for column, (bits, over) in enumerate(zip(tag, mask, strict=True), self._whole):

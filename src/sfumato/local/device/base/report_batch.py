@@ -1,4 +1,4 @@
-"""Many reports in one piece: a header that says what they are, and their records one after the other."""
+"""Many reports in one message: a header that identifies the protocol, followed by their records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<8sHBxIQ32s")
 """Magic, version, whether simulated, bytes of a record, records, digest of the specification."""
 _SPARE: Final = 11
-"""The place of a byte of the header that is 0 in this version."""
+"""Position of a byte of the header that is 0 in this version."""
 
 
 @final
@@ -61,7 +61,9 @@ class ReportBatch:
 
     def __post_init__(self) -> None:
         if self.records.dtype != np.uint8 or self.records.ndim != 2:
-            _check.refuse("records", "be a uint8 array with two axes", f"{self.records.dtype}")
+            _check.refuse(
+                "records", "be a uint8 array with two axes", str(self.records.dtype), "use randomize_batch"
+            )
         self.records.flags.writeable = False
 
     @property
@@ -133,7 +135,7 @@ class ReportBatch:
         """
         if not batches or len({(batch.digest, batch.width) for batch in batches}) > 1:
             rule = "be one or more, made by one specification"
-            _check.refuse("batches", rule, f"{len(batches)} batches", "keep different questions apart")
+            _check.refuse("batches", rule, len(batches), "concatenate each question by itself")
         records = np.concatenate([batch.records for batch in batches])
         return ReportBatch(records, batches[0].digest, any(batch.simulated for batch in batches))
 

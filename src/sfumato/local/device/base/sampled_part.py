@@ -1,4 +1,4 @@
-"""Records about one of several parts, drawn by chance: they tell which, and hold a record of it."""
+"""The base of client halves that report one part, drawn by chance: a record names the part it is about."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class OnePart(Randomizer):
     Notes
     -----
     Guarantee: if all parts are :math:`\epsilon`-DP under replace-one, so is the whole. Which part it is does
-    not depend on the truth, and is told: the probability of a record is that of its part, times that of the
-    part's record.
+    not depend on the truth, and is public: the probability of a record is that of its part, times that of
+    the part's record.
     """
 
     __slots__ = ()
@@ -56,7 +56,7 @@ class OnePart(Randomizer):
         return records
 
     def named(self, records: Records) -> NDArray[np.int64]:
-        """Return the places of the parts that records are about."""
+        """Return the indices of the parts that records are about."""
         wide = np.zeros((len(records), 8), np.uint8)
         wide[:, : self.index_bytes] = records[:, : self.index_bytes]
         return wide.view("<i8")[:, 0].astype(np.int64, copy=False)
@@ -66,7 +66,7 @@ class OnePart(Randomizer):
         return np.ascontiguousarray(records[:, self.index_bytes : self.index_bytes + self.parts[at].width])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records are about a part, hold a record of it, and nothing after that.
+        """Return which records are about a part, hold a record of it, and nothing after that.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ class Bins:
     Attributes
     ----------
     digest : bytes
-        32 bytes that tell these bins from others.
+        32 bytes that identify these bins.
 
     Raises
     ------
@@ -55,7 +55,7 @@ class Bins:
             made = np.array(np.nan)
         if made.ndim != 1 or len(made) < 3 or not np.isfinite(made).all() or not (made[1:] > made[:-1]).all():
             rule = "be at least 3 finite numbers that rise"
-            _check.refuse("edges", rule, f"an array of shape {made.shape}", "pass n + 1 edges of n bins")
+            _check.refuse("edges", rule, type(edges).__name__, "pass n + 1 edges of n bins")
         made.flags.writeable = False
         object.__setattr__(self, "edges", made)
         object.__setattr__(self, "digest", hashlib.sha256(_VERSION + made.astype("<f8").tobytes()).digest())

@@ -34,7 +34,7 @@ class Grid:
     Attributes
     ----------
     digest : bytes
-        32 bytes that tell this grid from others.
+        32 bytes that identify this grid.
 
     Examples
     --------

@@ -28,13 +28,13 @@ _WORD: Final = 64
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strings:
-    """What strings may be reported.
+    """The strings that may be reported.
 
     Parameters
     ----------
     length : int
-        Most characters (or bytes) of a string, from 1 to 64. Of longer ones the first ``length`` are
-        reported: all that begin alike are one string.
+        Maximum number of characters (or bytes) of a string, from 1 to 64. Of longer ones the first ``length``
+        are reported: all that begin alike are one string.
     alphabet : str or bytes
         The characters that occur, from 2 to 4096, none of them twice; public. Given as bytes, strings are
         bytes. ``bytes(range(256))`` takes any bytes, such as text in UTF-8; ``"01"`` takes bits.
@@ -63,9 +63,9 @@ class Strings:
             _check.refuse("length", f"be at most {_LONGEST}", length, "report what strings begin with")
         given: object = self.alphabet
         if not isinstance(given, str | bytes):
-            _check.refuse("alphabet", _RULE, type(given).__name__)
+            _check.refuse("alphabet", _RULE, type(given).__name__, 'such as "01"')
         if not 2 <= len(given) <= _MOST or len(set(given)) < len(given):
-            _check.refuse("alphabet", _RULE, f"{len(given)}, {len(set(given))} of them different")
+            _check.refuse("alphabet", _RULE, given[:_MOST], "name each character once")
         points = _points([given])[0]
         table = np.zeros(int(points.max()) + 2, np.uint16)
         table[points] = np.arange(1, len(points) + 1)
@@ -214,8 +214,8 @@ class Strings:
             What `json.dumps` writes.
         """
         letters = self.alphabet
-        told = {"bytes": letters.hex()} if isinstance(letters, bytes) else {"characters": letters}
-        return {"length": self.length, **told}
+        characters = {"bytes": letters.hex()} if isinstance(letters, bytes) else {"characters": letters}
+        return {"length": self.length, **characters}
 
     @staticmethod
     def from_specification(told: Any) -> Strings:
@@ -240,7 +240,7 @@ class Strings:
             return Strings(length=told["length"], alphabet=letters)
         except (KeyError, TypeError, ValueError):
             raise ParameterError(
-                "specification must tell which strings there are, got none; use the version it is of"
+                "specification must state its strings, got none; use the version it is of"
             ) from None
 
 
@@ -250,7 +250,7 @@ def hashed_rows(rows: Symbols, key: int, label: str, bits: int = 32) -> NDArray[
     Parameters
     ----------
     rows : uint16 array
-        Rows with ends in the place of missing columns have the same hash without these.
+        Rows that end in 0 have the same hash with and without those columns.
     key : int
         Names a family of hash functions.
     label : str

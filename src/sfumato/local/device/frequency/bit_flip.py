@@ -1,4 +1,4 @@
-"""The client half of dBitFlip: bits about a few categories that each device draws for itself."""
+"""The client half of dBitFlip: noisy bits about a few categories that each device draws for itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BLOCK: Final = 1 << 13
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitFlipRandomizer(CategoricalRandomizer):
-    r"""Which d categories were drawn, evenly, and for each a bit that says whether it is true, or lies.
+    r"""The d categories that were drawn, evenly, and for each a noisy bit that reports whether it is true.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class BitFlipRandomizer(CategoricalRandomizer):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one. The drawn categories are independent of the
-    truth. Given them two true values change the laws of as many bits as are drawn of the two, each by
-    :math:`p/(1-p)` at most: two for d > 1, one for d = 1, where the odds may therefore be the square of those
-    of the paper.
+    truth. Given them two true values change the distributions of as many bits as are drawn of the two, each
+    by :math:`p/(1-p)` at most: two for d > 1, one for d = 1, where the odds may therefore be the square of
+    those of the paper.
 
     The categories are sent in ascending order: how they were drawn shows nothing.
 
@@ -73,7 +73,7 @@ class BitFlipRandomizer(CategoricalRandomizer):
     def _choose(self) -> None:
         if len(self.domain) > _MOST_CATEGORIES:
             remedy = "use a protocol with short reports, such as OptimalLocalHashingRandomizer"
-            _check.refuse("domain", "have at most 2**24 categories", f"{len(self.domain)}", remedy)
+            _check.refuse("domain", "have at most 2**24 categories", len(self.domain), remedy)
         asked = _check.integer("asked", self.asked, minimum=1)
         if asked > _MOST:
             _check.refuse("asked", f"be at most {_MOST}", asked, "each costs bytes of every report")
@@ -81,7 +81,9 @@ class BitFlipRandomizer(CategoricalRandomizer):
         odds = least_odds(self.epsilon if asked == 1 else self.epsilon / 2)
         truth = Coin.below(odds / (1 + odds))
         if truth.chance <= Fraction(1, 2):
-            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+            _check.refuse(
+                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
+            )
         object.__setattr__(self, "asked", asked)
         object.__setattr__(self, "truth", truth)
 
@@ -188,7 +190,7 @@ class BitFlipRandomizer(CategoricalRandomizer):
         return drawn, parts[:, :, -1].astype(np.bool_)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name different categories in ascending order.
+        """Return which records name different categories in ascending order.
 
         Parameters
         ----------

@@ -31,15 +31,15 @@ class DesignRandomizer(CategoricalRandomizer):
     Attributes
     ----------
     truth : Coin
-        Falls on heads for a report that supports the truth: its probability p is the greatest multiple of
+        Falls on heads for a report that supports the truth: its probability p is the largest multiple of
         :math:`2^{-64}` for which `odds` are at most :math:`e^\epsilon`.
 
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one. Each value is supported by the same part a of
     all N reports. One that supports the truth has the probability :math:`p/(aN)`, each other
-    :math:`(1-p)/((1-a)N)`: so two probabilities of a report differ by a factor of at most
-    :math:`p(1-a) / ((1-p)a)`, exactly.
+    :math:`(1-p)/((1-a)N)`: so two probabilities of a report differ by a factor of at most :math:`p(1-a) /
+    ((1-p)a)`, exactly.
     """
 
     truth: Coin = field(init=False, repr=False, compare=False)
@@ -50,7 +50,7 @@ class DesignRandomizer(CategoricalRandomizer):
         part = self.part
         truth = Coin.below(least * part / (least * part + 1 - part))
         if truth.chance <= part:
-            remedy = "such reports tell nothing; hash the domain to fewer values"
+            remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {len(self.domain)} categories", self.epsilon, remedy)
         object.__setattr__(self, "truth", truth)
 
@@ -78,7 +78,7 @@ class DesignRandomizer(CategoricalRandomizer):
 
     @abstractmethod
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return for each place in the domain a report that supports it, or else one that does not.
+        """Return for each index in the domain a report that supports it, or else one that does not.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class DesignRandomizer(CategoricalRandomizer):
 
     @abstractmethod
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which of all `reports` support the value at a place in the domain.
+        """Return which of all `reports` support the value at an index in the domain.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class NumberedRandomizer(DesignRandomizer):
         return (self.number - 1).bit_length()
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold the number of a report.
+        """Return which records hold the number of a report.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ def mean_variance(odds: Fraction, part: Fraction, overlap: Fraction, count: int)
     part, overlap : Fraction
         Parts of all reports that support a value, and two.
     count : int
-        Of values. The mean does not depend on their shares.
+        Of values. The mean does not depend on their frequencies.
     """
     weight = odds * part + 1 - part
     true, other = odds * part / weight, (odds * overlap + part - overlap) / weight

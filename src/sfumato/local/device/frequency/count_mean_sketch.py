@@ -1,8 +1,8 @@
-r"""The client halves of Apple's sketches: the value hashed to one of m places, by one of k functions.
+r"""The client halves of Apple's sketches: the value hashed to one of m buckets, by one of k functions.
 
 *The hash functions* are the same on every machine. Function j is a mixer of 32 bits under a seed, and the
 seed is BLAKE2b of j in 4 bytes, keyed with the public ``key``. Privacy rests on none of this: the
-function is drawn whatever is true, and two values that it hashes alike are told apart by nothing.
+function is drawn whatever is true, and values with the same hash are indistinguishable.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _SMALL: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SketchRandomizer(CategoricalRandomizer):
-    """A hash function, drawn evenly, and a randomized report of where it puts the truth.
+    """A hash function, drawn evenly, and a randomized report of the bucket that it maps the truth to.
 
     Parameters
     ----------
     epsilon, domain
         See `CategoricalRandomizer`; at most 2**32 categories.
     size : int
-        Places m that values are hashed to: a power of two from 8 to 65,536.
+        Buckets m that values are hashed to: a power of two from 8 to 65,536.
     hashes : int
         Hash functions k, from 2 to 2**20.
     key : int
@@ -59,16 +59,16 @@ class SketchRandomizer(CategoricalRandomizer):
 
     def _choose(self) -> None:
         if len(self.domain) > 1 << 32:
-            _check.refuse("domain", "have at most 2**32 categories", f"{len(self.domain)}", "ask in parts")
+            _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
         size = _check.integer("size", self.size)
         if not 8 <= size <= _MOST_SIZE or size & (size - 1):
-            _check.refuse("size", "be a power of two from 8 to 65536", size)
+            _check.refuse("size", "be a power of two from 8 to 65536", size, "1024 is usual")
         hashes = _check.integer("hashes", self.hashes, minimum=2)
         if hashes > _MOST_HASHES:
-            _check.refuse("hashes", "be at most 2**20", hashes)
+            _check.refuse("hashes", "be at most 2**20", hashes, "more gain nothing")
         key = _check.integer("key", self.key)
         if key >> 64:
-            _check.refuse("key", "be below 2**64", key)
+            _check.refuse("key", "be below 2**64", key, "any public number below it will do")
         for name, value in (("size", size), ("hashes", hashes), ("key", key)):
             object.__setattr__(self, name, value)
         self._arrange()
@@ -84,8 +84,8 @@ class SketchRandomizer(CategoricalRandomizer):
 
     def _chances(self) -> dict[str, Any]:
         truth = [self.truth.threshold, self.truth.bits]
-        told = {"size": self.size, "hashes": self.hashes, "key": self.key, "truth": truth}
-        return {**told, "hash": "blake2b, mix3"}
+        chosen = {"size": self.size, "hashes": self.hashes, "key": self.key, "truth": truth}
+        return {**chosen, "hash": "blake2b, mix3"}
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
@@ -109,7 +109,7 @@ class SketchRandomizer(CategoricalRandomizer):
         return (self.hashes - 1).bit_length()
 
     def places(self, functions: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where hash functions put places of the domain; the two arrays are broadcast."""
+        """Return the buckets that functions map indices in the domain to; the two arrays are broadcast."""
         seeds = _seeds(self.key, self.hashes)[functions]
         shift = np.uint32(33 - self.size.bit_length())
         return (hashed(seeds, keys_of(codes)) >> shift).astype(np.int64)
@@ -120,14 +120,14 @@ class SketchRandomizer(CategoricalRandomizer):
 
     @abstractmethod
     def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return one stamped record for each pair of a function and a place."""
+        """Return one stamped record for each pair of a function and a bucket."""
 
     @abstractmethod
     def functions(self, records: Records) -> NDArray[np.int64]:
         """Return which hash functions made records."""
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a hash function.
+        """Return which records name a hash function.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class SketchRandomizer(CategoricalRandomizer):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountMeanSketchRandomizer(SketchRandomizer):
-    r"""One bit for each of m places, set where the value is hashed to, and every one flipped by chance.
+    r"""One bit for each of m buckets, set where the value is hashed to, and every one flipped by chance.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ class CountMeanSketchRandomizer(SketchRandomizer):
 
     References
     ----------
-    Apple Differential Privacy Team (2017), "Learning with privacy at scale": epsilon 4, m = 1024 and
-    k = 65,536 for the most used emojis.
+    Apple Differential Privacy Team (2017), "Learning with privacy at scale": epsilon 4, m = 1024 and k =
+    65,536 for the most frequent emojis.
 
     Examples
     --------
@@ -264,7 +264,7 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
 
     Notes
     -----
-    Entry l for the place x is -1 to the number of bits that l and x share. Guarantee: :math:`\epsilon`-DP of
+    Entry l for the bucket x is -1 to the number of bits that l and x share. Guarantee: :math:`\epsilon`-DP of
     each report, replace-one: function and entry are independent of the truth, and given them the sign is
     randomized response.
 
@@ -287,7 +287,9 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
         odds = least_odds(self.epsilon)
         sign = Coin.below(odds / (1 + odds))
         if sign.chance <= Fraction(1, 2):
-            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+            _check.refuse(
+                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
+            )
         object.__setattr__(self, "sign", sign)
 
     @property
@@ -361,7 +363,7 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
 
 
 def odd(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which whole numbers below 2**16 have an odd number of bits."""
+    """Return which whole numbers below 2**16 have an odd number of bits."""
     folded = numbers ^ numbers >> 8
     for shift in (4, 2, 1):
         folded = folded ^ folded >> shift

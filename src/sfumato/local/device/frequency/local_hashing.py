@@ -4,7 +4,7 @@ The hash of a value is a fixed function of the report's seed of 32 bits and of t
 multiplications by odd constants and two shifts (Mueller's and Wellons's family of mixers), of which the high
 bits name one of g buckets. Multiplications carry a difference of two keys upward, so keys that differ in high
 bits only would be hashed alike too often or too rarely. Keys therefore differ in their low 20 bits for all
-places below :math:`2^{20}`, and for all but one in a million pairs of higher ones.
+indices below :math:`2^{20}`, and for all but one in a million pairs of higher ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _MIX: Final = tuple(map(np.uint32, (0xED5AD4BB, 0xAC4C1B51, 0x31848BAB)))
 
 
 def keys_of(codes: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return the keys of places below 2^32 in a domain: one to one; see the notes of the module."""
+    """Return the keys of indices below 2^32 in a domain: one to one; see the notes of the module."""
     places = codes.astype(np.uint32)
     high = places >> np.uint32(_LOW_BITS)
     return (places ^ high * _HIGH_KEY & np.uint32((1 << _LOW_BITS) - 1)) * _KEY
@@ -56,7 +56,7 @@ def hashed(seeds: NDArray[np.uint32], keys: NDArray[np.uint32]) -> NDArray[np.ui
 
 
 def bucket_of(seeds: NDArray[np.uint32], codes: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
-    """Return which of some buckets each seed hashes a place in the domain to."""
+    """Return the bucket that each seed hashes an index in the domain to."""
     high = hashed(seeds, keys_of(codes)).astype(np.uint64)
     return (high * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
@@ -93,12 +93,14 @@ class HashingRandomizer(CategoricalRandomizer):
 
     def _choose(self) -> None:
         if len(self.domain) > 1 << 32:
-            _check.refuse("domain", "have at most 2**32 categories", f"{len(self.domain)}", "ask in parts")
+            _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
         odds = least_odds(self.epsilon)
         buckets = min(self._best_buckets(odds), _MOST_BUCKETS)
         truth = Coin.below(odds / (odds + buckets - 1))
         if truth.chance * buckets <= 1:
-            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+            _check.refuse(
+                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
+            )
         object.__setattr__(self, "buckets", buckets)
         object.__setattr__(self, "truth", truth)
 
@@ -116,7 +118,7 @@ class HashingRandomizer(CategoricalRandomizer):
         return self.layout.pack(reported.astype(np.uint64) << np.uint64(_SEED_BITS) | seeds)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a bucket.
+        """Return which records name a bucket.
 
         Parameters
         ----------

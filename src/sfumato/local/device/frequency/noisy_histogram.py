@@ -48,13 +48,13 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
 
     Guarantee: :math:`\epsilon`-DP of each report, replace-one. Two truths differ by 64 steps in each of two
     categories, and a number of steps is at most :math:`e^{64/scale} = e^{\epsilon/2}` times as likely under
-    one as under the other, as the law that is drawn has the mass :math:`\propto e^{-|k|/scale}` exactly. The
+    one as under the other, as the noise has the distribution :math:`\propto e^{-|k|/scale}` exactly. The
     limit is applied afterwards; it is met with probability below :math:`e^{-64}` a number.
 
     References
     ----------
     Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency estimation",
-    histogram encoding; Ghosh, Roughgarden, Sundararajan (2012), the discrete law.
+    histogram encoding; Ghosh, Roughgarden, Sundararajan (2012), the discrete distribution.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
         scale = 2 * _STEPS / Fraction(self.epsilon)
         limit = _STEPS + math.ceil(_FAR * scale)
         if limit >= _MOST:
-            _check.refuse("epsilon", "be greater for noise of 4 bytes", self.epsilon)
+            _check.refuse("epsilon", "be greater for noise of 4 bytes", self.epsilon, "about 2**-19 will do")
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "limit", limit)
 
@@ -119,7 +119,7 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
         return told.view(self._kind).reshape(len(records), len(self.domain))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold no number beyond the limit.
+        """Return which records hold no number beyond the limit.
 
         Parameters
         ----------

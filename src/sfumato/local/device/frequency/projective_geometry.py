@@ -20,7 +20,7 @@ __all__ = ["ProjectiveGeometryResponseRandomizer"]
 
 _LARGEST: Final = 1 << 24
 _WORK: Final = 1 << 30
-"""About the most additions that an aggregator's last step takes."""
+"""Approximate limit on the additions of an aggregator's last step."""
 _ORDER: Final = 1 << 20
 _BLOCK: Final = 1 << 15
 _WASTE: Final = Fraction(101, 100)
@@ -47,13 +47,13 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
     Notes
     -----
     A report is one of the :math:`K = (q^t-1)/(q-1)` points with t coordinates in the field. The value at
-    place x is the point whose first t - 1 coordinates are the digits of x in base q, the least first, and
+    index x is the point whose first t - 1 coordinates are the digits of x in base q, the lowest first, and
     whose last one is 1; it is supported by the points y with :math:`\langle x, y \rangle = 0`: about one in q
     of all, and one in q of these for any second value. So q near :math:`e^\epsilon + 1` is best for many
-    values. Candidates are the primes next to that number and the least that has room for all values, in every
-    dimension, if they leave the aggregator at most about :math:`2^{30}` additions. Chosen is the one with the
-    fewest points whose variance is within 1 % of the least. Prime powers that are no primes are left out,
-    which costs up to 4 %.
+    values. Candidates are the primes next to that number and the smallest that has room for all values, in
+    every dimension, if they leave the aggregator at most about :math:`2^{30}` additions. Chosen is the one
+    with the fewest points whose variance is within 1 % of the minimum. Prime powers that are no primes are
+    left out, which costs up to 4 %.
 
     *Points as numbers.* The point 0 is (0, ..., 0, 1). Any other is :math:`1 + qu + s`: s is its last
     coordinate, and u the number of the point that the others make. Of these, number :math:`(q^l-1)/(q-1) +
@@ -106,7 +106,7 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
         return Fraction(_points(self.order, self.dimension - 1), self.number)
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return points that are orthogonal to those of some places, or else are not.
+        """Return points that are orthogonal to those of some indices, or else are not.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
         return found
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which points are orthogonal to a value's.
+        """Return which points are orthogonal to a value's.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ def _spaces(count: int, near: int) -> Iterator[tuple[int, int]]:
 
 
 def _root(number: int, power: int) -> int:
-    """Return the least whole number, at least 2, whose power is at least ``number``."""
+    """Return the smallest whole number, at least 2, whose power is at least ``number``."""
     low, high = 2, max(2, number)
     while low < high:
         middle = (low + high) // 2

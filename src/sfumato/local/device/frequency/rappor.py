@@ -138,9 +138,9 @@ class RapporRandomizer(Randomizer):
         return self.bits + (self.cohorts - 1).bit_length()
 
     def _parameters(self) -> dict[str, Any]:
-        told = {name: getattr(self, name) for name in ("bits", "hashes", "cohorts", "permanent")}
+        chosen = {name: getattr(self, name) for name in ("bits", "hashes", "cohorts", "permanent")}
         both = None if self.instantaneous is None else list(self.instantaneous)
-        return {**told, "instantaneous": both, "hash": "blake2b"}
+        return {**chosen, "instantaneous": both, "hash": "blake2b"}
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
@@ -230,7 +230,7 @@ class RapporRandomizer(Randomizer):
         return parted(records, self.bits // 8, self.layout)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a cohort.
+        """Return which records name a cohort.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ class RapporClient:
     device : RapporRandomizer
         The protocol.
     key : bytes
-        32 secret bytes, drawn once (`RapporRandomizer.client`) and kept on the device: all that it has to
+        32 secret bytes, drawn once (`RapporRandomizer.client`) and stored on the device: all that it has to
         remember.
 
     Notes
@@ -307,7 +307,7 @@ class RapporClient:
 
     @property
     def cohort(self) -> int:
-        """The cohort, even but for a share below 2**-100, and independent of what is true."""
+        """The cohort, uniform up to 2**-100, and independent of what is true."""
         return int.from_bytes(self._stream(b"cohort", 16), "little") % self.device.cohorts
 
     def memo(self, value: Any) -> Records:
@@ -363,20 +363,22 @@ def listed(values: Any) -> list[Any]:
 def _check_shape(device: RapporRandomizer) -> None:
     hashes = _check.integer("hashes", device.hashes, minimum=1)
     if hashes > MOST_HASHES:
-        _check.refuse("hashes", f"be at most {MOST_HASHES}", hashes)
+        _check.refuse("hashes", f"be at most {MOST_HASHES}", hashes, "2 are usual")
     bits = _check.integer("bits", device.bits)
     if bits % 8 or not max(8, 2 * hashes) <= bits <= _MOST_BITS:
-        _check.refuse("bits", "be a multiple of 8, at least 2 * hashes and at most 4096", bits)
+        _check.refuse(
+            "bits", "be a multiple of 8, at least 2 * hashes and at most 4096", bits, "128 are usual"
+        )
     cohorts = _check.integer("cohorts", device.cohorts, minimum=1)
     if cohorts > _MOST_COHORTS:
-        _check.refuse("cohorts", "be at most 65536", cohorts)
+        _check.refuse("cohorts", "be at most 65536", cohorts, "64 are usual")
 
 
 def _coin(name: str, chance: Fraction) -> Coin:
     """Return the coin of a chance in steps of 2**-16, with as few bits as it needs."""
     threshold = int(chance * (1 << _COIN_BITS))
     if not 0 < threshold < 1 << _COIN_BITS:
-        _check.refuse(name, "be at least 2**-15 away from 0 and 1", float(chance))
+        _check.refuse(name, "be at least 2**-15 away from 0 and 1", float(chance), "move it inward")
     spare = (threshold & -threshold).bit_length() - 1
     return Coin(threshold >> spare, _COIN_BITS - spare)
 
@@ -385,7 +387,9 @@ def _both(given: object) -> tuple[Coin, Coin] | None:
     if given is None:
         return None
     if not isinstance(given, tuple) or len(given) != 2:
-        _check.refuse("instantaneous", "be a pair (p, q) or None", type(given).__name__)
+        _check.refuse(
+            "instantaneous", "be a pair (p, q) or None", type(given).__name__, "such as (0.5, 0.75)"
+        )
     p, q = (_coin("instantaneous", Fraction(_check.unit_interval("instantaneous", x))) for x in given)
     if p.chance >= q.chance:
         _check.refuse(

@@ -1,4 +1,4 @@
-"""The client half of signed Hadamard response: one bit about a place and the sign there."""
+"""The client half of signed Hadamard response: one bit about an index and its sign."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _LARGEST: Final = 1 << 26
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedHadamardRandomizer(NumberedRandomizer):
-    r"""A column of a Hadamard matrix, drawn evenly, and the place's entry there times the sign, or not.
+    r"""A column of a Hadamard matrix, drawn evenly, and the index's entry times the sign, or its opposite.
 
     Parameters
     ----------
     epsilon, domain
-        See `CategoricalRandomizer`; at most 2**26 categories. The places 2v and 2v + 1 of the domain are the
+        See `CategoricalRandomizer`; at most 2**26 categories. The indices 2v and 2v + 1 of the domain are the
         plus and the minus at v; of an odd number the last is a plus without a minus.
 
     Attributes
     ----------
     size : int
-        Of the matrix: the least power of two with a row for each v.
+        Of the matrix: the smallest power of two with a row for each v.
 
     Notes
     -----
     Entry (v, j) is -1 to the number of bits that v and j share. The report :math:`2j + b` supports the plus
     at v where that entry is :math:`(-1)^b`, and the minus at v where it is not: each is supported by half of
-    the reports. It tells the difference of the shares of plus and minus at v, and not the shares.
+    the reports. It estimates the difference of the frequencies of plus and minus at v, not either frequency.
 
     Guarantee: see `DesignRandomizer`; the column is independent of the truth.
 
@@ -65,7 +65,7 @@ class SignedHadamardRandomizer(NumberedRandomizer):
     def _arrange(self, odds: Fraction) -> None:
         count = len(self.domain)
         if count > _LARGEST:
-            _check.refuse("domain", "have at most 2**26 categories", count)
+            _check.refuse("domain", "have at most 2**26 categories", count, "take fewer")
         object.__setattr__(self, "size", 1 << (-(-count // 2) - 1).bit_length())
 
     def _arrangement(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class SignedHadamardRandomizer(NumberedRandomizer):
         return self.layout.pack((2 * columns + signs).astype(np.uint64))
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which columns and signs a place has.
+        """Return which columns and signs support an index in the domain.
 
         Parameters
         ----------

@@ -35,9 +35,9 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
     permanent : RandomizedResponseRandomizer
         The permanent layer: a memo is a report of it.
     again : Coin
-        Falls on heads for a true report of the memo. With it a report is true with the greatest probability P
-        for which :math:`P (k-1)/(1-P) \le e^\epsilon`, up to :math:`2^{-64}`: one report has the law of
-        `RandomizedResponseRandomizer` with epsilon, and memoizing costs it no error.
+        Falls on heads for a true report of the memo. With it a report is true with the largest probability P
+        for which :math:`P (k-1)/(1-P) \le e^\epsilon`, up to :math:`2^{-64}`: one report has the distribution
+        of `RandomizedResponseRandomizer` with epsilon, and memoizing costs it no error.
 
     Notes
     -----
@@ -69,10 +69,10 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         lie = (1 - first) / (count - 1)
         wanted = (odds / (odds + count - 1) - lie) / (first - lie)
         if wanted >= 1:
-            refuse_layers(self.epsilon)
+            refuse_layers(permanent_epsilon, self.epsilon)
         again = Coin.below(wanted)
         if again.chance * count <= 1:
-            remedy = "such reports tell nothing; hash the domain to fewer values"
+            remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
         object.__setattr__(self, "permanent", permanent)
         object.__setattr__(self, "again", again)
@@ -103,7 +103,7 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         return self.permanent.width
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent reports of places in the domain.
+        """Draw the permanent reports of indices in the domain.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         return self.layout.pack(self.reported(memos, source).astype(np.uint64))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a category.
+        """Return which records name a category.
 
         Parameters
         ----------

@@ -93,11 +93,11 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
     def _layers(self, permanent_epsilon: float) -> None:
         named: object = self.chain
         if not isinstance(named, str) or named not in CHAINS:
-            _check.refuse("chain", f"be one of {', '.join(CHAINS)}", named)
+            _check.refuse("chain", f"be one of {', '.join(CHAINS)}", named, "OSUE has the smallest error")
         kind, symmetric = CHAINS[named]
         permanent = kind(epsilon=permanent_epsilon, domain=self.domain)
         both = permanent.true.chance, permanent.other.chance
-        high, low = _shortest(both, self.epsilon, symmetric)
+        high, low = _shortest(both, permanent_epsilon, self.epsilon, symmetric)
         object.__setattr__(self, "permanent", permanent)
         object.__setattr__(self, "high", high)
         object.__setattr__(self, "low", low)
@@ -136,7 +136,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         return self.permanent.width
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent bits of places in the domain.
+        """Draw the permanent bits of indices in the domain.
 
         Parameters
         ----------
@@ -238,11 +238,13 @@ def _odds(chances: tuple[Fraction, Fraction]) -> Fraction:
     return true * (1 - other) / (other * (1 - true))
 
 
-def _shortest(first: tuple[Fraction, Fraction], epsilon: float, symmetric: bool) -> tuple[Coin, Coin]:
+def _shortest(
+    first: tuple[Fraction, Fraction], permanent: float, epsilon: float, symmetric: bool
+) -> tuple[Coin, Coin]:
     """Return the coins of the fresh layer: the fewest bits with which the odds of epsilon are nearly reached.
 
-    The odds of a report fall with the chance of a 1 where the memo has a 0, so that the least such chance
-    that keeps epsilon is found by halving.
+    The odds of a report fall with the chance of a 1 where the memo has a 0, so that the smallest such chance
+    that satisfies epsilon is found by bisection.
     """
     limit = least_odds(epsilon)
     for bits in range(1, 65):
@@ -263,7 +265,7 @@ def _shortest(first: tuple[Fraction, Fraction], epsilon: float, symmetric: bool)
     least = Fraction(1, 1 << 64)
     most = _odds(_chained(first, (1 - least if symmetric else Fraction(1, 2), least)))
     if most < limit:
-        refuse_layers(epsilon, None if symmetric else log_up(fraction_up(most)))
+        refuse_layers(permanent, epsilon, None if symmetric else log_up(fraction_up(most)))
     raise ParameterError(
-        f"epsilon must be greater, got {epsilon}; coins in steps of 2**-64 cannot tell it from 0"
+        f"epsilon must be greater, got {epsilon}; coins in steps of 2**-64 cannot distinguish it from 0"
     )

@@ -33,7 +33,8 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
     epsilon, domain
         See `CategoricalRandomizer`.
     max_memos : int
-        Most memos that a device draws, from 1 to 65,536; see `sfumato.local.device.longitudinal.memory`.
+        Largest number of memos that a device draws, from 1 to 65,536; see
+        `sfumato.local.device.longitudinal.memory`.
     """
 
     max_memos: int = 4
@@ -57,7 +58,7 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
         return 0
 
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw what devices keep for good: nothing.
+        """Draw what devices store for good: nothing.
 
         Parameters
         ----------
@@ -90,7 +91,7 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
         return self._keys(self.domain.codes(values), fixed)
 
     def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
-        """Return what places in the domain are memoized under: themselves."""
+        """Return what indices in the domain are memoized under: themselves."""
         return codes
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
@@ -147,7 +148,7 @@ class TwoLayerRandomizer(MemoizedCategories):
         permanent = checked_epsilon(wanted, "permanent_epsilon")
         object.__setattr__(self, "permanent_epsilon", permanent)
         if permanent <= self.epsilon:
-            refuse_layers(self.epsilon)
+            refuse_layers(permanent, self.epsilon)
         self._layers(permanent)
 
     @abstractmethod
@@ -164,10 +165,10 @@ class TwoLayerRandomizer(MemoizedCategories):
         return ("permanent_epsilon", "max_memos")
 
 
-def refuse_layers(epsilon: float, most: float | None = None) -> None:
+def refuse_layers(permanent_epsilon: float, epsilon: float, most: float | None = None) -> None:
     """Refuse a permanent layer that does not hide less than a report."""
     rule = f"be greater for an epsilon of {epsilon} of one report"
-    remedy = "all reports of a memo tell more than one of them does"
+    remedy = "all reports of a memo reveal more than one of them does"
     if most is not None:
         remedy = f"with it one report of this chain has at most about {most:.3g}; the chain 'OSUE' has more"
-    _check.refuse("permanent_epsilon", rule, "too little", remedy)
+    _check.refuse("permanent_epsilon", rule, permanent_epsilon, remedy)

@@ -36,7 +36,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         See `TwoLayerRandomizer`; at most :math:`2^{32}` categories.
     buckets : int, optional
         The g, from 2 to 65,536. 2 is BiLOLOHA: a device has at most two memos. Left out, it is
-        :math:`\mathrm{round}(e^\epsilon) + 1`, which has the least error (OLOLOHA).
+        :math:`\mathrm{round}(e^\epsilon) + 1`, which has the smallest error (OLOLOHA).
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
 
     The paper's second layer has the odds :math:`\frac{e^{\epsilon_\infty + \epsilon} -
     1}{e^{\epsilon_\infty} - e^\epsilon}` for every g, which is exact for two buckets and leaves part of
-    epsilon unused for more. Here it is solved exactly for each g: one report has the law of
+    epsilon unused for more. Here it is solved exactly for each g: one report has the distribution of
     `OptimalLocalHashingRandomizer`, and the best g is the one of that.
 
     References
@@ -76,7 +76,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
 
     def _layers(self, permanent_epsilon: float) -> None:
         if len(self.domain) > 1 << _SEED_BITS:
-            _check.refuse("domain", "have at most 2**32 categories", f"{len(self.domain)}", "ask in parts")
+            _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
         best = round(min(least_odds(self.epsilon), Fraction(_MOST_BUCKETS - 1))) + 1
         buckets = best if self.buckets is None else _check.integer("buckets", self.buckets, minimum=2)
         if buckets > _MOST_BUCKETS:
@@ -182,7 +182,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         return self.layout.pack(named << np.uint64(_SEED_BITS) | _seeds(fixed))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a bucket.
+        """Return which records name a bucket.
 
         Parameters
         ----------
@@ -246,7 +246,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         return self._named(self.inner.fresh_law(memo), seed)
 
     def _named(self, law: Mapping[bytes, Fraction], seed: int) -> dict[bytes, Fraction]:
-        """Return a law over buckets as one over reports with a seed."""
+        """Return a distribution over buckets as one over reports with a seed."""
         rows = np.frombuffer(b"".join(law), np.uint8).reshape(len(law), -1)
         names = self.inner.layout.unpack(rows) << np.uint64(_SEED_BITS) | np.uint64(seed)
         packed = self.layout.pack(names)

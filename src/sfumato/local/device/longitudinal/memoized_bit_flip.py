@@ -39,15 +39,15 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
     Attributes
     ----------
     inner : BitFlipRandomizer
-        The law of one report, and its record.
+        The distribution of one report, and its record.
     layers : MemoizedBits
-        How bits are memoized and told.
+        How bits are memoized and reported.
 
     Notes
     -----
-    A device draws d categories once, and memoizes bits for each of these, and bits for all categories that
-    it did not draw: at most d + 1 memos. A report is the memo itself, or, with a ``permanent_epsilon``, its
-    bits by randomized response (the paper's output perturbation): one report of a device has the law of
+    A device draws d categories once, and memoizes bits for each of these, and bits for all categories that it
+    did not draw: at most d + 1 memos. A report is the memo itself, or, with a ``permanent_epsilon``, its bits
+    by randomized response (the paper's output perturbation): one report of a device has the distribution of
     `BitFlipRandomizer` with epsilon, up to a few times 2^-64 on the private side.
 
     Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one, as of `BitFlipRandomizer`. All
@@ -104,7 +104,7 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
 
     @property
     def fixed_width(self) -> int:
-        """Bytes of what a device draws once for good: the places of its categories."""
+        """Bytes of what a device draws once for good: the indices of its categories."""
         return _PLACE.itemsize * self.asked
 
     def fixed(self, size: int, source: RandomSource) -> Records:
@@ -134,7 +134,7 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
         return -(-self.asked // 8)
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the bits of places among the drawn categories, or beyond them for all others.
+        """Draw the memoized bits about each device's drawn categories.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
         return records
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name different categories in ascending order.
+        """Return which records name different categories in ascending order.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Memoized bits that are told as they are, or by randomized response again for each report."""
+"""Memoized bits that are reported as they are, or by randomized response again for each report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Bits = NDArray[np.bool_]
 @final
 @dataclass(frozen=True, slots=True)
 class MemoizedBits:
-    """How bits are memoized and told.
+    """How bits are memoized and reported.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class MemoizedBits:
         if permanent == epsilon:
             return cls(epsilon, truth, None)
         memo = coin(permanent)
-        share = (truth.chance - (1 - memo.chance)) / (2 * memo.chance - 1)
-        if permanent < epsilon or share >= 1:
-            refuse_layers(epsilon)
-        again = Coin.below(share)
+        again_true = (truth.chance - (1 - memo.chance)) / (2 * memo.chance - 1)
+        if permanent < epsilon or again_true >= 1:
+            refuse_layers(permanent, epsilon)
+        again = Coin.below(again_true)
         if again.chance <= Fraction(1, 2):
-            _check.refuse("epsilon", "be above about 2**-60", epsilon, "such reports tell nothing")
+            _check.refuse("epsilon", "be above about 2**-60", epsilon, "such reports carry no information")
         return cls(permanent, memo, again)
 
     @property
@@ -92,7 +92,7 @@ class MemoizedBits:
         return np.asarray(memos == self.again.flip(memos.size, source).reshape(memos.shape))
 
     def odds(self, reports: int) -> Fraction:
-        r"""Return the greatest ratio of the chances of reports of one memoized bit, were it true or not.
+        r"""Return the largest ratio of the chances of reports of one memoized bit, were it true or not.
 
         Notes
         -----

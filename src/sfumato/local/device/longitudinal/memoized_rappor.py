@@ -38,14 +38,14 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
     bits, hashes, cohorts, permanent, instantaneous
         See `RapporRandomizer`; ``bits ** hashes`` must be below 2^62.
     max_memos : int
-        Most memos that a device draws, from 1 to 65,536.
+        Largest number of memos that a device draws, from 1 to 65,536.
 
     Attributes
     ----------
     epsilon : float
         Bound on the loss of one report, rounded up.
     inner : RapporRandomizer
-        The law of one report, and its record.
+        The distribution of one report, and its record.
 
     Notes
     -----
@@ -113,9 +113,9 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         return self.inner.layout.bits
 
     def _parameters(self) -> dict[str, Any]:
-        told = self.inner.specification()
+        inner = self.inner.specification()
         names = ("bits", "hashes", "cohorts", "permanent", "instantaneous", "hash")
-        return {**{name: told[name] for name in names}, "max_memos": self.max_memos}
+        return {**{name: inner[name] for name in names}, "max_memos": self.max_memos}
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
@@ -163,7 +163,7 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         return drawn.view(np.uint8).reshape(size, self.fixed_width)
 
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return the filters of strings as numbers: their places in ascending order, in base ``bits``.
+        """Return the filters of strings as numbers: the positions of set bits, ascending, in base ``bits``.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         places.sort(axis=1)
         again = np.zeros(places.shape, np.bool_)
         again[:, 1:] = places[:, 1:] == places[:, :-1]
-        # A place that two hash functions share counts once: the same filter is the same number.
+        # A position that two hash functions share counts once: the same filter is the same number.
         places = np.sort(np.where(again, places[:, -1:], places), axis=1)
         return np.asarray(places @ self._powers)
 
@@ -237,7 +237,7 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         return self.fresh(self.memoize(self.keys(held, fixed), fixed, source), fixed, source)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a cohort.
+        """Return which records name a cohort.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-r"""Reports over time: what is memoized, under what, and what happens when a device has memoized enough.
+r"""Reports over time: what is memoized under which key, and what happens at the limit of memos.
 
 A report of a memoizing protocol is made in two steps. *Permanently*: the value becomes a key (the value's
-place, or something coarser such as its hash), and for each key a device draws one memo, once. *Freshly*: each
+index, or something coarser such as its hash), and for each key a device draws one memo, once. *Freshly*: each
 report is drawn from the memo alone. So whoever sees all reports of a device sees no more than its memos, and
 when which of them was in use.
 
@@ -15,7 +15,7 @@ which keys are equal to which earlier ones, and so the same for both histories. 
 for good, which does not depend on values, the reports are therefore one and the same random function of the
 list of memos. Memo i of that list is one draw of the permanent randomization of the i-th key, independent of
 all others. So the loss is that of the composition of at most ``max_memos`` permanent randomizations, of which
-the reports are post-processing. Keys that are the same in both histories at some place lose nothing there.
+the reports are post-processing. A key that is the same in both histories loses nothing.
 
 What this does not hide, and nothing that memoizes does: *when* the key changes, and when it comes back. For
 histories that differ in that, only what a fresh step adds to each report stands between them, and its loss
@@ -50,7 +50,7 @@ class Memoizing(ABC):
     Attributes
     ----------
     max_memos : int
-        Most memos that a device draws.
+        Largest number of memos that a device draws.
     """
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class Memoizing(ABC):
     @property
     @abstractmethod
     def digest(self) -> bytes:
-        """32 bytes that tell this specification from others."""
+        """32 bytes that identify this specification."""
 
     @property
     @abstractmethod
@@ -84,7 +84,7 @@ class Memoizing(ABC):
 
     @abstractmethod
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw what devices keep for good, one row of `fixed_width` bytes each.
+        """Draw what devices store for good, one row of `fixed_width` bytes each.
 
         Parameters
         ----------
@@ -168,9 +168,16 @@ class Memoizing(ABC):
         """
         given: object = rounds
         if not isinstance(given, list | tuple | np.ndarray) or not len(given):
-            _check.refuse("rounds", "be a list with what is true in each", type(given).__name__)
+            _check.refuse(
+                "rounds", "be a list with what is true in each", type(given).__name__, "pass [values] for one"
+            )
         if len({len(values) for values in rounds}) > 1:
-            _check.refuse("rounds", "have as many values each, device by device", "others")
+            _check.refuse(
+                "rounds",
+                "have as many values each",
+                sorted({len(values) for values in rounds}),
+                "pass one for each device",
+            )
         source = random_source(rng)
         memory = Memory.started(self, len(rounds[0]), source)
         made = []

@@ -89,7 +89,7 @@ class AttributesRandomizer(RowsRandomizer):
         return cls(epsilon=told.get("epsilon", 0.0), domains=domains, protocol=told.get("oracle", ""))
 
     def _part(self, at: int, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return the records of one part for places in its domain."""
+        """Return the records of one part for indices in its domain."""
         values = self.domains[at].values
         span = values if isinstance(values, range) else None
         picked = codes * span.step + span.start if span else [values[code] for code in codes.tolist()]
@@ -108,7 +108,7 @@ class AttributesRandomizer(RowsRandomizer):
         return np.ascontiguousarray(records[:, self.offsets[at] : self.offsets[at + 1]])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a record of every part.
+        """Return which records hold a record of every part.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class SplitBudgetRandomizer(AttributesRandomizer):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledAttributeRandomizer(OnePart, AttributesRandomizer):
-    r"""One category, of a domain drawn by chance, with all of epsilon; the report tells which domain ("SMP").
+    r"""One category, of a domain drawn by chance, with all of epsilon; the report names the domain ("SMP").
 
     Parameters
     ----------
@@ -205,15 +205,15 @@ class FakeDataRandomizer(AttributesRandomizer):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one. Each part is randomized with all of
-    epsilon, the true category of one and evenly drawn ones of the others. Let :math:`R_j` be the law of a
-    part and :math:`U_j` its mean over all categories. A report y has the probability :math:`\prod_i U_i(y_i)`
-    times the mean over j of :math:`R_j(y_j | x_j) / U_j(y_j)`. Each term of that mean changes by a factor of
-    at most :math:`e^\epsilon` with x, and so does the mean.
+    epsilon, the true category of one and evenly drawn ones of the others. Let :math:`R_j` be the distribution
+    of a part and :math:`U_j` its mean over all categories. A report y has the probability :math:`\prod_i
+    U_i(y_i)` times the mean over j of :math:`R_j(y_j | x_j) / U_j(y_j)`. Each term of that mean changes by a
+    factor of at most :math:`e^\epsilon` with x, and so does the mean.
 
     The paper gives the parts :math:`\ln(1 + d (e^\epsilon - 1))` for d domains, for amplification by
     sampling. That is right for randomized response over domains of one size and a change in one of them. If
-    all change, all terms may, and a report tells of the person as much as a part does. So nothing is gained
-    here but that it hides what was drawn.
+    all change, all terms may, and a report reveals as much of the person as a part does. So epsilon stays the
+    same here, and all that is gained is that the report hides which domain was drawn.
 
     Examples
     --------

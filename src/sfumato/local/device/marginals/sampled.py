@@ -36,7 +36,7 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
     epsilon, domains
         See `RowsRandomizer`.
     views : tuple of tuples of int
-        The tables: places of their attributes, rising. At most 2^16 tables of at most 2^20 cells.
+        The tables: indices of their attributes, ascending. At most 2^16 tables of at most 2^20 cells.
     protocols : tuple of str
         Of each table: the name of the client half that reports one category, of epsilon and a domain.
 
@@ -129,7 +129,7 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
         """Return the probability of each report, were a row true: private, and for few and small tables.
 
-        Its parts' client halves must tell theirs.
+        The client halves of its parts must have such a method.
 
         Parameters
         ----------
@@ -147,15 +147,15 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
             cell = 0
             for attribute in view:
                 cell = cell * sizes[attribute] + codes[attribute]
-            told: Any = part
-            for report, chance in told.probabilities(cell).items():
+            oracle: Any = part
+            for report, chance in oracle.probabilities(cell).items():
                 whole = self._assembled(np.array([at]), _given(report, at))
                 law[whole.tobytes()] = chance / len(self.parts)
         return law
 
 
 def _given(report: bytes, chosen: int) -> Any:
-    """Return what puts one known record where it belongs."""
+    """Return a function that yields one known record for its own part."""
     row = np.frombuffer(report, np.uint8)[None, :]
     return lambda at, rows: row if at == chosen else np.empty((0, 1), np.uint8)
 
@@ -169,7 +169,7 @@ def checked_views(given: object, sizes: list[int]) -> tuple[tuple[int, ...], ...
     sizes : list of int
         Categories of each attribute.
     """
-    rule = "be tables of rising places of attributes, none of them twice"
+    rule = "be tables of ascending indices of attributes, none of them twice"
     outer = list(given) if isinstance(given, tuple | list) else []
     views = [tuple(view) if isinstance(view, tuple | list) else () for view in outer]
     for view in views:
@@ -186,5 +186,5 @@ def checked_views(given: object, sizes: list[int]) -> tuple[tuple[int, ...], ...
                 "views", f"have at most {_MOST_CELLS} cells", view, "take fewer attributes together"
             )
     if not views or len(views) > _MOST_VIEWS or len(set(views)) < len(views):
-        _check.refuse("views", rule, f"{len(views)} tables", f"pass from 1 to {_MOST_VIEWS}")
+        _check.refuse("views", rule, len(views), f"pass from 1 to {_MOST_VIEWS}")
     return tuple(views)

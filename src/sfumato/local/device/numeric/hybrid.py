@@ -20,7 +20,7 @@ from sfumato.numerics.randomness.uniform import uniform_integers
 __all__ = ["HybridMeanRandomizer"]
 
 _MIXED_FROM: Final = 0.609
-"""Up to about this epsilon the single bit alone has the least error in the worst case."""
+"""Up to about this epsilon the single bit alone has the smallest worst-case error."""
 
 
 @final
@@ -78,14 +78,14 @@ class HybridMeanRandomizer(NumericRandomizer):
         return 1 + (self.pieces.outputs - 1).bit_length()
 
     def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        # A place goes to either end by chance, so that its mean stays: place / steps is a whole-number odds.
+        # A grid point goes to either end by chance, up with probability place / steps: its mean stays.
         ends = (uniform_integers(self.steps, len(places), source) < places).astype(np.int64)
         bits = self.bit.drawn(ends, source)
         pieces = self.pieces.drawn(places, source)
         size = len(places)
         chosen = self.choice.flip(size, source) if self.choice else np.zeros(size, np.bool_)
         payload = np.where(chosen, 2 * pieces + 1, 2 * bits)
-        # The report tells which it is.
+        # The lowest bit names the part.
         return self.layout.pack(payload.astype(np.uint64))
 
     def opened(self, records: Records) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -105,7 +105,7 @@ class HybridMeanRandomizer(NumericRandomizer):
         return payloads & 1 == 1, payloads >> 1
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a report of the part that they name.
+        """Return which records hold a report of the part that they name.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class HybridMeanRandomizer(NumericRandomizer):
         return np.asarray((reports < most) & (~chosen | (self.choice is not None)))
 
     def probabilities(self, place: int) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a place of the grid true: private, for small grids.
+        """Return the probability of each report, were a grid point true: private, for small grids.
 
         Parameters
         ----------

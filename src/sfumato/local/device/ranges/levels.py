@@ -36,7 +36,7 @@ _LEAST: Final = Fraction(1, 1 << 20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelsRandomizer(OnePart):
-    r"""A client half that tells where on one level of a tree the true value lies, with all of epsilon.
+    r"""A client half that reports the true value's category on one level of a tree, with all of epsilon.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class LevelsRandomizer(OnePart):
 
     @abstractmethod
     def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return the categories of places in the domain at a level, counted from 0."""
+        """Return the categories of indices in the domain at a level, counted from 0."""
 
     @property
     def chances(self) -> tuple[Fraction, ...]:
@@ -144,7 +144,7 @@ class LevelsRandomizer(OnePart):
         """
         named = told.get("domain")
         if not isinstance(named, dict):
-            raise ParameterError("specification must tell its domain, got none; use the version it is of")
+            raise ParameterError("specification must state its domain, got none; use the version it is of")
         kind: Any = Bins if "edges" in named else Grid if "grid" in named else Domain
         return cls(
             epsilon=told.get("epsilon", 0.0),

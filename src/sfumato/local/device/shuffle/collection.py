@@ -17,7 +17,7 @@ from sfumato.numerics.randomness.source import Rng, random_source
 __all__ = ["NONCE", "PublicCollection"]
 
 NONCE: Final = 16
-"""Bytes by which a client's envelopes to one collection are told from those of others."""
+"""Bytes that identify a client's envelopes to one collection."""
 
 _FORMAT: Final = Format("sfumato.collection")
 _INNER: Final = b"sfumato shuffle 1 report\x00"
@@ -44,7 +44,7 @@ class PublicCollection:
     analyst, shuffler : PublicKey
         Of two parties that do not work together.
     name : str
-        Tells collections apart that are alike in all else, such as those of two weeks.
+        Distinguishes collections that are equal in all else, such as those of two weeks.
 
     Attributes
     ----------
@@ -59,13 +59,13 @@ class PublicCollection:
     Notes
     -----
     An envelope is sealed twice (`sfumato.crypto.hpke`). Each record of a report is sealed for the
-    analyst on its own, so that nothing tells which came together; then all of them, with the client's nonce,
+    analyst on its own, so that nothing links those of one client; then all of them, with the client's nonce,
     for the shuffler. So the shuffler, who sees where an envelope comes from, reads no record; the analyst,
     who reads records, does not see the envelopes. All envelopes to a collection have one length. Both seals
     are bound to the collection's id and the randomizer's digest: what was sealed for another is refused.
 
-    Guarantee: whatever the shuffler sees, with the analyst's key unknown to it, tells nothing of an answer
-    (if HPKE is secure against chosen ciphertexts); whatever the analyst sees keeps the loss of
+    Guarantee: whatever the shuffler sees, with the analyst's key unknown to it, reveals nothing of an answer
+    (if HPKE is secure against chosen ciphertexts); whatever the analyst sees has the loss of
     `sfumato.local.shuffle.Collection`, if the shuffler does as it should. If they work together, what
     the randomizer promises of one client's messages is left, which is nothing for split sums. That a client
     takes part is not hidden.
@@ -103,12 +103,17 @@ class PublicCollection:
             key = getattr(self, role)
             _check.instance(role, key, PublicKey, "pass SecretKey.public")
             if key.role != role:
-                _check.refuse(role, f"be the key of one {role}", f"one of {key.role}", "make one for each")
+                _check.refuse(role, f"be the key of one {role}", key.role, "make one for each")
         if self.analyst.point == self.shuffler.point:
-            _check.refuse("shuffler", "have another key than the analyst", "the same", "make one for each")
+            _check.refuse(
+                "shuffler",
+                "have another key than the analyst",
+                self.shuffler.point.hex(),
+                "make one for each",
+            )
         name: object = self.name
         if not isinstance(name, str) or len(name) > 200:
-            _check.refuse("name", "be a text of at most 200 characters", type(name).__name__)
+            _check.refuse("name", "be a text of at most 200 characters", type(name).__name__, "shorten it")
         object.__setattr__(self, "batch_size", size)
         object.__setattr__(self, "colluders", colluders)
         text = canonical(self._with(self.randomizer.digest.hex()))
@@ -157,7 +162,7 @@ class PublicCollection:
         Parameters
         ----------
         secret : bytes
-            Drawn once on the device and kept there, the same for all collections; 16 bytes or more.
+            Drawn once on the device and stored there, the same for all collections; 16 bytes or more.
 
         Returns
         -------
@@ -169,7 +174,7 @@ class PublicCollection:
         ParameterError
             If the secret is not at least 16 bytes; the message does not show it.
         """
-        _check_bytes("secret", secret, None, "draw os.urandom(32) once and keep it")
+        _check_bytes("secret", secret, None, "draw os.urandom(32) once and store it")
         return hmac.new(secret, _NONCE + self.id, hashlib.sha256).digest()[:NONCE]
 
     def seal(self, report: bytes, nonce: bytes, *, simulated: bool = False) -> bytes:
@@ -221,7 +226,7 @@ class PublicCollection:
 
         Notes
         -----
-        Call it once and keep the envelope until the shuffler has taken it: each call randomizes anew, which
+        Call it once and store the envelope until the shuffler has taken it: each call randomizes anew, which
         costs epsilon again where somebody sees both.
         """
         source = random_source(rng)
@@ -279,4 +284,4 @@ def _check_bytes(name: str, given: object, width: int | None, remedy: str) -> No
     rule = f"be {width} bytes" if width is not None else f"be at least {_LEAST_SECRET} bytes"
     found = len(given) if isinstance(given, bytes) else -1
     if found != width if width is not None else found < _LEAST_SECRET:
-        _check.refuse(name, rule, type(given).__name__ if found < 0 else f"{found} bytes", remedy)
+        _check.refuse(name, rule, type(given).__name__ if found < 0 else found, remedy)

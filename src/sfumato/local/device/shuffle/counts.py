@@ -1,4 +1,4 @@
-"""The client half of counts by split and mix: shares of a one, or of a nought, for each category."""
+"""The client half of counts by split and mix: additive shares of a one or a zero for each category."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST = 56
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledCountsRandomizer(CategoricalRandomizer):
-    r"""For each category a one or a nought and a part of the noise, split into shares.
+    r"""For each category a one or a zero and a part of the noise, split into additive shares.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
         return (payloads >> bits).astype(np.int64), payloads & np.uint64((1 << self.split.bits) - 1)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records are of a category.
+        """Return which records are of a category.
 
         Parameters
         ----------

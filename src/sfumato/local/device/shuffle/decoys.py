@@ -1,4 +1,4 @@
-"""Decoys: what a client of a multi-message protocol sends beside the truth, so that nobody's stands out."""
+"""Decoys: messages that a client of a multi-message protocol sends beside the truth, to hide everybody's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Decoys", "mixed", "whole_law"]
 @final
 @dataclass(frozen=True, slots=True)
 class Decoys:
-    """So many messages of each client that tell nothing: even draws from all symbols, or blanks.
+    """Messages of each client that are independent of its data: even draws from all symbols, or blanks.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Decoys:
         return np.where(sent, even, symbols).reshape(clients, self.slots)
 
     def law(self, symbols: int) -> dict[int, Fraction]:
-        """Return the law of one decoy."""
+        """Return the distribution of one decoy."""
         chance = self.coin.chance
         return {**dict.fromkeys(range(symbols), chance / symbols), symbols: 1 - chance}
 
@@ -93,7 +93,7 @@ def mixed(payloads: NDArray[np.int64], layout: Layout) -> Records:
 
 
 def whole_law(laws: Sequence[Mapping[int, Fraction]], layout: Layout) -> dict[bytes, Fraction]:
-    """Return the law of all messages of one client from that of each: for very few."""
+    """Return the distribution of all messages of one client from that of each: for very few."""
     law: dict[tuple[int, ...], Fraction] = {}
     for choice in product(*(each.items() for each in laws)):
         mass = Fraction(1)

@@ -23,7 +23,7 @@ __all__ = ["ShuffledSumRandomizer", "checked_scale"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledSumRandomizer(NumericRandomizer):
-    r"""The place on the grid and a part of the noise, split into shares that are sent one a message.
+    r"""The grid point and a part of the noise, split into additive shares that are sent one a message.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ShuffledSumRandomizer(NumericRandomizer):
     records of all clients apart and mixes them; nobody else may see which came together.
 
     Guarantee: each message alone is even over all it could be, whatever is true, and so are any but one of a
-    client's messages together: epsilon 0, replace-one. All messages of one client together tell its number
+    client's messages together: epsilon 0, replace-one. All messages of one client together reveal its number
     nearly always. What they protect once they are shuffled is priced by `sfumato.local.shuffle.ShuffledSum`.
 
     Examples

@@ -1,4 +1,4 @@
-"""The client half of one round of questions about prefixes; the next depends on what this one tells."""
+"""The client half of one round of questions about prefixes; the next round depends on its result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PrefixRoundRandomizer(Randomizer):
     Attributes
     ----------
     part : CategoricalRandomizer
-        That one: its categories are the places of the prefixes, and one more for all other strings.
+        That one: its categories are the indices of the prefixes, and one more for all other strings.
 
     Notes
     -----
@@ -79,10 +79,13 @@ class PrefixRoundRandomizer(Randomizer):
             _check.refuse("strings", "be Strings", type(strings).__name__, "pass Strings(length=...)")
         start, stop = _check.integer("start", self.start), _check.integer("stop", self.stop, minimum=1)
         if not start < stop <= strings.length:
-            _check.refuse("stop", f"be above start and at most {strings.length}", stop)
+            _check.refuse(
+                "stop", f"be above start and at most {strings.length}", stop, "go on by a character or more"
+            )
         kind = protocol_named(self.protocol)
         if kind is None or not issubclass(kind, CategoricalRandomizer):
-            _check.refuse("protocol", "name a client half that reports a category", self.protocol)
+            remedy = "take a wire name of sfumato.local.device.base.protocols"
+            _check.refuse("protocol", "name a client half that reports a category", self.protocol, remedy)
         named: object = self.given
         given = tuple(named) if isinstance(named, tuple | list) else ()
         rows = _given_rows(strings, given, start)
@@ -91,8 +94,8 @@ class PrefixRoundRandomizer(Randomizer):
         prefixes = strings.extended(rows, stop)
         part = kind(epsilon=self.epsilon, domain=Domain(range(len(prefixes) + 1)))
         places = {row.tobytes(): place for place, row in enumerate(prefixes)}
-        told = {"start": start, "stop": stop, "given": given, "part": part, "prefixes": prefixes}
-        for name, value in {**told, "_places": places}.items():
+        made = {"start": start, "stop": stop, "given": given, "part": part, "prefixes": prefixes}
+        for name, value in {**made, "_places": places}.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -101,8 +104,8 @@ class PrefixRoundRandomizer(Randomizer):
 
     def _parameters(self) -> dict[str, Any]:
         given = [one.hex() if isinstance(one, bytes) else one for one in self.given]
-        told = {"start": self.start, "given": given, "stop": self.stop, "oracle": self.protocol}
-        return {"strings": self.strings.specification(), **told, "part": self.part.digest.hex()}
+        chosen = {"start": self.start, "given": given, "stop": self.stop, "oracle": self.protocol}
+        return {"strings": self.strings.specification(), **chosen, "part": self.part.digest.hex()}
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
@@ -119,11 +122,11 @@ class PrefixRoundRandomizer(Randomizer):
         """
         strings, listed = Strings.from_specification(told.get("strings")), told.get("given")
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-            raise ParameterError("specification must tell its prefixes, got none; use the version it is of")
+            raise ParameterError("specification must state its prefixes, got none; use the version it is of")
         try:
             texts = [bytes.fromhex(one) for one in listed] if isinstance(strings.alphabet, bytes) else listed
         except ValueError:
-            raise ParameterError("specification must tell prefixes in hexadecimal, got others") from None
+            raise ParameterError("specification must state prefixes in hexadecimal, got others") from None
         chosen: dict[str, Any] = {name: told.get(name) for name in ("epsilon", "start", "stop")}
         return cls(strings=strings, given=tuple(texts), protocol=told.get("oracle", ""), **chosen)
 
@@ -152,7 +155,7 @@ class PrefixRoundRandomizer(Randomizer):
         return found
 
     def well_formed(self, records: Records) -> Any:
-        """Tell which records `part` may send.
+        """Return which records `part` may send.
 
         Parameters
         ----------
@@ -192,8 +195,8 @@ def _given_rows(strings: Strings, given: tuple[Any, ...], start: int) -> Symbols
     """Return given prefixes as rows of symbols."""
     rule = f"be different strings of the alphabet, of at most {start} characters"
     if not given or len(set(map(type, given))) > 1 or len(set(given)) < len(given):
-        _check.refuse("given", rule, f"{len(given)}, or some twice", "pass what the last round kept")
+        _check.refuse("given", rule, len(given), "pass what the last round selected")
     rows = strings.symbols(given)
     if rows[:, start:].any() or any(len(one) > strings.length for one in given):
-        _check.refuse("given", rule, "longer ones", "pass what the last round kept")
+        _check.refuse("given", rule, max(given, key=len), "pass what the last round selected")
     return rows[:, :start]

@@ -19,7 +19,7 @@ __all__ = ["PrefixExtendingRandomizer", "PrefixRandomizer", "TreeHistRandomizer"
 _SHORTEST: Final = 2
 _FIRST: Final = 1 << 14
 _KEPT: Final = 64
-"""Prefixes that are thought to be kept where levels are chosen."""
+"""Number of selected prefixes that levels are chosen for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,9 @@ class PrefixRandomizer(StringsRandomizer):
 
     def _arrange(self) -> None:
         if self.strings.length < _SHORTEST:
-            _check.refuse("strings", f"have a length of at least {_SHORTEST}", self.strings.length)
+            _check.refuse(
+                "strings", f"have a length of at least {_SHORTEST}", self.strings.length, "raise it"
+            )
         chosen = _levels(self.strings) if self.levels is None else self.levels
         self._set(levels=cut_points("levels", chosen, self.strings.length))
 

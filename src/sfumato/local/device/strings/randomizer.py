@@ -38,12 +38,12 @@ class StringsRandomizer(Randomizer):
     Parameters
     ----------
     epsilon : float
-        See `Randomizer`: for all that one person tells, whatever other string would be true.
+        See `Randomizer`: for everything that one person reports, whatever other string would be true.
     strings : Strings
         What may be true.
     weight : int
-        How many times as many respondents tell the whole string as tell any one part, up to 50. With 0
-        everybody tells a part and the whole, each for half of epsilon.
+        How many times as many respondents report the whole string as report any one part, up to 50. With 0
+        everybody reports a part and the whole, each for half of epsilon.
     key : int
         Public; names the hash functions, from 0 to 2^64 - 1.
 
@@ -80,13 +80,15 @@ class StringsRandomizer(Randomizer):
             _check.refuse("strings", "be Strings", type(given).__name__, "pass Strings(length=...)")
         weight, key = _check.integer("weight", self.weight), _check.integer("key", self.key)
         if weight > _MOST_WEIGHT:
-            _check.refuse("weight", f"be at most {_MOST_WEIGHT}", weight)
+            _check.refuse("weight", f"be at most {_MOST_WEIGHT}", weight, "2 is usual")
         if key >> 64:
-            _check.refuse("key", "be below 2**64", key)
+            _check.refuse("key", "be below 2**64", key, "any public number below it will do")
         self._set(weight=weight, key=key)
         self._arrange()
         if self.questions > _MOST_QUESTIONS:
-            _check.refuse("strings", f"make at most {_MOST_QUESTIONS} questions", self.questions)
+            _check.refuse(
+                "strings", f"make at most {_MOST_QUESTIONS} questions", self.questions, "take longer parts"
+            )
         epsilon = self.epsilon if weight else _half(self.epsilon)
         self._set(part=self._part(checked_epsilon(epsilon)), whole=self._whole(epsilon))
 
@@ -100,7 +102,7 @@ class StringsRandomizer(Randomizer):
 
     @abstractmethod
     def _part(self, epsilon: float) -> CategoricalRandomizer:
-        """Return what reports a part's code, a place in a range from 0 on."""
+        """Return what reports a part's code, an index in a range from 0 on."""
 
     @abstractmethod
     def _whole(self, epsilon: float) -> CategoricalRandomizer:
@@ -183,7 +185,7 @@ class StringsRandomizer(Randomizer):
         return np.ascontiguousarray(records[:, start : start + device.width])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records answer a question, with a record that it has, and nothing after that.
+        """Return which records answer a question, with a record that it has, and nothing after that.
 
         Parameters
         ----------
@@ -259,6 +261,6 @@ def _law(device: Any, code: int, given: dict[str, Any]) -> dict[bytes, Fraction]
 
 
 def _half(epsilon: float) -> float:
-    """Return the greatest float of which two add up to at most epsilon: halves are exact."""
+    """Return the largest float of which two add up to at most epsilon: halves are exact."""
     half = epsilon / 2
     return half if Fraction(half) * 2 <= Fraction(epsilon) else math.nextafter(half, 0.0)
