@@ -174,14 +174,14 @@ class ReportBatch:
             raise ParameterError(
                 "data must be the bytes of a ReportBatch, got others; pass what to_bytes() gave"
             )
-        _, version, simulated, width, count, told = _HEADER.unpack_from(data)
+        _, version, simulated, width, count, found = _HEADER.unpack_from(data)
         if version != _VERSION or simulated > 1 or data[_SPARE]:
             raise ParameterError(f"data must be of version {_VERSION}, got another; use a newer sfumato")
-        if digest is not None and told != digest:
+        if digest is not None and found != digest:
             raise ParameterError(
                 "data must be of this specification, got another protocol, parameters or domain"
             )
         if not width or len(data) != _HEADER.size + width * count:
             raise ParameterError("data must be whole, got more or fewer bytes than its header says")
         records = np.frombuffer(data, np.uint8, offset=_HEADER.size).reshape(count, width)
-        return ReportBatch(records, told, bool(simulated))
+        return ReportBatch(records, found, bool(simulated))

@@ -48,7 +48,7 @@ class RowsRandomizer(Randomizer):
     def _choose(self) -> None:
         """Check the other parameters and set what follows from all, with ``object.__setattr__``."""
 
-    def _told_domains(self) -> dict[str, Any]:
+    def _written_domains(self) -> dict[str, Any]:
         """Return the domains, as JSON."""
         digests = b"".join(domain.digest for domain in self.domains)
         each = [domain.specification() for domain in self.domains]

@@ -47,8 +47,8 @@ class OnePart(Randomizer):
     ) -> Records:
         """Return stamped records about drawn parts; ``piece`` makes those of one part for some rows."""
         records = np.zeros((len(which), self.width), np.uint8)
-        told = which.astype("<u8").view(np.uint8).reshape(len(which), 8)
-        records[:, : self.index_bytes] = told[:, : self.index_bytes]
+        named = which.astype("<u8").view(np.uint8).reshape(len(which), 8)
+        records[:, : self.index_bytes] = named[:, : self.index_bytes]
         for at, rows in rows_of(which, len(self.parts)):
             part = self.parts[at]
             records[rows, self.index_bytes : self.index_bytes + part.width] = piece(at, rows)

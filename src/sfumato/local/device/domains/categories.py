@@ -59,9 +59,11 @@ class Domain:
 
     def __post_init__(self) -> None:
         values = _listed(self.values)
-        places = {} if isinstance(values, range) else {value: place for place, value in enumerate(values)}
+        positions = (
+            {} if isinstance(values, range) else {value: position for position, value in enumerate(values)}
+        )
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_places", positions)
         object.__setattr__(self, "_sorted", _in_order(values))
         object.__setattr__(self, "digest", hashlib.sha256(_VERSION + _canonical(values)).digest())
 
@@ -236,8 +238,8 @@ def _whole_numbers(values: object) -> NDArray[np.int64] | None:
 
 
 def _of_range(values: range, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    least, most = sorted((values[0], values[-1]))
-    if numbers.size and (numbers.min() < least or numbers.max() > most):
+    minimum, maximum = sorted((values[0], values[-1]))
+    if numbers.size and (numbers.min() < minimum or numbers.max() > maximum):
         _outside()
     away = numbers - values.start
     if values.step == 1:
@@ -249,12 +251,12 @@ def _of_range(values: range, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _of_sorted(
-    numbers: NDArray[np.int64], places: NDArray[np.int64], values: NDArray[np.int64]
+    numbers: NDArray[np.int64], positions: NDArray[np.int64], values: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     at = np.minimum(np.searchsorted(numbers, values), len(numbers) - 1)
     if (numbers[at] != values).any():
         _outside()
-    return np.asarray(places[at])
+    return np.asarray(positions[at])
 
 
 def _plain(value: Any) -> int:

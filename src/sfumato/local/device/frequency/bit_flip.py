@@ -140,9 +140,9 @@ class BitFlipRandomizer(CategoricalRandomizer):
         size = len(self.domain)
         drawn = np.full((count, self.asked), -1, np.int64)
         for column, last in enumerate(range(size - self.asked, size)):
-            place = uniform_integers(last + 1, count, source)
-            taken = (drawn[:, :column] == place[:, None]).any(axis=1)
-            drawn[:, column] = np.where(taken, last, place)
+            position = uniform_integers(last + 1, count, source)
+            taken = (drawn[:, :column] == position[:, None]).any(axis=1)
+            drawn[:, column] = np.where(taken, last, position)
         drawn.sort(axis=1)
         return drawn
 
@@ -225,12 +225,12 @@ class BitFlipRandomizer(CategoricalRandomizer):
         """
         right = self.truth.chance if truth is None else truth
         (code,) = self.domain.codes([value]).tolist()
-        law, even = {}, Fraction(1, comb(len(self.domain), self.asked))
+        distribution, even = {}, Fraction(1, comb(len(self.domain), self.asked))
         for drawn in combinations(range(len(self.domain)), self.asked):
             for bits in product((False, True), repeat=self.asked):
                 mass = even
-                for place, bit in zip(drawn, bits, strict=True):
-                    mass *= right if bit == (place == code) else 1 - right
+                for position, bit in zip(drawn, bits, strict=True):
+                    mass *= right if bit == (position == code) else 1 - right
                 record = self.packed(np.array([drawn]), np.array([bits]))
-                law[record.tobytes()] = mass
-        return law
+                distribution[record.tobytes()] = mass
+        return distribution

@@ -45,10 +45,10 @@ class DesignRandomizer(CategoricalRandomizer):
     truth: Coin = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        least = least_odds(self.epsilon)
-        self._arrange(least)
+        odds = least_odds(self.epsilon)
+        self._arrange(odds)
         part = self.part
-        truth = Coin.below(least * part / (least * part + 1 - part))
+        truth = Coin.below(odds * part / (odds * part + 1 - part))
         if truth.chance <= part:
             remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {len(self.domain)} categories", self.epsilon, remedy)

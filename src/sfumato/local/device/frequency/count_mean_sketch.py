@@ -119,7 +119,9 @@ class SketchRandomizer(CategoricalRandomizer):
         return self._send(functions, self.places(functions, codes), source)
 
     @abstractmethod
-    def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
+    def _send(
+        self, functions: NDArray[np.int64], positions: NDArray[np.int64], source: RandomSource
+    ) -> Records:
         """Return one stamped record for each pair of a function and a bucket."""
 
     @abstractmethod
@@ -191,8 +193,10 @@ class CountMeanSketchRandomizer(SketchRandomizer):
     def _bits(self) -> int:
         return self.size + self._number_bits
 
-    def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
-        rows = self.bits.randomize_batch(places, source).records[:, : self.size // 8]
+    def _send(
+        self, functions: NDArray[np.int64], positions: NDArray[np.int64], source: RandomSource
+    ) -> Records:
+        rows = self.bits.randomize_batch(positions, source).records[:, : self.size // 8]
         return joined(rows, functions, self.layout)
 
     def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:
@@ -237,14 +241,14 @@ class CountMeanSketchRandomizer(SketchRandomizer):
         """
         if self.size > _SMALL:
             _check.refuse("size", f"be at most {_SMALL}", self.size, "look at a smaller one")
-        codes, law = self.domain.codes([value]), {}
+        codes, distribution = self.domain.codes([value]), {}
         for function in range(self.hashes):
-            (place,) = self.places(np.array([function]), codes).tolist()
-            for record, chance in self.bits.probabilities(place).items():
+            (position,) = self.places(np.array([function]), codes).tolist()
+            for record, chance in self.bits.probabilities(position).items():
                 row = np.frombuffer(record, np.uint8)[None, : self.size // 8]
                 sent = joined(row, np.array([function]), self.layout).tobytes()
-                law[sent] = chance / self.hashes
-        return law
+                distribution[sent] = chance / self.hashes
+        return distribution
 
 
 @final
@@ -305,9 +309,11 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
     def _bits(self) -> int:
         return self._entry_bits + self._number_bits
 
-    def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
-        entries = uniform_integers(self.size, len(places), source)
-        negative = odd(entries & places) ^ ~self.sign.flip(len(places), source)
+    def _send(
+        self, functions: NDArray[np.int64], positions: NDArray[np.int64], source: RandomSource
+    ) -> Records:
+        entries = uniform_integers(self.size, len(positions), source)
+        negative = odd(entries & positions) ^ ~self.sign.flip(len(positions), source)
         payload = functions << self._entry_bits | entries << 1 | negative
         return self.layout.pack(payload.astype(np.uint64))
 
@@ -351,15 +357,15 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        codes, law = self.domain.codes([value]), {}
+        codes, distribution = self.domain.codes([value]), {}
         even = Fraction(1, self.hashes * self.size)
         for function, entry, negative in product(range(self.hashes), range(self.size), range(2)):
-            (place,) = self.places(np.array([function]), codes).tolist()
-            true = (entry & place).bit_count() % 2 == negative
+            (position,) = self.places(np.array([function]), codes).tolist()
+            true = (entry & position).bit_count() % 2 == negative
             payload = function << self._entry_bits | entry << 1 | negative
             record = self.layout.pack(np.array([payload], np.uint64)).tobytes()
-            law[record] = even * (self.truth.chance if true else 1 - self.truth.chance)
-        return law
+            distribution[record] = even * (self.truth.chance if true else 1 - self.truth.chance)
+        return distribution
 
 
 def odd(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -43,9 +43,9 @@ _MIX: Final = tuple(map(np.uint32, (0xED5AD4BB, 0xAC4C1B51, 0x31848BAB)))
 
 def keys_of(codes: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Return the keys of indices below 2^32 in a domain: one to one; see the notes of the module."""
-    places = codes.astype(np.uint32)
-    high = places >> np.uint32(_LOW_BITS)
-    return (places ^ high * _HIGH_KEY & np.uint32((1 << _LOW_BITS) - 1)) * _KEY
+    positions = codes.astype(np.uint32)
+    high = positions >> np.uint32(_LOW_BITS)
+    return (positions ^ high * _HIGH_KEY & np.uint32((1 << _LOW_BITS) - 1)) * _KEY
 
 
 def hashed(seeds: NDArray[np.uint32], keys: NDArray[np.uint32]) -> NDArray[np.uint32]:

@@ -115,8 +115,8 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
         -------
         int16 or int32 array, shape (records, categories)
         """
-        told = np.ascontiguousarray(records[:, : self._bits // 8])
-        return told.view(self._kind).reshape(len(records), len(self.domain))
+        payload = np.ascontiguousarray(records[:, : self._bits // 8])
+        return payload.view(self._kind).reshape(len(records), len(self.domain))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
         """Return which records hold no number beyond the limit.

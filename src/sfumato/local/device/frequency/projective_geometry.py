@@ -87,8 +87,8 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
         spaces = {
             space: _variance(odds, *space, count) for space in _spaces(count, min(int(odds) + 1, _ORDER))
         }
-        most = min(spaces.values()) * _WASTE
-        order, dimension = min((_points(*space), space) for space in spaces if spaces[space] <= most)[1]
+        maximum = min(spaces.values()) * _WASTE
+        order, dimension = min((_points(*space), space) for space in spaces if spaces[space] <= maximum)[1]
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "dimension", dimension)
 
@@ -179,13 +179,13 @@ def _points(order: int, dimension: int) -> int:
 def _spaces(count: int, near: int) -> Iterator[tuple[int, int]]:
     """Yield orders and dimensions that have room for so many values."""
     for dimension in range(2, max(3, count.bit_length() + 2)):
-        least = _root(count, dimension - 1)
-        most = _root(_WORK // dimension, dimension if dimension > 2 else 1)
-        if least <= most:
-            aim = max(least, min(near, most))
-            yield _prime(least, 1), dimension
+        minimum = _root(count, dimension - 1)
+        maximum = _root(_WORK // dimension, dimension if dimension > 2 else 1)
+        if minimum <= maximum:
+            aim = max(minimum, min(near, maximum))
+            yield _prime(minimum, 1), dimension
             yield _prime(aim + 1, 1), dimension
-            if (below := _prime(aim, -1)) >= least:
+            if (below := _prime(aim, -1)) >= minimum:
                 yield below, dimension
 
 

@@ -257,17 +257,17 @@ class RapporRandomizer(Randomizer):
         if self.bits > _SMALL:
             _check.refuse("bits", f"be at most {_SMALL}", self.bits, "look at a smaller one")
         p, q = self.chances
-        law = {}
+        distribution = {}
         for cohort in range(self.cohorts):
             held = set(self.places([value], [cohort])[0].tolist())
             for sent in product(range(2), repeat=self.bits):
                 mass = Fraction(1, self.cohorts)
-                for place, bit in enumerate(sent):
-                    one = q if place in held else p
+                for position, bit in enumerate(sent):
+                    one = q if position in held else p
                     mass *= one if bit else 1 - one
                 row = np.packbits(np.array([sent], np.uint8), axis=1, bitorder="little")
-                law[joined(row, np.array([cohort]), self.layout).tobytes()] = mass
-        return law
+                distribution[joined(row, np.array([cohort]), self.layout).tobytes()] = mass
+        return distribution
 
 
 @final

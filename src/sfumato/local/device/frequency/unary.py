@@ -96,10 +96,10 @@ class UnaryRandomizer(CategoricalRandomizer):
 
     def _write_true(self, rows: Records, codes: NDArray[np.int64], source: RandomSource) -> None:
         """Draw the bits of the true categories anew, with their own chance."""
-        place = np.arange(len(codes)), codes >> 3
+        position = np.arange(len(codes)), codes >> 3
         mask = np.left_shift(1, codes & 7).astype(np.uint8)
         heads = self.true.flip(len(codes), source)
-        rows[place] = rows[place] & ~mask | mask * heads
+        rows[position] = rows[position] & ~mask | mask * heads
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
         """Return the probability of each report, were a value true: private, and for small domains.
@@ -119,13 +119,13 @@ class UnaryRandomizer(CategoricalRandomizer):
             _check.refuse("domain", f"have at most {_SMALL} categories", count, "look at a smaller one")
         (code,) = self.domain.codes([value]).tolist()
         chances = [self.true.chance if at == code else self.other.chance for at in range(count)]
-        law = {}
+        distribution = {}
         for payload, bits in enumerate(product((0, 1), repeat=count)):
             mass = Fraction(1)
             for chance, bit in zip(reversed(chances), bits, strict=True):
                 mass *= chance if bit else 1 - chance
-            law[self.layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
-        return law
+            distribution[self.layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
+        return distribution
 
 
 @final

@@ -81,8 +81,8 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
     def chances(self) -> tuple[Fraction, Fraction]:
         """How likely the true category is reported, and any one other."""
         others = len(self.domain) - 1
-        kept, lie = self.again.chance, (1 - self.again.chance) / others
-        truth = lie + self.permanent.truth.chance * (kept - lie)
+        again, lie = self.again.chance, (1 - self.again.chance) / others
+        truth = lie + self.permanent.truth.chance * (again - lie)
         return truth, (1 - truth) / others
 
     @property

@@ -192,7 +192,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         """
         true, other = self.chances
         (code,) = self.domain.codes([value]).tolist()
-        return _law([true if at == code else other for at in range(len(self.domain))], self.layout)
+        return _distribution([true if at == code else other for at in range(len(self.domain))], self.layout)
 
     def fresh_law(self, memo: bytes) -> Mapping[bytes, Fraction]:
         """Return the probability of each report, given the memo: private, and for small domains.
@@ -208,21 +208,23 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
             From each possible report to its exact probability; they sum to 1.
         """
         bits = np.unpackbits(np.frombuffer(memo, np.uint8), bitorder="little")[: len(self.domain)]
-        return _law([self.high.chance if bit else self.low.chance for bit in bits.tolist()], self.layout)
+        return _distribution(
+            [self.high.chance if bit else self.low.chance for bit in bits.tolist()], self.layout
+        )
 
 
-def _law(ones: list[Fraction], layout: Layout) -> dict[bytes, Fraction]:
+def _distribution(ones: list[Fraction], layout: Layout) -> dict[bytes, Fraction]:
     """Return the probability of each record of independent bits."""
     if len(ones) > _SMALL:
         _check.refuse("domain", f"have at most {_SMALL} categories", len(ones), "look at a smaller one")
-    law = {}
+    distribution = {}
     for bits in product((0, 1), repeat=len(ones)):
         mass = Fraction(1)
         for chance, bit in zip(ones, bits, strict=True):
             mass *= chance if bit else 1 - chance
         payload = sum(bit << at for at, bit in enumerate(bits))
-        law[layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
-    return law
+        distribution[layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
+    return distribution
 
 
 def _chained(
@@ -262,10 +264,10 @@ def _shortest(
             below, enough = (below, middle) if odds(middle) <= limit else (middle, enough)
         if enough < half and odds(enough) >= limit * _CLOSE:
             return coins(enough)
-    least = Fraction(1, 1 << 64)
-    most = _odds(_chained(first, (1 - least if symmetric else Fraction(1, 2), least)))
-    if most < limit:
-        refuse_layers(permanent, epsilon, None if symmetric else log_up(fraction_up(most)))
+    minimum = Fraction(1, 1 << 64)
+    maximum = _odds(_chained(first, (1 - minimum if symmetric else Fraction(1, 2), minimum)))
+    if maximum < limit:
+        refuse_layers(permanent, epsilon, None if symmetric else log_up(fraction_up(maximum)))
     raise ParameterError(
         f"epsilon must be greater, got {epsilon}; coins in steps of 2**-64 cannot distinguish it from 0"
     )

@@ -245,12 +245,12 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         """
         return self._named(self.inner.fresh_law(memo), seed)
 
-    def _named(self, law: Mapping[bytes, Fraction], seed: int) -> dict[bytes, Fraction]:
+    def _named(self, distribution: Mapping[bytes, Fraction], seed: int) -> dict[bytes, Fraction]:
         """Return a distribution over buckets as one over reports with a seed."""
-        rows = np.frombuffer(b"".join(law), np.uint8).reshape(len(law), -1)
+        rows = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1)
         names = self.inner.layout.unpack(rows) << np.uint64(_SEED_BITS) | np.uint64(seed)
         packed = self.layout.pack(names)
-        return {row.tobytes(): chance for row, chance in zip(packed, law.values(), strict=True)}
+        return {row.tobytes(): chance for row, chance in zip(packed, distribution.values(), strict=True)}
 
 
 def _seeds(fixed: Records) -> NDArray[np.uint32]:

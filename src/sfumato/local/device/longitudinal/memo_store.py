@@ -357,14 +357,14 @@ def _unpacked(protocol: Memoizing, part: bytes) -> Memory:
         raise SourceError(
             "store must hold this question as it is asked, got another; use the version it is of"
         )
-    most, fixed = protocol.most_memos, _COUNT.size + protocol.fixed_width
+    maximum, fixed = protocol.most_memos, _COUNT.size + protocol.fixed_width
     (used,) = _COUNT.unpack_from(part)
-    keys = np.frombuffer(part, "<i8", count=most, offset=fixed).astype(np.int64)
-    memos = np.frombuffer(part, np.uint8, offset=fixed + 8 * most)
+    keys = np.frombuffer(part, "<i8", count=maximum, offset=fixed).astype(np.int64)
+    memos = np.frombuffer(part, np.uint8, offset=fixed + 8 * maximum)
     return Memory(
         protocol,
         np.frombuffer(part, np.uint8, count=protocol.fixed_width, offset=_COUNT.size).reshape(1, -1),
-        keys.reshape(1, most),
-        memos.reshape(1, most, protocol.memo_width).copy(),
+        keys.reshape(1, maximum),
+        memos.reshape(1, maximum, protocol.memo_width).copy(),
         np.array([used], np.int64),
     )

@@ -200,10 +200,10 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        law = self.inner.probabilities(value, self.layers.chance)
-        records = np.frombuffer(b"".join(law), np.uint8).reshape(len(law), -1).copy()
+        distribution = self.inner.probabilities(value, self.layers.chance)
+        records = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1).copy()
         self.layout.stamp(records)
-        return {row.tobytes(): chance for row, chance in zip(records, law.values(), strict=True)}
+        return {row.tobytes(): chance for row, chance in zip(records, distribution.values(), strict=True)}
 
 
 def _places(fixed: Records) -> NDArray[np.int64]:

@@ -103,8 +103,8 @@ class MemoizedBits:
         memo = self.memo.chance
         if self.again is None:
             return memo / (1 - memo)
-        most = (self.again.chance / (1 - self.again.chance)) ** reports
-        return (memo * most + 1 - memo) / ((1 - memo) * most + memo)
+        maximum = (self.again.chance / (1 - self.again.chance)) ** reports
+        return (memo * maximum + 1 - memo) / ((1 - memo) * maximum + memo)
 
     def specification(self) -> dict[str, object]:
         """Return the chances as JSON."""

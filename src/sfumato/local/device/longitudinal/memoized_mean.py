@@ -191,9 +191,9 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         """
         return self.layout.pack(self.layers.tell(memos[:, 0].astype(np.bool_), source).astype(np.uint64))
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        none = np.empty((len(places), 0), np.uint8)
-        return self.fresh(self.memoize(places, none, source), none, source)
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        none = np.empty((len(positions), 0), np.uint8)
+        return self.fresh(self.memoize(positions, none, source), none, source)
 
     def probabilities(self, place: int) -> dict[bytes, Fraction]:
         """Return the probability of each report of a new device, were a grid point true: private.

@@ -177,13 +177,13 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         int64 array, shape (n,)
             The key of each value, at least 0.
         """
-        places = self.inner.places(listed(values), _cohorts(fixed).tolist())
-        places.sort(axis=1)
-        again = np.zeros(places.shape, np.bool_)
-        again[:, 1:] = places[:, 1:] == places[:, :-1]
+        positions = self.inner.places(listed(values), _cohorts(fixed).tolist())
+        positions.sort(axis=1)
+        again = np.zeros(positions.shape, np.bool_)
+        again[:, 1:] = positions[:, 1:] == positions[:, :-1]
         # A position that two hash functions share counts once: the same filter is the same number.
-        places = np.sort(np.where(again, places[:, -1:], places), axis=1)
-        return np.asarray(places @ self._powers)
+        positions = np.sort(np.where(again, positions[:, -1:], positions), axis=1)
+        return np.asarray(positions @ self._powers)
 
     @property
     def _powers(self) -> NDArray[np.int64]:
@@ -263,10 +263,10 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        law = self.inner.probabilities(value)
-        records = np.frombuffer(b"".join(law), np.uint8).reshape(len(law), -1).copy()
+        distribution = self.inner.probabilities(value)
+        records = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1).copy()
         self.layout.stamp(records)
-        return {row.tobytes(): chance for row, chance in zip(records, law.values(), strict=True)}
+        return {row.tobytes(): chance for row, chance in zip(records, distribution.values(), strict=True)}
 
 
 def _cohorts(fixed: Records) -> NDArray[np.int64]:

@@ -215,12 +215,12 @@ class Memory:
     @classmethod
     def started(cls, protocol: Memoizing, size: int, source: RandomSource) -> Memory:
         """Return that of devices that have reported nothing yet."""
-        most = protocol.most_memos
+        maximum = protocol.most_memos
         return cls(
             protocol,
             protocol.fixed(size, source),
-            np.full((size, most), _UNUSED, np.int64),
-            np.zeros((size, most, protocol.memo_width), np.uint8),
+            np.full((size, maximum), _UNUSED, np.int64),
+            np.zeros((size, maximum, protocol.memo_width), np.uint8),
             np.zeros(size, np.int64),
         )
 
@@ -234,12 +234,12 @@ class Memory:
         missing = np.flatnonzero(~found.any(axis=1) & (self.used < self.keys.shape[1]))
         if len(missing):
             drawn = self.protocol.memoize(wanted[missing], self.fixed[missing], source)
-            place = self.used[missing]
-            self.keys[missing, place], self.memos[missing, place] = wanted[missing], drawn
+            position = self.used[missing]
+            self.keys[missing, position], self.memos[missing, position] = wanted[missing], drawn
             self.used[missing] += 1
-            found[missing, place] = True
-        place = np.where(found.any(axis=1), found.argmax(axis=1), self.used - 1)
-        return np.asarray(self.memos[np.arange(len(wanted)), place])
+            found[missing, position] = True
+        position = np.where(found.any(axis=1), found.argmax(axis=1), self.used - 1)
+        return np.asarray(self.memos[np.arange(len(wanted)), position])
 
 
 def checked_memos(given: object) -> int:

@@ -68,7 +68,7 @@ class AttributesRandomizer(RowsRandomizer):
     def _parameters(self) -> dict[str, Any]:
         return {
             "oracle": self.protocol,
-            "domains": self._told_domains(),
+            "domains": self._written_domains(),
             "parts": [part.digest.hex() for part in self.parts],
         }
 

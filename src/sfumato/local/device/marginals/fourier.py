@@ -158,7 +158,7 @@ class FourierMarginalsRandomizer(RowsRandomizer):
 
     def _parameters(self) -> dict[str, Any]:
         return {
-            "domains": self._told_domains(),
+            "domains": self._written_domains(),
             "order": self.order,
             "weights": self.weights and list(self.weights),
             "tickets": sha256(self.tickets.astype("<i8").tobytes()).hexdigest(),
@@ -271,12 +271,14 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         pairs = zip(self.chances, sizes, strict=True)
         drawn = [chance for chance, size in pairs for _ in range(size)]
         signs = self.negative(numbers, np.repeat(self._codes([value]), len(numbers), axis=1))
-        law = {}
+        distribution = {}
         for sent in (False, True):
             records = self.layout.pack((2 * numbers + sent).astype(np.uint64))
             for row, chance, sign in zip(records, drawn, signs.tolist(), strict=True):
-                law[row.tobytes()] = chance * (self.truth.chance if sign == sent else 1 - self.truth.chance)
-        return law
+                distribution[row.tobytes()] = chance * (
+                    self.truth.chance if sign == sent else 1 - self.truth.chance
+                )
+        return distribution
 
 
 def _checked_order(given: object, count: int) -> int:

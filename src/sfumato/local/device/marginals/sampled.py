@@ -88,7 +88,7 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
 
     def _parameters(self) -> dict[str, Any]:
         return {
-            "domains": self._told_domains(),
+            "domains": self._written_domains(),
             "views": [list(view) for view in self.views],
             "oracles": list(self.protocols),
             "parts": [part.digest.hex() for part in self.parts],
@@ -142,7 +142,7 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
             From each possible report to its exact probability; they sum to 1.
         """
         sizes, codes = [len(domain) for domain in self.domains], self._codes([value])[:, 0].tolist()
-        law = {}
+        distribution = {}
         for at, (view, part) in enumerate(zip(self.views, self.parts, strict=True)):
             cell = 0
             for attribute in view:
@@ -150,8 +150,8 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
             oracle: Any = part
             for report, chance in oracle.probabilities(cell).items():
                 whole = self._assembled(np.array([at]), _given(report, at))
-                law[whole.tobytes()] = chance / len(self.parts)
-        return law
+                distribution[whole.tobytes()] = chance / len(self.parts)
+        return distribution
 
 
 def _given(report: bytes, chosen: int) -> Any:

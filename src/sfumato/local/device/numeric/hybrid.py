@@ -77,12 +77,12 @@ class HybridMeanRandomizer(NumericRandomizer):
     def _bits(self) -> int:
         return 1 + (self.pieces.outputs - 1).bit_length()
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        # A grid point goes to either end by chance, up with probability place / steps: its mean stays.
-        ends = (uniform_integers(self.steps, len(places), source) < places).astype(np.int64)
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        # A grid point goes to either end by chance, up with probability position / steps: its mean stays.
+        ends = (uniform_integers(self.steps, len(positions), source) < positions).astype(np.int64)
         bits = self.bit.drawn(ends, source)
-        pieces = self.pieces.drawn(places, source)
-        size = len(places)
+        pieces = self.pieces.drawn(positions, source)
+        size = len(positions)
         chosen = self.choice.flip(size, source) if self.choice else np.zeros(size, np.bool_)
         payload = np.where(chosen, 2 * pieces + 1, 2 * bits)
         # The lowest bit names the part.
@@ -117,8 +117,8 @@ class HybridMeanRandomizer(NumericRandomizer):
             True where the record is one that this protocol can send.
         """
         chosen, reports = self.opened(records)
-        most = np.where(chosen, self.pieces.outputs, self.bit.outputs)
-        return np.asarray((reports < most) & (~chosen | (self.choice is not None)))
+        maximum = np.where(chosen, self.pieces.outputs, self.bit.outputs)
+        return np.asarray((reports < maximum) & (~chosen | (self.choice is not None)))
 
     def probabilities(self, place: int) -> dict[bytes, Fraction]:
         """Return the probability of each report, were a grid point true: private, for small grids.
@@ -137,7 +137,7 @@ class HybridMeanRandomizer(NumericRandomizer):
         up = Fraction(place, self.steps)
         high, low = self.bit.inside.chance, 1 - self.bit.inside.chance
         one = up * high + (1 - up) * low
-        law = {0: (1 - mixed) * (1 - one), 2: (1 - mixed) * one}
+        distribution = {0: (1 - mixed) * (1 - one), 2: (1 - mixed) * one}
         if mixed:
             near, far = (
                 self.pieces.inside.chance / self.pieces.window,
@@ -145,6 +145,6 @@ class HybridMeanRandomizer(NumericRandomizer):
             )
             for at in range(self.pieces.outputs):
                 within = place <= at < place + self.pieces.window
-                law[2 * at + 1] = mixed * (near if within else far)
-        records = self.layout.pack(np.array(list(law), np.uint64))
-        return {row.tobytes(): mass for row, mass in zip(records, law.values(), strict=True)}
+                distribution[2 * at + 1] = mixed * (near if within else far)
+        records = self.layout.pack(np.array(list(distribution), np.uint64))
+        return {row.tobytes(): mass for row, mass in zip(records, distribution.values(), strict=True)}

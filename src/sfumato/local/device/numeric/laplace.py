@@ -75,8 +75,8 @@ class LaplaceMeanRandomizer(NumericRandomizer):
     def _bits(self) -> int:
         return (self.steps + 2 * self.reach).bit_length()
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        noisy = places + discrete_laplace(self.scale, len(places), source)
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        noisy = positions + discrete_laplace(self.scale, len(positions), source)
         clipped = np.clip(noisy, -self.reach, self.steps + self.reach) + self.reach
         return self.layout.pack(clipped.astype(np.uint64))
 

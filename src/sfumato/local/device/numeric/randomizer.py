@@ -68,7 +68,7 @@ class NumericRandomizer(Randomizer):
         return {"bounds": list(self.bounds), "steps": self.steps, **self._chances()}
 
     @abstractmethod
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
         """Return one stamped record for each grid point."""
 
     def _records(self, values: Any, source: RandomSource) -> Records:

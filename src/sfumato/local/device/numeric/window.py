@@ -100,8 +100,8 @@ class WindowRandomizer(NumericRandomizer):
         far += np.where(far >= places, self.window, 0)
         return np.where(self.inside.flip(len(places), source), near, far)
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        return self.layout.pack(self.drawn(places, source).astype(np.uint64))
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        return self.layout.pack(self.drawn(positions, source).astype(np.uint64))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
         """Return which records hold a number below `outputs`.

@@ -350,7 +350,7 @@ class HaarGridRandomizer(LevelsRandomizer):
         """
         grid: Any = self.domain
         parts = zip(np.divmod(codes, len(grid.second)), self.shapes, self.pairs[level], strict=True)
-        halves = [places // shape.span(at) if at else 0 * places for places, shape, at in parts]
+        halves = [positions // shape.span(at) if at else 0 * positions for positions, shape, at in parts]
         nodes = (halves[0] >> 1) * self.nodes(level)[1] + (halves[1] >> 1)
         return np.asarray(2 * nodes + ((halves[0] ^ halves[1]) & 1))
 

@@ -81,10 +81,10 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
         return {"split": self.split.specification()}
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        places = np.arange(len(self.domain))
-        ones = (codes[:, None] == places).astype(np.int64)
+        positions = np.arange(len(self.domain))
+        ones = (codes[:, None] == positions).astype(np.int64)
         shares = self.split.shared(ones, self.scale, source).view(np.int64)
-        named = places[:, None] << self.split.bits | shares
+        named = positions[:, None] << self.split.bits | shares
         return mixed(named.reshape(len(codes), -1), self.layout)
 
     def opened(self, records: Records) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

@@ -94,14 +94,14 @@ def mixed(payloads: NDArray[np.int64], layout: Layout) -> Records:
 
 def whole_law(laws: Sequence[Mapping[int, Fraction]], layout: Layout) -> dict[bytes, Fraction]:
     """Return the distribution of all messages of one client from that of each: for very few."""
-    law: dict[tuple[int, ...], Fraction] = {}
+    distribution: dict[tuple[int, ...], Fraction] = {}
     for choice in product(*(each.items() for each in laws)):
         mass = Fraction(1)
         for _, chance in choice:
             mass *= chance
         key = tuple(sorted(payload for payload, _ in choice))
-        law[key] = law.get(key, Fraction(0)) + mass
-    return {_record(key, layout): mass for key, mass in law.items()}
+        distribution[key] = distribution.get(key, Fraction(0)) + mass
+    return {_record(key, layout): mass for key, mass in distribution.items()}
 
 
 def _record(payloads: tuple[int, ...], layout: Layout) -> bytes:

@@ -76,8 +76,8 @@ class ShuffledSumRandomizer(NumericRandomizer):
     def _chances(self) -> dict[str, Any]:
         return {"split": self.split.specification()}
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        return mixed(self.split.shared(places, self.scale, source).view(np.int64), self.layout)
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        return mixed(self.split.shared(positions, self.scale, source).view(np.int64), self.layout)
 
 
 def checked_scale(scale: Fraction) -> None:

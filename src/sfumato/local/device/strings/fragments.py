@@ -97,13 +97,13 @@ class FragmentRandomizer(StringsRandomizer):
 
     def part_codes(self, rows: Symbols, asked: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the codes of buckets and fragments."""
-        table, places = np.divmod(asked, len(self.starts))
+        table, positions = np.divmod(asked, len(self.starts))
         found = np.empty(len(rows), np.int64)
         for row in range(self.rows):
             own = np.flatnonzero(table == row)
             found[own] = self.buckets_of(rows[own], row) * self.strings.base**self.fragment
         for at, start in enumerate(self.starts):
-            own = np.flatnonzero(places == at)
+            own = np.flatnonzero(positions == at)
             found[own] += self.strings.numbers(rows[own, start : start + self.fragment])
         return found
 

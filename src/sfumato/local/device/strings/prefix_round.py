@@ -93,9 +93,9 @@ class PrefixRoundRandomizer(Randomizer):
             _check.refuse("stop", "make at most 2**20 prefixes", stop, "go on by fewer characters")
         prefixes = strings.extended(rows, stop)
         part = kind(epsilon=self.epsilon, domain=Domain(range(len(prefixes) + 1)))
-        places = {row.tobytes(): place for place, row in enumerate(prefixes)}
+        positions = {row.tobytes(): position for position, row in enumerate(prefixes)}
         made = {"start": start, "stop": stop, "given": given, "part": part, "prefixes": prefixes}
-        for name, value in {**made, "_places": places}.items():
+        for name, value in {**made, "_places": positions}.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -185,10 +185,10 @@ class PrefixRoundRandomizer(Randomizer):
         """
         (row,) = self.strings.symbols([value])[:, : self.stop]
         part: Any = self.part
-        law = part.probabilities(self._places.get(row.tobytes(), len(self.prefixes)), **given)
-        rows = np.array([list(record) for record in law], np.uint8)
+        distribution = part.probabilities(self._places.get(row.tobytes(), len(self.prefixes)), **given)
+        rows = np.array([list(record) for record in distribution], np.uint8)
         self.layout.stamp(rows)
-        return {record.tobytes(): mass for record, mass in zip(rows, law.values(), strict=True)}
+        return {record.tobytes(): mass for record, mass in zip(rows, distribution.values(), strict=True)}
 
 
 def _given_rows(strings: Strings, given: tuple[Any, ...], start: int) -> Symbols:

@@ -226,22 +226,26 @@ class StringsRandomizer(Randomizer):
             From each possible report to its exact probability; they sum to 1.
         """
         rows, (one, all_of_it) = self.strings.symbols([value]), self.chances
-        whole = _law(self.whole, int(self.whole_codes(rows)[0]), given)
-        law: dict[bytes, Fraction] = {}
+        whole = _distribution(self.whole, int(self.whole_codes(rows)[0]), given)
+        distribution: dict[bytes, Fraction] = {}
         for question in range(self.questions):
-            own = _law(self.part, int(self.part_codes(rows, np.array([question]))[0]), given)
+            own = _distribution(self.part, int(self.part_codes(rows, np.array([question]))[0]), given)
             if self.weight:
-                law |= {bytes([question]) + record: one * mass for record, mass in own.items()}
+                distribution |= {bytes([question]) + record: one * mass for record, mass in own.items()}
                 continue
             both = product(own.items(), whole.items())
-            law |= {bytes([question]) + first + second: one * p * q for (first, p), (second, q) in both}
+            distribution |= {
+                bytes([question]) + first + second: one * p * q for (first, p), (second, q) in both
+            }
         if self.weight:
-            law |= {bytes([self.questions]) + record: all_of_it * mass for record, mass in whole.items()}
-        records = np.zeros((len(law), self.width), np.uint8)
-        for row, record in zip(records, law, strict=True):
+            distribution |= {
+                bytes([self.questions]) + record: all_of_it * mass for record, mass in whole.items()
+            }
+        records = np.zeros((len(distribution), self.width), np.uint8)
+        for row, record in zip(records, distribution, strict=True):
             row[: len(record)] = list(record)
         self.layout.stamp(records)
-        return {row.tobytes(): mass for row, mass in zip(records, law.values(), strict=True)}
+        return {row.tobytes(): mass for row, mass in zip(records, distribution.values(), strict=True)}
 
 
 def cut_points(name: str, given: Any, length: int) -> tuple[int, ...]:
@@ -255,9 +259,9 @@ def cut_points(name: str, given: Any, length: int) -> tuple[int, ...]:
     return points
 
 
-def _law(device: Any, code: int, given: dict[str, Any]) -> dict[bytes, Fraction]:
-    law: dict[bytes, Fraction] = device.probabilities(code, **given)
-    return law
+def _distribution(device: Any, code: int, given: dict[str, Any]) -> dict[bytes, Fraction]:
+    distribution: dict[bytes, Fraction] = device.probabilities(code, **given)
+    return distribution
 
 
 def _half(epsilon: float) -> float:
