@@ -275,7 +275,25 @@ class CategoricalRandomizer(Randomizer):
 
 
 def category_protocol(parameter: str, name: object) -> type[CategoricalRandomizer]:
-    """Return the client half of a name, if it reports a category, and is made of an epsilon and a domain."""
+    """Return the client half of a name, if it reports a category, and is made of an epsilon and a domain.
+
+    Parameters
+    ----------
+    parameter : str
+        What errors call it.
+    name : object
+        A wire name.
+
+    Returns
+    -------
+    type
+        A subclass of `CategoricalRandomizer`.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown, or its client half needs other parameters.
+    """
     kind = protocol_named(name)
     if kind is None or not issubclass(kind, CategoricalRandomizer) or _needs(kind) != {"epsilon", "domain"}:
         rule = "name a client half that reports a category, and is made of an epsilon and a domain"

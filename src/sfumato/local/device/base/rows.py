@@ -83,7 +83,22 @@ class RowsRandomizer(Randomizer):
 
 
 def checked_domains(given: object) -> tuple[Domain, ...]:
-    """Return the domains of several questions, or refuse what is no such thing."""
+    """Return the domains of several questions, or refuse what is no such thing.
+
+    Parameters
+    ----------
+    given : object
+        What the caller passed.
+
+    Returns
+    -------
+    tuple of Domain
+
+    Raises
+    ------
+    ParameterError
+        If it is no list of 2 to 2^12 domains.
+    """
     if not isinstance(given, tuple | list) or not all(isinstance(domain, Domain) for domain in given):
         _check.refuse("domains", "be a list of Domains", type(given).__name__, "pass Domain(values) of each")
     if not 2 <= len(given) <= _MOST:

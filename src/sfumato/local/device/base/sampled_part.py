@@ -56,13 +56,35 @@ class OnePart(Randomizer):
         return records
 
     def named(self, records: Records) -> NDArray[np.int64]:
-        """Return the indices of the parts that records are about."""
+        """Return the indices of the parts that records are about.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+            Not checked: it may exceed the number of parts.
+        """
         wide = np.zeros((len(records), 8), np.uint8)
         wide[:, : self.index_bytes] = records[:, : self.index_bytes]
         return wide.view("<i8")[:, 0].astype(np.int64, copy=False)
 
     def cut(self, records: Records, at: int) -> Records:
-        """Return the records of one part, where all are about it."""
+        """Return the records of one part, where all are about it.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            All about the same part.
+        at : int
+            Index of that part.
+
+        Returns
+        -------
+        uint8 array, shape (records, width of the part)
+        """
         return np.ascontiguousarray(records[:, self.index_bytes : self.index_bytes + self.parts[at].width])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
@@ -88,7 +110,18 @@ class OnePart(Randomizer):
 
 
 def rows_of(which: NDArray[np.int64], parts: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Give each part that is named with the rows that name it, ascending; what is no part is left out.
+    """Yield each part that is named with the rows that name it, ascending; unknown parts are left out.
+
+    Parameters
+    ----------
+    which : int64 array, shape (rows,)
+        The part that each row names.
+    parts : int
+        Number of parts.
+
+    Yields
+    ------
+    int and int64 array
 
     Examples
     --------

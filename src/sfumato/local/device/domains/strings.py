@@ -65,7 +65,7 @@ class Strings:
         if not isinstance(given, str | bytes):
             _check.refuse("alphabet", _RULE, type(given).__name__, 'such as "01"')
         if not 2 <= len(given) <= _MOST or len(set(given)) < len(given):
-            _check.refuse("alphabet", _RULE, given[:_MOST], "name each character once")
+            _check.refuse("alphabet", _RULE, given[:100], "name each character once")
         points = _points([given])[0]
         table = np.zeros(int(points.max()) + 2, np.uint16)
         table[points] = np.arange(1, len(points) + 1)
@@ -257,6 +257,11 @@ def hashed_rows(rows: Symbols, key: int, label: str, bits: int = 32) -> NDArray[
         Names one of the family.
     bits : int
         From 1 to 48.
+
+    Returns
+    -------
+    int64 array, shape (rows,)
+        Below ``2**bits``.
 
     Notes
     -----

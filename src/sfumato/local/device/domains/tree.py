@@ -54,9 +54,29 @@ class Shape:
         object.__setattr__(self, "levels", levels)
 
     def span(self, level: int) -> int:
-        """Return how many leaves a whole node of a level has; the root's is 0."""
+        """Return how many leaves are below a whole node of a level.
+
+        Parameters
+        ----------
+        level : int
+            0 for the root, `levels` for the leaves.
+
+        Returns
+        -------
+        int
+        """
         return int(self.branching ** (self.levels - level))
 
     def nodes(self, level: int) -> int:
-        """Return how many nodes a level has."""
+        """Return how many nodes a level has.
+
+        Parameters
+        ----------
+        level : int
+            0 for the root, `levels` for the leaves.
+
+        Returns
+        -------
+        int
+        """
         return -(-self.size // self.span(level))

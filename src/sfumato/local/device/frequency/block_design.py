@@ -1,4 +1,4 @@
-"""Reports that are likelier where they support the truth, from sets of reports that all look alike."""
+"""The base of client halves whose reports each support some values, most likely one of them the truth."""
 
 from __future__ import annotations
 
@@ -99,7 +99,12 @@ class DesignRandomizer(CategoricalRandomizer):
 
     @abstractmethod
     def reports(self) -> Records:
-        """Return all reports there are; for small domains."""
+        """Return all reports there are; for small domains.
+
+        Returns
+        -------
+        uint8 array, shape (reports, width)
+        """
 
     @abstractmethod
     def supporting(self, code: int) -> NDArray[np.bool_]:
@@ -168,7 +173,12 @@ class NumberedRandomizer(DesignRandomizer):
         return self.layout.unpack(records) < np.uint64(self.number)
 
     def reports(self) -> Records:
-        """Return all reports there are, in the order of their numbers."""
+        """Return all reports there are, in the order of their numbers.
+
+        Returns
+        -------
+        uint8 array, shape (number, width)
+        """
         return self.layout.pack(np.arange(self.number, dtype=np.uint64))
 
 
@@ -183,6 +193,10 @@ def mean_variance(odds: Fraction, part: Fraction, overlap: Fraction, count: int)
         Parts of all reports that support a value, and two.
     count : int
         Of values. The mean does not depend on their frequencies.
+
+    Returns
+    -------
+    Fraction
     """
     weight = odds * part + 1 - part
     true, other = odds * part / weight, (odds * overlap + part - overlap) / weight

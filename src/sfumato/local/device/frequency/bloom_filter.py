@@ -17,7 +17,16 @@ MOST_HASHES = 8
 
 
 def encoded(value: object) -> bytes:
-    """Return the bytes that a string or bytes are hashed as; the two never alike."""
+    """Return the bytes that a string or bytes are hashed as; the two never alike.
+
+    Parameters
+    ----------
+    value : str or bytes
+
+    Returns
+    -------
+    bytes
+    """
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")
     if not isinstance(value, bytes):
@@ -62,7 +71,19 @@ def bloom_places(
 
 
 def bloom_filters(places: NDArray[np.int64], bits: int) -> Records:
-    """Return rows of ``bits`` bits, eight to a byte, with those at the given positions set."""
+    """Return rows of ``bits`` bits, eight to a byte, with those at the given positions set.
+
+    Parameters
+    ----------
+    places : int64 array, shape (values, hashes)
+        Positions of bits, each below ``bits``.
+    bits : int
+        Of a filter, a multiple of 8.
+
+    Returns
+    -------
+    uint8 array, shape (values, bits / 8)
+    """
     rows = np.zeros((len(places), bits // 8), np.uint8)
     lines = np.arange(len(places))
     for column in places.T:

@@ -225,7 +225,16 @@ class HadamardResponseRandomizer(NumberedRandomizer):
 
 
 def parity(numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which whole numbers, of at least 0 and below 2**32, have an odd number of bits."""
+    """Return which whole numbers, of at least 0 and below 2**32, have an odd number of bits.
+
+    Parameters
+    ----------
+    numbers : array of whole numbers
+
+    Returns
+    -------
+    bool array of the same shape
+    """
     folded = numbers.astype(np.uint32)
     for shift in (16, 8, 4, 2, 1):
         folded ^= folded >> np.uint32(shift)

@@ -42,21 +42,53 @@ _MIX: Final = tuple(map(np.uint32, (0xED5AD4BB, 0xAC4C1B51, 0x31848BAB)))
 
 
 def keys_of(codes: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return the keys of indices below 2^32 in a domain: one to one; see the notes of the module."""
+    """Return the keys of indices below 2^32 in a domain: one to one; see the notes of the module.
+
+    Parameters
+    ----------
+    codes : int64 array, shape (n,)
+
+    Returns
+    -------
+    uint32 array, shape (n,)
+    """
     positions = codes.astype(np.uint32)
     high = positions >> np.uint32(_LOW_BITS)
     return (positions ^ high * _HIGH_KEY & np.uint32((1 << _LOW_BITS) - 1)) * _KEY
 
 
 def hashed(seeds: NDArray[np.uint32], keys: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the hashes of keys under seeds; the kernel ``count_hashes`` has the same function."""
+    """Return the hashes of keys under seeds; the kernel ``count_hashes`` has the same function.
+
+    Parameters
+    ----------
+    seeds, keys : uint32 array
+
+    Returns
+    -------
+    uint32 array
+        Of their broadcast shape.
+    """
     x = (seeds ^ keys) * _MIX[0]
     x = (x ^ x >> np.uint32(11)) * _MIX[1]
     return np.asarray((x ^ x >> np.uint32(15)) * _MIX[2])
 
 
 def bucket_of(seeds: NDArray[np.uint32], codes: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
-    """Return the bucket that each seed hashes an index in the domain to."""
+    """Return the bucket that each seed hashes an index in the domain to.
+
+    Parameters
+    ----------
+    seeds : uint32 array, shape (n,)
+    codes : int64 array, shape (n,)
+        Indices in the domain.
+    buckets : int
+
+    Returns
+    -------
+    int64 array, shape (n,)
+        From 0 to ``buckets - 1``.
+    """
     high = hashed(seeds, keys_of(codes)).astype(np.uint64)
     return (high * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
@@ -132,7 +164,16 @@ class HashingRandomizer(CategoricalRandomizer):
         return self.layout.unpack(records) >> np.uint64(_SEED_BITS) < np.uint64(self.buckets)
 
     def opened(self, records: Records) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the seeds and the buckets of records."""
+        """Return the seeds and the buckets of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        seeds, buckets : uint32 array, shape (records,)
+        """
         payloads = self.layout.unpack(records)
         return payloads.astype(np.uint32), (payloads >> np.uint64(_SEED_BITS)).astype(np.uint32)
 
@@ -165,7 +206,7 @@ class HashingRandomizer(CategoricalRandomizer):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimalLocalHashingRandomizer(HashingRandomizer):
-    r"""Local hashing to :math:`g = \mathrm{round}(e^\epsilon) + 1` buckets: least error, in some five bytes.
+    r"""Local hashing to :math:`g = \mathrm{round}(e^\epsilon) + 1` buckets: lowest error in some five bytes.
 
     Parameters
     ----------

@@ -22,7 +22,21 @@ _LARGEST: Final = 1 << 56
 
 
 def exchanged(codes: NDArray[np.int64], count: int, truth: Coin, source: RandomSource) -> NDArray[np.int64]:
-    """Return each index below ``count`` where a coin falls on heads, and else one of the others, evenly."""
+    """Return each index below ``count`` where a coin falls on heads, and else one of the others, evenly.
+
+    Parameters
+    ----------
+    codes : int64 array, shape (n,)
+    count : int
+        Number of categories.
+    truth : Coin
+        Falls on heads where the index stays.
+    source : RandomSource
+
+    Returns
+    -------
+    int64 array, shape (n,)
+    """
     true = truth.flip(len(codes), source)
     others = uniform_integers(count - 1, len(codes), source)
     return np.where(true, codes, others + (others >= codes))

@@ -55,6 +55,10 @@ class MemoizedBits:
             That of a memo; None, or the same as epsilon, reports memos.
         coin : callable
             From an epsilon to the coin of bits with it.
+
+        Returns
+        -------
+        MemoizedBits
         """
         if permanent_epsilon is None:
             return cls(epsilon, truth, None)
@@ -82,17 +86,47 @@ class MemoizedBits:
         return memo * again + (1 - memo) * (1 - again)
 
     def memoize(self, true: Bits, source: RandomSource) -> Bits:
-        """Draw the memos of bits."""
+        """Draw the memos of bits.
+
+        Parameters
+        ----------
+        true : bool array
+            The true bits.
+        source : RandomSource
+
+        Returns
+        -------
+        bool array of the same shape
+        """
         return np.asarray(true == self.memo.flip(true.size, source).reshape(true.shape))
 
     def tell(self, memos: Bits, source: RandomSource) -> Bits:
-        """Draw one report of memoized bits."""
+        """Draw one report of memoized bits.
+
+        Parameters
+        ----------
+        memos : bool array
+        source : RandomSource
+
+        Returns
+        -------
+        bool array of the same shape
+        """
         if self.again is None:
             return memos
         return np.asarray(memos == self.again.flip(memos.size, source).reshape(memos.shape))
 
     def odds(self, reports: int) -> Fraction:
         r"""Return the largest ratio of the chances of reports of one memoized bit, were it true or not.
+
+        Parameters
+        ----------
+        reports : int
+            Reports of the one memo.
+
+        Returns
+        -------
+        Fraction
 
         Notes
         -----
@@ -107,7 +141,12 @@ class MemoizedBits:
         return (memo * maximum + 1 - memo) / ((1 - memo) * maximum + memo)
 
     def specification(self) -> dict[str, object]:
-        """Return the chances as JSON."""
+        """Return the chances as JSON.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "permanent_epsilon": self.epsilon,
             "permanent": self.memo.threshold,

@@ -214,7 +214,19 @@ class Memory:
 
     @classmethod
     def started(cls, protocol: Memoizing, size: int, source: RandomSource) -> Memory:
-        """Return that of devices that have reported nothing yet."""
+        """Return the memory of devices that have reported nothing yet.
+
+        Parameters
+        ----------
+        protocol : Memoizing
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        Memory
+        """
         maximum = protocol.most_memos
         return cls(
             protocol,
@@ -228,6 +240,16 @@ class Memory:
         """Return the memos to report from, one for each device, and draw those that are missing.
 
         See the rule of the cap at the top of this module.
+
+        Parameters
+        ----------
+        values : array or list
+            What is true on each device now.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (devices, memo_width)
         """
         wanted = self.protocol.keys(values, self.fixed)
         found = self.keys == wanted[:, None]
@@ -243,7 +265,17 @@ class Memory:
 
 
 def checked_memos(given: object) -> int:
-    """Return how many memos a device may draw, from 1 to 65,536."""
+    """Return how many memos a device may draw, from 1 to 65,536.
+
+    Parameters
+    ----------
+    given : object
+        What the caller passed.
+
+    Returns
+    -------
+    int
+    """
     memos = _check.integer("max_memos", given, minimum=1)
     if memos > _MOST_MEMOS:
         _check.refuse("max_memos", f"be at most {_MOST_MEMOS}", memos, "each costs permanent_epsilon")

@@ -1,4 +1,4 @@
-"""The client half of several questions to one person: all for parts of epsilon, or one for all of it."""
+"""Client halves for several categorical questions: all with parts of epsilon, or one with all of it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,18 @@ class AttributesRandomizer(RowsRandomizer):
         return records
 
     def cut(self, records: Records, at: int) -> Records:
-        """Return the records of one part."""
+        """Return the records of one part.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+        at : int
+            Index of the part.
+
+        Returns
+        -------
+        uint8 array, shape (records, width of the part)
+        """
         return np.ascontiguousarray(records[:, self.offsets[at] : self.offsets[at + 1]])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:

@@ -322,6 +322,10 @@ def filled_up(kind: tuple[int, ...], sizes: list[int], order: int) -> Fraction:
     order : int
         Attributes of the tables.
 
+    Returns
+    -------
+    Fraction
+
     Examples
     --------
     >>> filled_up((2,), [2, 3, 2], 2)

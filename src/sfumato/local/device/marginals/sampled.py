@@ -168,6 +168,15 @@ def checked_views(given: object, sizes: list[int]) -> tuple[tuple[int, ...], ...
     given : sequence of sequences of int
     sizes : list of int
         Categories of each attribute.
+
+    Returns
+    -------
+    tuple of tuples of int
+
+    Raises
+    ------
+    ParameterError
+        If an index is unknown or repeated, a table occurs twice, or there are too many or too large tables.
     """
     rule = "be tables of ascending indices of attributes, none of them twice"
     outer = list(given) if isinstance(given, tuple | list) else []

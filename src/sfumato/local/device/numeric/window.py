@@ -94,7 +94,18 @@ class WindowRandomizer(NumericRandomizer):
         return (self.outputs - 1).bit_length()
 
     def drawn(self, places: NDArray[np.int64], source: RandomSource) -> NDArray[np.int64]:
-        """Draw a report for each grid point, as a whole number below `outputs`."""
+        """Draw a report for each grid point, as a whole number below `outputs`.
+
+        Parameters
+        ----------
+        places : int64 array, shape (n,)
+            Grid points, from 0 to `steps`.
+        source : RandomSource
+
+        Returns
+        -------
+        int64 array, shape (n,)
+        """
         near = places + uniform_integers(self.window, len(places), source)
         far = uniform_integers(self.steps, len(places), source)
         far += np.where(far >= places, self.window, 0)

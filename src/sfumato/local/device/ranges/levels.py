@@ -95,7 +95,19 @@ class LevelsRandomizer(OnePart):
 
     @abstractmethod
     def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return the categories of indices in the domain at a level, counted from 0."""
+        """Return the categories of indices in the domain at a level, counted from 0.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices in the domain.
+        level : int
+            Counted from 0, the coarsest.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+        """
 
     @property
     def chances(self) -> tuple[Fraction, ...]:

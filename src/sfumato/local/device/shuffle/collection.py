@@ -1,4 +1,4 @@
-"""What a device knows of a collection by way of a shuffler, and the one envelope that it sends to it."""
+"""The public description of a shuffled collection, and the envelope that a device sends to it."""
 
 from __future__ import annotations
 
@@ -193,6 +193,11 @@ class PublicCollection:
         -------
         bytes
             `envelope_width` of them. To send it again, send these same bytes.
+
+        Raises
+        ------
+        ParameterError
+            If report or nonce is not of the right length; the message does not show it.
         """
         width = self.randomizer.width
         _check_bytes("report", report, self.messages * width, "pass what randomizer.randomize returned")

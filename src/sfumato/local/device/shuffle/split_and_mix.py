@@ -57,13 +57,33 @@ class Split:
 
     @staticmethod
     def from_specification(specification: object) -> Split:
-        """Return what `specification` described, or what is a split already."""
+        """Return what `specification` described, or what is a split already.
+
+        Parameters
+        ----------
+        specification : object
+            JSON, or a `Split`, which is returned as it is.
+
+        Returns
+        -------
+        Split
+
+        Raises
+        ------
+        ParameterError
+            If it is neither.
+        """
         if isinstance(specification, Split):
             return specification
         return _CODEC.decode("split", specification)
 
     def specification(self) -> object:
-        """Return the three numbers, as JSON."""
+        """Return the three numbers, as JSON.
+
+        Returns
+        -------
+        list of int
+        """
         return _CODEC.encode(self)
 
     def shared(self, numbers: NDArray[np.int64], scale: Fraction, source: RandomSource) -> NDArray[np.uint64]:

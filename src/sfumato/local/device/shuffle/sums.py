@@ -81,7 +81,18 @@ class ShuffledSumRandomizer(NumericRandomizer):
 
 
 def checked_scale(scale: Fraction) -> None:
-    """Refuse scales of noise whose parts are not drawn."""
+    """Refuse scales of noise whose parts are not drawn.
+
+    Parameters
+    ----------
+    scale : Fraction
+        Of the whole noise, in steps.
+
+    Raises
+    ------
+    ParameterError
+        If it is above 2^14.
+    """
     if scale > LARGEST_POLYA:
         rule = "be at least 2**-14 for each step that a client can move the sum"
         _check.refuse("epsilon", rule, float(1 / scale), "take fewer steps, or a greater epsilon")

@@ -92,11 +92,34 @@ class FragmentRandomizer(StringsRandomizer):
         return Domain(range(self.buckets * self.strings.base**self.fragment))
 
     def buckets_of(self, rows: Symbols, row: int) -> NDArray[np.int64]:
-        """Return the buckets that a hash function puts strings into."""
+        """Return the buckets that a hash function puts strings into.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+        row : int
+            Which hash function, below `rows`.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
         return hashed_rows(rows, self.key, f"bucket {row}", self.buckets.bit_length() - 1)
 
     def part_codes(self, rows: Symbols, asked: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the codes of buckets and fragments."""
+        """Return the codes of buckets and fragments.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+            Strings as rows of symbols.
+        asked : int64 array, shape (strings,)
+            The question that each string answers.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
         table, positions = np.divmod(asked, len(self.starts))
         found = np.empty(len(rows), np.int64)
         for row in range(self.rows):

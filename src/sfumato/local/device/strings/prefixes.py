@@ -58,7 +58,19 @@ class PrefixRandomizer(StringsRandomizer):
         return len(self.lengths)
 
     def part_codes(self, rows: Symbols, asked: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return fingerprints of prefixes: those of the strings that end where the prefixes do."""
+        """Return fingerprints of prefixes: those of the strings that end where the prefixes do.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+            Strings as rows of symbols.
+        asked : int64 array, shape (strings,)
+            The question that each string answers.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
         ends = np.array(self.lengths)[asked]
         inside = np.arange(rows.shape[1]) < ends[:, None]
         return hashed_rows(np.where(inside, rows, np.uint16(0)), self.key, "whole")

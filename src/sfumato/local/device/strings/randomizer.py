@@ -115,10 +115,31 @@ class StringsRandomizer(Randomizer):
 
     @abstractmethod
     def part_codes(self, rows: Symbols, asked: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the codes of strings' parts: of each the one that it is asked for."""
+        """Return the code of each string's part that is asked for.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+            Strings as rows of symbols.
+        asked : int64 array, shape (strings,)
+            The question that each string answers.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
 
     def whole_codes(self, rows: Symbols) -> NDArray[np.int64]:
-        """Return fingerprints of whole strings."""
+        """Return fingerprints of whole strings.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
         return hashed_rows(rows, self.key, "whole")
 
     @property
@@ -174,11 +195,31 @@ class StringsRandomizer(Randomizer):
         return records
 
     def asked(self, records: Records) -> NDArray[np.int64]:
-        """Return which questions records answer: `questions` stands for the whole string alone."""
+        """Return which questions records answer: `questions` stands for the whole string alone.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+        """
         return records[:, 0].astype(np.int64)
 
     def cut(self, records: Records, *, whole: bool) -> Records:
-        """Return the records of `part`, or of `whole`, where all have one."""
+        """Return the records of `part`, or of `whole`, where all have one.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+        whole : bool
+            Whether to return those of `whole`.
+
+        Returns
+        -------
+        uint8 array, shape (records, width of the part)
+        """
         start, device = 1, self.part
         if whole:
             start, device = 1 if self.weight else 1 + self.part.width, self.whole
@@ -249,7 +290,20 @@ class StringsRandomizer(Randomizer):
 
 
 def cut_points(name: str, given: Any, length: int) -> tuple[int, ...]:
-    """Return whole numbers that rise from at least 1 to less than a string's length."""
+    """Return whole numbers that rise from at least 1 to less than a string's length.
+
+    Parameters
+    ----------
+    name : str
+        What errors call them.
+    given : sequence of int
+    length : int
+        Of a string.
+
+    Returns
+    -------
+    tuple of int
+    """
     rule = f"be rising whole numbers from 1 to {length - 1}"
     if not isinstance(given, tuple | list) or not given:
         _check.refuse(name, rule, given, "pass lengths of prefixes, or None")
