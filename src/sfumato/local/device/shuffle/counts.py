@@ -34,7 +34,7 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
     epsilon, domain
         See `CategoricalRandomizer`. Here epsilon is that of the noise of ``split.clients`` clients together:
         discrete Laplace noise of scale ``2 / epsilon`` on each count.
-    split : Split, or list of its numbers
+    split : Split, or what `Split.specification` returned
         How many clients share the noise, how many shares each number has, and of how many bits.
 
     Notes

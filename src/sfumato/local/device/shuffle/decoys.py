@@ -90,7 +90,7 @@ class Decoys:
 
         Returns
         -------
-        list of int
+        dict of str to int
         """
         return _CODEC.encode(self)
 

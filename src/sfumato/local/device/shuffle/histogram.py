@@ -32,7 +32,7 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
     epsilon, domain
         See `CategoricalRandomizer`. Here epsilon is large: it is what is left of the protection if the
         shuffler betrays its clients.
-    decoys : Decoys, or list of its slots and threshold
+    decoys : Decoys, or what `Decoys.specification` returned
         How many each client sends.
 
     Attributes

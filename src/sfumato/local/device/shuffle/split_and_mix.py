@@ -82,7 +82,7 @@ class Split:
 
         Returns
         -------
-        list of int
+        dict of str to int
         """
         return _CODEC.encode(self)
 

@@ -30,7 +30,7 @@ class ShuffledSumRandomizer(NumericRandomizer):
     epsilon, bounds, steps
         See `NumericRandomizer`. Here epsilon is that of the noise of ``split.clients`` clients together:
         discrete Laplace noise of scale ``steps / epsilon``, at most 2^14.
-    split : Split, or list of its numbers
+    split : Split, or what `Split.specification` returned
         How many clients share the noise, how many shares there are, and how many bits.
 
     Notes
