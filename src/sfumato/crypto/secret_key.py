@@ -119,7 +119,7 @@ class SecretKey:
         Raises
         ------
         ParameterError
-            If there is such a file already, or it cannot be made.
+            If the file exists already, or cannot be made.
         """
         text = _LINE.format(role=self.role) + base64.b64encode(self.seed).decode() + "\n"
         try:

@@ -83,7 +83,7 @@ class RowsRandomizer(Randomizer):
 
 
 def checked_domains(given: object) -> tuple[Domain, ...]:
-    """Return the domains of several questions, or refuse what is no such thing.
+    """Return the domains of several questions, or refuse anything else.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ class Bins:
         Raises
         ------
         ParameterError
-            If it is no such thing, or the digest is another.
+            If the mapping is malformed, or its digest is another.
         """
         made = Bins(specification.get("edges", ())) if bins is None else bins
         _check.instance("domain", made, Bins)

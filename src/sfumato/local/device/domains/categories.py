@@ -143,7 +143,7 @@ class Domain:
         Raises
         ------
         ParameterError
-            If it is no such thing, or the digest is another.
+            If the mapping is malformed, or its digest is another.
         """
         if domain is None:
             try:

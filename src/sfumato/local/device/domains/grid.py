@@ -106,7 +106,7 @@ class Grid:
         Raises
         ------
         ParameterError
-            If it is no such thing, or the digest is another.
+            If the mapping is malformed, or its digest is another.
         """
         if grid is None:
             parts = specification.get("grid")

@@ -1,4 +1,4 @@
-"""The client halves of Hadamard response: with one bit about the truth, or with blocks of rows."""
+"""The client halves of Hadamard response: one bit of information, or a column of several matrices."""
 
 from __future__ import annotations
 

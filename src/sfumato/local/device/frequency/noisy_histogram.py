@@ -1,4 +1,4 @@
-"""The client half of the histogram encodings: a one among zeros, and noise on each."""
+"""The client half of the histogram encodings: a 1 for the true category among zeros, and noise on each."""
 
 from __future__ import annotations
 

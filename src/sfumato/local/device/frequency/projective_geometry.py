@@ -1,4 +1,4 @@
-"""The client half of projective geometry response."""
+"""The client half of projective geometry response: low error with reports of a few bytes."""
 
 from __future__ import annotations
 

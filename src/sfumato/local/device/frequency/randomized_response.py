@@ -1,4 +1,4 @@
-"""The client half of randomized response over any number of categories."""
+"""The client half of randomized response: the true category, or by chance another one."""
 
 from __future__ import annotations
 

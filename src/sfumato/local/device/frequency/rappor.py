@@ -1,4 +1,4 @@
-"""The client half of RAPPOR: a Bloom filter of a string, randomized once for good and once a report."""
+"""The client half of RAPPOR: a Bloom filter of a string, randomized permanently and again for each report."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ class RapporClient:
     Notes
     -----
     The coins of the memoized bits are BLAKE2b, keyed, of the specification's digest and the string: the same
-    for each report of that string and, to whoever has not the key, as good as random. That last is what the
+    for each report of that string and indistinguishable from random without the key, which is what the
     longitudinal guarantee assumes. Under another specification the coins are others, and losses add up. So do
     those of different strings, if a device reports several: reports of one device are linked by its cohort.
 

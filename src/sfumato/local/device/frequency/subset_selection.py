@@ -1,4 +1,4 @@
-"""The client half of subset selection."""
+"""The client half of subset selection: a random set of categories, most likely with the truth in it."""
 
 from __future__ import annotations
 

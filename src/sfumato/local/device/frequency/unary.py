@@ -1,4 +1,4 @@
-"""The client half of unary encodings: a bit for each category, every one of them flipped by chance."""
+"""The client half of unary encodings: one bit for each category, each flipped at random."""
 
 from __future__ import annotations
 

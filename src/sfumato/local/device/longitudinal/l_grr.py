@@ -1,4 +1,4 @@
-"""The client half of L-GRR: randomized response once for good, and again for each report."""
+"""The client half of L-GRR: permanent randomized response, and a fresh one for each report."""
 
 from __future__ import annotations
 

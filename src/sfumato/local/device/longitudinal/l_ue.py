@@ -1,4 +1,4 @@
-"""The client half of chained unary encodings: a bit a category, turned over for good, and then each time."""
+"""The client half of chained unary encodings: a bit for each category, flipped permanently, then freshly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two layers of randomization: one that is drawn once for each value, and one for each report."""
+"""The base of client halves with two layers of randomization: once for each value, then for each report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client half of LOLOHA: a hash function drawn for good, and L-GRR of the bucket of the value."""
+"""The client half of LOLOHA: a permanent hash function, and L-GRR of the value's bucket."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class MemoStore:
     not, so that neither its bytes nor the two disk synchronisations of a report reveal which; drawing a memo
     takes some time of its own.
 
-    *What the file shows* to whoever has not the key: that it is a memo store, which questions it is for (the
+    *What the file shows* without the key: that it is a memo store, which questions it is for (the
     digests of their specifications), and its length. The length follows from the questions alone, as each has
     room for all memos that it can ever have. Values, keys, memos and their number are encrypted and
     authenticated (AES-256-GCM), together with the header.

@@ -1,4 +1,4 @@
-"""The client half of dBitFlipPM: categories drawn for good, and bits about them that are memoized."""
+"""The client half of dBitFlipPM: permanently drawn categories, and memoized bits about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client half of marginals by their coefficients: one drawn sign of a person's row."""
+"""The client half of marginals by their coefficients: the sign of one, drawn by chance, for a row."""
 
 from __future__ import annotations
 

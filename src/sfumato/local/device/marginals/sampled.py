@@ -1,4 +1,4 @@
-"""The client half of marginals by their tables: a person's cell in one that is drawn."""
+"""The client half of marginals by their tables: one table is drawn, and a person's cell in it reported."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _given(report: bytes, chosen: int) -> Any:
 
 
 def checked_views(given: object, sizes: list[int]) -> tuple[tuple[int, ...], ...]:
-    """Return tables' attributes as tuples; refuse what is no such thing.
+    """Return tables' attributes as tuples, or refuse anything else.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The client half of the hybrid of one bit and a window: less error than either for every number."""
+"""The client half of the hybrid mean: by chance one bit or a window, with less error than either."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client halves of range queries: one level of a tree, drawn by chance, and a report about it."""
+"""The client halves of range queries: a level of a tree is drawn, and the value's node on it reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client half of sums and means in the shuffle model: shares of a number and of a little noise."""
+"""The client half of sums and means in the shuffle model: additive shares of a number and of noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client half of questions about strings: one part of the string each, and the whole of it."""
+"""The base of client halves that report a part of a string, the whole string, or both."""
 
 from __future__ import annotations
 
