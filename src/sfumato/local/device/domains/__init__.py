@@ -1,1 +1,1 @@
-"""Domains of reportable values: categories, bins of numbers, pairs, strings, and trees over ordered values."""
+"""Domains of reported values: categories, bins of numbers, pairs, strings, and trees over ordered values."""
