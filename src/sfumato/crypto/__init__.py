@@ -1,4 +1,4 @@
-"""Sealing: what encrypts and authenticates, for the rooms above that send or store secrets.
+"""Encryption and authentication for the packages that send or store secrets.
 
 `hpke` seals a message for a public key (RFC 9180), `secret_key` opens it and is stored in a file that only
 its owner can read, and `sealed_file` holds a small encrypted file that is replaced as a whole. No primitive

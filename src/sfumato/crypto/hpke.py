@@ -1,8 +1,8 @@
-"""Seals: hybrid public key encryption in base mode, of one message to one key.
+"""Encryption of one message to one public key: hybrid public key encryption (HPKE) in base mode.
 
-RFC 9180 with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and ChaCha20-Poly1305, as `cryptography` has it. Each
-seal has an ephemeral key of its own, so that two seals of the same bytes have nothing in common; the context
-is in its key schedule, so that nothing sealed for one purpose opens for another.
+RFC 9180 with DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 and ChaCha20-Poly1305, as implemented by the library
+``cryptography``. Each seal uses an ephemeral key of its own, so that two seals of the same bytes are
+unrelated; the context enters the key schedule, so that what is sealed for one purpose opens for no other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SUITE: Final = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 @final
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """The public half of a key: what others seal for its owner, and how the owner shows to be that.
+    """The public half of a key: others encrypt for its owner with it, and recognise the owner by it.
 
     Parameters
     ----------
@@ -41,12 +41,20 @@ class PublicKey:
     point : bytes
         An X25519 public key, 32 bytes.
     token : bytes
-        SHA-256 of the word by which the owner is known to servers, 32 bytes.
+        SHA-256 of the word that identifies the owner to servers, 32 bytes.
 
     Raises
     ------
     ParameterError
-        If it is no such key.
+        If a part is malformed, or the point is no usable key.
+
+    Examples
+    --------
+    >>> from sfumato.crypto import SecretKey
+    >>> owner = SecretKey.generate("analyst")
+    >>> public = PublicKey.from_text(owner.public.to_text(), "analyst")
+    >>> owner.opened(public.seal(b"yes", b"survey 7"), b"survey 7")
+    b'yes'
     """
 
     role: str
@@ -56,7 +64,7 @@ class PublicKey:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role)
+            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role, "name the owner's role")
         for name in ("point", "token"):
             part: object = getattr(self, name)
             if not isinstance(part, bytes) or len(part) != 32:
@@ -64,30 +72,78 @@ class PublicKey:
         object.__setattr__(self, "_key", X25519PublicKey.from_public_bytes(self.point))
         try:
             self.seal(b"", b"")
-        except ValueError:  # a point of small order, with which everybody shares the same secret
-            _check.refuse("point", "be a key", "a point of small order", "use SecretKey.public")
+        except ValueError:  # a point of small order, whose shared secret everybody knows
+            _check.refuse(
+                "point", "be a key, not a point of small order", self.point.hex(), "use SecretKey.public"
+            )
 
     def seal(self, message: bytes, context: bytes) -> bytes:
-        """Return a message that only the owner of the key reads; `SEAL` bytes more than it."""
+        """Return a message sealed so that only the owner of the key can read it.
+
+        Parameters
+        ----------
+        message : bytes
+            What to encrypt, of any length.
+        context : bytes
+            Public; opening requires the same bytes, so a seal made for one purpose opens for no other.
+
+        Returns
+        -------
+        bytes
+            `SEAL` bytes more than the message; different at every call.
+        """
         sealed: bytes = _SUITE.encrypt(message, self._key, info=context)
         return sealed
 
     def known_by(self, word: bytes) -> bool:
-        """Tell whether a word is the one by which the owner is known."""
-        # Both sides are digests: how much of them agrees tells nothing of the word.
+        """Report whether a word is the one that identifies the owner to servers.
+
+        Parameters
+        ----------
+        word : bytes
+            What a caller presents; the owner's is `SecretKey.word`.
+
+        Returns
+        -------
+        bool
+        """
+        # Both sides are digests: how many of their bytes agree reveals nothing of the word.
         return hashlib.sha256(word).digest() == self.token
 
     def to_text(self) -> str:
-        """Return the key as a line of text, without a line's end."""
+        """Return the key as one line of text, without a newline.
+
+        Returns
+        -------
+        str
+            What `from_text` reads: a prefix with the role, then base64.
+        """
         return _PUBLIC.format(role=self.role) + base64.b64encode(self.point + self.token).decode()
 
     @staticmethod
     def from_text(text: str, role: str) -> PublicKey:
-        """Return the key that `to_text` told, which must be of a role."""
+        """Return the key that `to_text` wrote, which must be of the given role.
+
+        Parameters
+        ----------
+        text : str
+            One line; surrounding whitespace at its end is ignored.
+        role : str
+            ``"analyst"`` or ``"shuffler"``.
+
+        Returns
+        -------
+        PublicKey
+
+        Raises
+        ------
+        ParameterError
+            If the text is not a public key of that role.
+        """
         content = decoded_line(text, _PUBLIC.format(role=role))
         if content is None or len(content) != 64:
             remedy = f"pass the line that `sfumato shuffle keygen {role}` printed"
-            _check.refuse(role, f"be the public key of one {role}", "another text", remedy)
+            _check.refuse(role, f"be the public key of one {role}", type(text).__name__, remedy)
         return PublicKey(role, content[:32], content[32:])
 
 

@@ -1,4 +1,4 @@
-"""A small file that is encrypted and authenticated, held by one process, and replaced as a whole."""
+"""A small encrypted and authenticated file, locked by one process and replaced as a whole."""
 
 from __future__ import annotations
 
@@ -29,36 +29,61 @@ _MOST_BYTES: Final = 1 << 28
 
 @final
 class SealedFile:
-    """A file of a public part and a secret one: AES-256-GCM, with all that is public authenticated.
+    """A file with a public and a secret part, encrypted with AES-256-GCM; both parts are authenticated.
 
     Parameters
     ----------
     path : Path
-        Beside it lie ``.lock``, which one process holds at a time, and for moments ``.new``. A symbolic link
-        stands for the file that it leads to.
+        The file. Beside it are ``.lock``, which one process holds at a time, and during a write ``.new``. A
+        symbolic link is followed.
     key : bytes
         32 secret bytes.
+
+    Raises
+    ------
+    SourceError
+        If another process holds the file, or its folder cannot be written.
 
     Notes
     -----
     Each write draws a nonce of 96 bits: with one key write at most 2^32 times (NIST SP 800-38D).
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from pathlib import Path
+    >>> file = SealedFile(Path(tempfile.mkdtemp()) / "memos", os.urandom(32))
+    >>> file.write(b"public", b"secret")
+    >>> file.read()
+    (b'public', b'secret')
+    >>> file.close()
     """
 
     __slots__ = ("_cipher", "_lock", "_path", "_process")
 
     def __init__(self, path: Path, key: bytes) -> None:
         self._cipher, self._process = AESGCM(key), os.getpid()
-        # By whatever name it is opened, the lock is one, and the file that is replaced.
+        # Links are resolved, so that every name of the file has the same lock.
         self._path = Path(os.path.realpath(path))
         self._lock: int | None = _locked(self._path)
 
     @property
     def exists(self) -> bool:
-        """Whether anything was written yet."""
+        """Whether the file has been written."""
         return self._path.exists()
 
     def read(self) -> tuple[bytes, bytes]:
-        """Return the public and the secret part."""
+        """Return the public and the secret part, after checking that neither was altered.
+
+        Returns
+        -------
+        public, secret : bytes
+
+        Raises
+        ------
+        SourceError
+            If the file is missing, altered, of another version, or sealed with another key.
+        """
         try:
             with self._path.open("rb") as file:
                 data = file.read(_MOST_BYTES + 1)
@@ -77,7 +102,20 @@ class SealedFile:
         return data[_HEADER.size : start], secret
 
     def write(self, public: bytes, secret: bytes) -> None:
-        """Put both parts in the place of what is there: on disk when this returns, all of them or nothing."""
+        """Replace the file: on disk when this returns, all of it or nothing.
+
+        Parameters
+        ----------
+        public : bytes
+            Stored in the clear, authenticated.
+        secret : bytes
+            Encrypted and authenticated.
+
+        Raises
+        ------
+        SourceError
+            If the file was closed, is used from another process, or cannot be written.
+        """
         if self._lock is None or os.getpid() != self._process:
             _refuse("be open, and in the process that opened it", self._path, "open it again")
         nonce = os.urandom(12)
@@ -96,21 +134,38 @@ class SealedFile:
 
 
 def key_from(given: object, *, create: bool) -> bytes:
-    """Return a key that is given, or kept in a file.
+    """Return a key that is given, or stored in a file.
 
     Parameters
     ----------
     given : bytes or path
-        32 secret bytes, or where they are kept: a file of this user's that nobody else can read.
+        32 secret bytes, or the path of a file that holds them: this user's, and readable by nobody else.
     create : bool
         Whether to draw a new key where the file is missing.
+
+    Returns
+    -------
+    bytes
+        `KEY_BYTES` of them.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither 32 bytes nor a path.
+    SourceError
+        If the file cannot be read, is readable by others, or holds no key.
     """
     if isinstance(given, bytes):
         if len(given) != KEY_BYTES:
-            _check.refuse("key", f"be {KEY_BYTES} secret bytes", f"{len(given)}", "pass os.urandom(32)")
+            _check.refuse("key", f"be {KEY_BYTES} secret bytes", len(given), "pass os.urandom(32)")
         return given
     if not isinstance(given, str | os.PathLike):
-        _check.refuse("key", f"be {KEY_BYTES} secret bytes or a file of them", type(given).__name__)
+        _check.refuse(
+            "key",
+            f"be {KEY_BYTES} secret bytes or a file of them",
+            type(given).__name__,
+            "pass bytes or a path",
+        )
     path = Path(given)
     if create and not path.exists():
         _keep_new(path)
@@ -129,7 +184,7 @@ def key_from(given: object, *, create: bool) -> bytes:
 
 
 def _keep_new(path: Path) -> None:
-    """Draw a key and keep it, unless another process was faster."""
+    """Draw a key and store it, unless another process was faster."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         write_file(draft, os.urandom(KEY_BYTES))

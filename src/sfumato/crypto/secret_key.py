@@ -1,4 +1,4 @@
-"""The keys of the two parties of a shuffled collection: the analyst's and the shuffler's."""
+"""The secret keys of the two parties of a shuffled collection: the analyst's and the shuffler's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LONGEST: Final = 1000
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SecretKey:
-    """What opens the seals for one party, and what it is known by.
+    """A secret key: it opens what was sealed for one party, and identifies that party to servers.
 
     Parameters
     ----------
@@ -40,8 +40,9 @@ class SecretKey:
     Attributes
     ----------
     public : PublicKey
+        The half to publish.
     word : bytes
-        By which the owner is known to a server; the public half has its digest only.
+        Identifies the owner to a server; the public half holds only its digest.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class SecretKey:
     def __post_init__(self) -> None:
         seed: object = self.seed
         if self.role not in ROLES:
-            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role)
+            _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role, "name the owner's role")
         if not isinstance(seed, bytes) or len(seed) != 32:
             _check.refuse("seed", "be 32 bytes", type(seed).__name__, "use SecretKey.generate(role)")
         key = X25519PrivateKey.from_private_bytes(self._derived(b"seal"))
@@ -77,20 +78,48 @@ class SecretKey:
 
     @staticmethod
     def generate(role: str) -> SecretKey:
-        """Return a new key from the operating system's entropy."""
+        """Return a new key, drawn from the operating system's entropy.
+
+        Parameters
+        ----------
+        role : str
+            ``"analyst"`` or ``"shuffler"``.
+
+        Returns
+        -------
+        SecretKey
+        """
         return SecretKey(role, os.urandom(32))
 
     def opened(self, sealed: bytes, context: bytes) -> bytes | None:
-        """Return what was sealed for this key and a context, or None: altered, or for another."""
+        """Return a message that was sealed for this key and a context.
+
+        Parameters
+        ----------
+        sealed : bytes
+            What `PublicKey.seal` returned.
+        context : bytes
+            The context that it was sealed with.
+
+        Returns
+        -------
+        bytes or None
+            None if it was altered, or sealed for another key or context.
+        """
         return unsealed(sealed, self._key, context)
 
     def to_file(self, path: Path) -> None:
         """Write the key to a new file that its owner alone may read.
 
+        Parameters
+        ----------
+        path : Path
+            Of a file that does not exist yet; created with mode 600.
+
         Raises
         ------
         ParameterError
-            If there is such a file already, or it cannot be made.
+            If the file exists already, or cannot be made.
         """
         text = _LINE.format(role=self.role) + base64.b64encode(self.seed).decode() + "\n"
         try:
@@ -101,7 +130,18 @@ class SecretKey:
 
     @staticmethod
     def from_file(path: Path, role: str) -> SecretKey:
-        """Return the key that `to_file` wrote, which must be of a role.
+        """Return the key that `to_file` wrote, which must be of the given role.
+
+        Parameters
+        ----------
+        path : Path
+            Of a file that only its owner can read.
+        role : str
+            ``"analyst"`` or ``"shuffler"``.
+
+        Returns
+        -------
+        SecretKey
 
         Raises
         ------

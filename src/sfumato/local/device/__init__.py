@@ -1,7 +1,8 @@
 """The client half of local privacy: what runs on a person's own device.
 
-It loads numpy and cryptography, and nothing else. A device is sent a specification, and sends reports:
-``Randomizer.from_specification(told).randomize(value)``. Privacy losses and estimates are in `sfumato.local`.
+It loads numpy and cryptography, and nothing else. A device receives a specification and sends reports:
+``Randomizer.from_specification(specification).randomize(value)``. Privacy losses and estimates are in
+`sfumato.local`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,24 @@ _MOST_EPSILON: Final = 40.0
 
 
 def checked_epsilon(value: object, name: str = "epsilon") -> float:
-    """Return an epsilon of a local protocol, positive and at most 40, as a float."""
+    """Return an epsilon of a local protocol, positive and at most 40, as a float.
+
+    Parameters
+    ----------
+    value : object
+        What the caller passed.
+    name : str
+        What errors call it.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError
+        If it is not a number above 0 and at most 40.
+    """
     epsilon = _check.positive(name, value)
     if epsilon > _MOST_EPSILON:
         _check.refuse(name, "be at most 40", value, "such reports hide nothing")
@@ -34,12 +51,16 @@ def checked_epsilon(value: object, name: str = "epsilon") -> float:
 
 
 def least_odds(epsilon: float) -> Fraction:
-    r"""Return a rational that is at most :math:`e^\epsilon`, and less by a share below :math:`2^{-100}`.
+    r"""Return a rational that is at most :math:`e^\epsilon`, and less by a relative :math:`2^{-100}` at most.
 
     Parameters
     ----------
     epsilon : float
         From 0 to 40, taken as the exact rational it is.
+
+    Returns
+    -------
+    Fraction
 
     Examples
     --------
@@ -81,12 +102,46 @@ class Coin:
 
     @classmethod
     def below(cls, chance: Fraction, bits: int = _WORD) -> Coin:
-        """Return the coin with the greatest chance that is at most ``chance``."""
+        """Return the coin with the largest chance that is at most ``chance``.
+
+        Parameters
+        ----------
+        chance : Fraction
+            Strictly between 0 and 1.
+        bits : int
+            From 1 to 64.
+
+        Returns
+        -------
+        Coin
+
+        Raises
+        ------
+        ParameterError
+            If the chance rounds to 0.
+        """
         return cls((chance.numerator << bits) // chance.denominator, bits)
 
     @classmethod
     def above(cls, chance: Fraction, bits: int = _WORD) -> Coin:
-        """Return the coin with the least chance that is at least ``chance``."""
+        """Return the coin with the smallest chance that is at least ``chance``.
+
+        Parameters
+        ----------
+        chance : Fraction
+            Strictly between 0 and 1.
+        bits : int
+            From 1 to 64.
+
+        Returns
+        -------
+        Coin
+
+        Raises
+        ------
+        ParameterError
+            If the chance rounds to 1.
+        """
         return cls(-((-chance.numerator << bits) // chance.denominator), bits)
 
     @property
@@ -95,5 +150,17 @@ class Coin:
         return Fraction(self.threshold, 1 << self.bits)
 
     def flip(self, size: int, source: RandomSource) -> NDArray[np.bool_]:
-        """Flip it ``size`` times, independently; one word each."""
+        """Flip it ``size`` times, independently; one word each.
+
+        Parameters
+        ----------
+        size : int
+            Number of flips.
+        source : RandomSource
+
+        Returns
+        -------
+        bool array, shape (size,)
+            True for heads.
+        """
         return source.words(size) >> np.uint64(_WORD - self.bits) < np.uint64(self.threshold)

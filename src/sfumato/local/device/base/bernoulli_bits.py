@@ -14,19 +14,55 @@ __all__ = ["biased_bits", "bits_of_words", "told_again"]
 
 
 def bits_of_words(coin: Coin, shape: tuple[int, ...], words: NDArray[np.uint64]) -> Records:
-    """Return rows of bits that are set as a coin falls, given ``coin.bits`` random words for each 64."""
+    """Return rows of bits that are set as a coin falls, given ``coin.bits`` random words for each 64.
+
+    Parameters
+    ----------
+    coin : Coin
+    shape : (int, int)
+        Rows, and bytes of a row.
+    words : uint64 array
+        Uniformly random.
+
+    Returns
+    -------
+    uint8 array, shape (rows, bytes)
+    """
     flips = np.empty(len(words) // coin.bits, np.uint64)
     _kernels.coins(words, coin.threshold, coin.bits, flips)
     return flips.view(np.uint8)[: shape[0] * shape[1]].reshape(shape)
 
 
 def biased_bits(coin: Coin, shape: tuple[int, ...], source: RandomSource) -> Records:
-    """Return rows of bits, (rows, bytes), each set with the chance of a coin, independently."""
+    """Return rows of bits, (rows, bytes), each set with the chance of a coin, independently.
+
+    Parameters
+    ----------
+    coin : Coin
+    shape : (int, int)
+        Rows, and bytes of a row.
+    source : RandomSource
+
+    Returns
+    -------
+    uint8 array, shape (rows, bytes)
+    """
     return bits_of_words(coin, shape, source.words(-(-shape[0] * shape[1] // 8) * coin.bits))
 
 
 def told_again(bits: Records, high: Coin, low: Coin, source: RandomSource) -> Records:
     """Return rows of bits that are set as ``high`` falls where these are 1, and as ``low`` where they are 0.
+
+    Parameters
+    ----------
+    bits : uint8 array, shape (rows, bytes)
+    high, low : Coin
+        Chances of a 1 where the given bit is 1, and where it is 0.
+    source : RandomSource
+
+    Returns
+    -------
+    uint8 array, shape (rows, bytes)
 
     Examples
     --------

@@ -21,6 +21,10 @@ def joined(rows: Records, numbers: NDArray[np.int64], layout: Layout) -> Records
     layout : Layout
         Of the whole record.
 
+    Returns
+    -------
+    uint8 array, shape (records, layout.width)
+
     Examples
     --------
     >>> layout = Layout(8 + 3, bytes(32))
@@ -34,7 +38,20 @@ def joined(rows: Records, numbers: NDArray[np.int64], layout: Layout) -> Records
 
 
 def parted(records: Records, whole: int, layout: Layout) -> tuple[Records, NDArray[np.int64]]:
-    """Return the bytes and the numbers that `joined` put together; ``whole`` is how many bytes.
+    """Return the bytes and the numbers that `joined` put together.
+
+    Parameters
+    ----------
+    records : uint8 array, shape (records, layout.width)
+    whole : int
+        Bytes before the number.
+    layout : Layout
+        Of the whole record.
+
+    Returns
+    -------
+    rows : uint8 array, shape (records, whole)
+    numbers : int64 array, shape (records,)
 
     Examples
     --------

@@ -69,7 +69,18 @@ PROTOCOLS: Final = {
 
 
 def protocol_named(name: object) -> type[Any] | None:
-    """Return the client half of a wire name, or None for a name that is not known here."""
+    """Return the client half of a wire name, or None for a name that is not known here.
+
+    Parameters
+    ----------
+    name : object
+        Such as ``"randomized-response"``.
+
+    Returns
+    -------
+    type or None
+        A class of `sfumato.local.device`.
+    """
     if not isinstance(name, str) or name not in PROTOCOLS:
         return None
     kind: type[Any] = getattr(importlib.import_module(_FACE), PROTOCOLS[name])

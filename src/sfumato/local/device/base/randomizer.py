@@ -1,4 +1,4 @@
-"""What runs on a person's own device: a value in, a few bytes out, and nothing else leaves it."""
+"""The interface of all client halves: a value becomes a few bytes, and only these leave the device."""
 
 from __future__ import annotations
 
@@ -39,16 +39,24 @@ class Randomizer(ABC):
     Attributes
     ----------
     layout : Layout
-        How a record lies in its bytes.
+        How a record is laid out in bytes.
 
     Notes
     -----
-    A subclass says how many bits it needs, which exact parameters it runs with, and how values become
-    records. The specification holds all of that; its digest marks every report.
+    A subclass defines how many bits it needs, its exact parameters, and how values become records. The
+    specification holds all of that; its digest marks every report.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain, RandomizedResponseRandomizer
+    >>> server = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"]))
+    >>> device = Randomizer.from_specification(server.specification())
+    >>> device == server, len(device.randomize("yes"))
+    (True, 1)
     """
 
     wire_name: ClassVar[str]
-    """What the protocol is called in specifications, for ever; see `sfumato.local.device.base.protocols`."""
+    """The protocol's name in specifications, fixed for ever; see `sfumato.local.device.base.protocols`."""
 
     epsilon: float
     layout: Layout = field(init=False, repr=False, compare=False)
@@ -77,7 +85,18 @@ class Randomizer(ABC):
         """Return one stamped record for each value."""
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records, all with the right tag, hold a payload that this protocol may send."""
+        """Return which records, all with the right tag, hold a payload that this protocol may send.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Each with the right tag.
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return np.ones(len(records), np.bool_)
 
     @property
@@ -92,7 +111,7 @@ class Randomizer(ABC):
 
     @property
     def digest(self) -> bytes:
-        """32 bytes that tell this specification from others."""
+        """32 bytes that identify this specification."""
         return self.layout.digest
 
     def randomize(self, value: Any, rng: Rng = None) -> bytes:
@@ -126,12 +145,28 @@ class Randomizer(ABC):
             One per person.
         rng : None, int, numpy Generator or RandomSource
             As in `randomize`; a seed marks the batch as simulated.
+
+        Returns
+        -------
+        ReportBatch
+            As many reports as values, each of `messages` records.
+
+        Raises
+        ------
+        ParameterError
+            If a value cannot be reported; the message does not show it.
         """
         source = random_source(rng)
         return ReportBatch(self._records(values, source), self.digest, source.simulated)
 
     def specification(self) -> dict[str, Any]:
-        """Return all that a device needs to report, as JSON: protocol, version and exact parameters."""
+        """Return all that a device needs to report, as JSON: protocol, version and exact parameters.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes. `from_specification` makes the same randomizer of it.
+        """
         parameters = self._parameters()
         return _FORMAT.wrap({"protocol": self.wire_name, "epsilon": self.epsilon, **parameters})
 
@@ -145,6 +180,11 @@ class Randomizer(ABC):
             What `specification` returned, perhaps by way of JSON.
         **given
             What JSON could not hold, such as a ``domain`` of tuples.
+
+        Returns
+        -------
+        Randomizer
+            Of the class that the specification names; its `digest` is that of the sender's.
 
         Raises
         ------
@@ -172,6 +212,10 @@ class Randomizer(ABC):
         ----------
         told, given : mapping
             As in `from_specification`, which is the one to call.
+
+        Returns
+        -------
+        Randomizer
         """
 
 
@@ -184,7 +228,7 @@ class CategoricalRandomizer(Randomizer):
     epsilon : float
         See `Randomizer`.
     domain : Domain
-        What may be true.
+        The categories that a person's value may have.
     """
 
     domain: Domain
@@ -208,24 +252,52 @@ class CategoricalRandomizer(Randomizer):
 
     @abstractmethod
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return one stamped record for each place in the domain."""
+        """Return one stamped record for each index in the domain."""
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         return self._encode(self.domain.codes(values), source)
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon and a domain; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon and a domain; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        CategoricalRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain)
 
 
 def category_protocol(parameter: str, name: object) -> type[CategoricalRandomizer]:
-    """Return the client half of a name, if it reports a category, and is made of an epsilon and a domain."""
+    """Return the client half of a name, if it reports a category, and is made of an epsilon and a domain.
+
+    Parameters
+    ----------
+    parameter : str
+        What errors call it.
+    name : object
+        A wire name.
+
+    Returns
+    -------
+    type
+        A subclass of `CategoricalRandomizer`.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown, or its client half needs other parameters.
+    """
     kind = protocol_named(name)
     if kind is None or not issubclass(kind, CategoricalRandomizer) or _needs(kind) != {"epsilon", "domain"}:
         rule = "name a client half that reports a category, and is made of an epsilon and a domain"
-        _check.refuse(parameter, rule, name)
+        _check.refuse(parameter, rule, name, "take a wire name of sfumato.local.device.base.protocols")
     return kind
 
 
@@ -236,7 +308,7 @@ def _needs(kind: type[Randomizer]) -> set[str]:
 
 
 def _digested(specification: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a specification with digests alone, in the place of the domains that they are of."""
+    """Return a specification with digests alone instead of domains."""
     return {
         name: part["digest"] if isinstance(part, dict) and "digest" in part else part
         for name, part in specification.items()

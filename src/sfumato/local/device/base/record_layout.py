@@ -1,7 +1,8 @@
-"""How a record lies in its bytes: the payload's bits from the first byte on, then a tag to the end.
+"""The layout of a record in bytes: the payload's bits from the first byte on, then a tag to the end.
 
 The tag comes from the digest of the specification. It fills the spare high bits, at least 4, so that a single
-record made under another version, protocol or domain is told from ours, except with a chance of 2^-4 or less.
+record made under another version, protocol or domain is recognised as foreign, except with probability 2^-4
+or less.
 """
 
 from __future__ import annotations
@@ -62,13 +63,28 @@ class Layout:
         return tuple(np.frombuffer(x.to_bytes(size, "little"), np.uint8) for x in (tag, mask))  # type: ignore[return-value]
 
     def stamp(self, records: Records) -> None:
-        """Write the tag into records, in place, over whatever is where it belongs."""
+        """Write the tag into records, in place, over whatever bits are there.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Changed in place.
+        """
         tag, mask = self._tag()
         for column, (bits, over) in enumerate(zip(tag, mask, strict=True), self._whole):
             records[:, column] = records[:, column] & ~over | bits
 
     def genuine(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records have the tag."""
+        """Return which records have the tag.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+        """
         tag, mask = self._tag()
         found = np.ones(len(records), np.bool_)
         for column, (bits, over) in enumerate(zip(tag, mask, strict=True), self._whole):
@@ -76,13 +92,31 @@ class Layout:
         return found
 
     def pack(self, payloads: NDArray[np.uint64]) -> Records:
-        """Return records of payloads that are whole numbers below ``2**bits``, of at most 56 bits."""
+        """Return records of payloads that are whole numbers below ``2**bits``, of at most 56 bits.
+
+        Parameters
+        ----------
+        payloads : uint64 array, shape (records,)
+
+        Returns
+        -------
+        uint8 array, shape (records, width)
+        """
         records = payloads.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)[:, : self.width].copy()
         self.stamp(records)
         return records
 
     def unpack(self, records: Records) -> NDArray[np.uint64]:
-        """Return the payloads of records as whole numbers; see `pack`."""
+        """Return the payloads of records as whole numbers; see `pack`.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        uint64 array, shape (records,)
+        """
         wide = np.zeros((len(records), 8), np.uint8)
         wide[:, : self.width] = records
         payloads = wide.view("<u8")[:, 0] & np.uint64((1 << self.bits) - 1)

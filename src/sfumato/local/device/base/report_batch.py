@@ -1,4 +1,4 @@
-"""Many reports in one piece: a header that says what they are, and their records one after the other."""
+"""Many reports in one message: a header that identifies the protocol, followed by their records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<8sHBxIQ32s")
 """Magic, version, whether simulated, bytes of a record, records, digest of the specification."""
 _SPARE: Final = 11
-"""The place of a byte of the header that is 0 in this version."""
+"""Position of a byte of the header that is 0 in this version."""
 
 
 @final
@@ -43,6 +43,16 @@ class ReportBatch:
     -----
     The order of the records is the caller's: `shuffled` destroys it. Within a record nothing is ordered by
     who reports or by what is true.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain, RandomizedResponseRandomizer
+    >>> device = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"]))
+    >>> batch = device.randomize_batch(["yes", "no", "yes"], rng=1)
+    >>> len(batch), batch.width, batch.simulated
+    (3, 1, True)
+    >>> list(ReportBatch.from_bytes(batch.to_bytes(), digest=device.digest)) == list(batch)
+    True
     """
 
     records: Records
@@ -51,7 +61,9 @@ class ReportBatch:
 
     def __post_init__(self) -> None:
         if self.records.dtype != np.uint8 or self.records.ndim != 2:
-            _check.refuse("records", "be a uint8 array with two axes", f"{self.records.dtype}")
+            _check.refuse(
+                "records", "be a uint8 array with two axes", str(self.records.dtype), "use randomize_batch"
+            )
         self.records.flags.writeable = False
 
     @property
@@ -84,6 +96,11 @@ class ReportBatch:
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy.
 
+        Returns
+        -------
+        ReportBatch
+            Of the same records; every order is equally likely.
+
         Notes
         -----
         They are sorted by fresh words of 64 bits, which are all drawn anew if two are alike: so every order
@@ -99,15 +116,37 @@ class ReportBatch:
 
     @staticmethod
     def concatenated(batches: Sequence[ReportBatch]) -> ReportBatch:
-        """Return the records of several batches as one; they must be of one specification."""
+        """Return the records of several batches as one batch.
+
+        Parameters
+        ----------
+        batches : sequence of ReportBatch
+            At least one, all of one specification.
+
+        Returns
+        -------
+        ReportBatch
+            Marked as simulated if one of them is.
+
+        Raises
+        ------
+        ParameterError
+            If there is none, or they are of different specifications.
+        """
         if not batches or len({(batch.digest, batch.width) for batch in batches}) > 1:
             rule = "be one or more, made by one specification"
-            _check.refuse("batches", rule, f"{len(batches)} batches", "keep different questions apart")
+            _check.refuse("batches", rule, len(batches), "concatenate each question by itself")
         records = np.concatenate([batch.records for batch in batches])
         return ReportBatch(records, batches[0].digest, any(batch.simulated for batch in batches))
 
     def to_bytes(self) -> bytes:
-        """Return the header and all records; `from_bytes` reads them again."""
+        """Return the header and all records; `from_bytes` reads them again.
+
+        Returns
+        -------
+        bytes
+            56 bytes of header, then `width` for each record.
+        """
         header = _HEADER.pack(_MAGIC, _VERSION, self.simulated, self.width, len(self), self.digest)
         return header + self.records.tobytes()
 
@@ -122,6 +161,10 @@ class ReportBatch:
         digest : bytes, optional
             Of the specification that is expected.
 
+        Returns
+        -------
+        ReportBatch
+
         Raises
         ------
         ParameterError
@@ -131,14 +174,14 @@ class ReportBatch:
             raise ParameterError(
                 "data must be the bytes of a ReportBatch, got others; pass what to_bytes() gave"
             )
-        _, version, simulated, width, count, told = _HEADER.unpack_from(data)
+        _, version, simulated, width, count, found = _HEADER.unpack_from(data)
         if version != _VERSION or simulated > 1 or data[_SPARE]:
             raise ParameterError(f"data must be of version {_VERSION}, got another; use a newer sfumato")
-        if digest is not None and told != digest:
+        if digest is not None and found != digest:
             raise ParameterError(
                 "data must be of this specification, got another protocol, parameters or domain"
             )
         if not width or len(data) != _HEADER.size + width * count:
             raise ParameterError("data must be whole, got more or fewer bytes than its header says")
         records = np.frombuffer(data, np.uint8, offset=_HEADER.size).reshape(count, width)
-        return ReportBatch(records, told, bool(simulated))
+        return ReportBatch(records, found, bool(simulated))

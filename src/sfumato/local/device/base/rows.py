@@ -1,4 +1,4 @@
-"""Client halves whose truth is a row: one category of each of several domains."""
+"""The base of client halves that report a row: one category of each of several domains."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RowsRandomizer(Randomizer):
     Parameters
     ----------
     epsilon : float
-        See `Randomizer`: for all that one person tells together, whatever else would be true in all domains.
+        See `Randomizer`: for everything that one person reports together; all domains' values may differ.
     domains : tuple of Domain
         From 2 to 2^12.
     """
@@ -48,7 +48,7 @@ class RowsRandomizer(Randomizer):
     def _choose(self) -> None:
         """Check the other parameters and set what follows from all, with ``object.__setattr__``."""
 
-    def _told_domains(self) -> dict[str, Any]:
+    def _written_domains(self) -> dict[str, Any]:
         """Return the domains, as JSON."""
         digests = b"".join(domain.digest for domain in self.domains)
         each = [domain.specification() for domain in self.domains]
@@ -60,7 +60,7 @@ class RowsRandomizer(Randomizer):
         named = told.get("domains")
         each = named.get("each") if isinstance(named, dict) else None
         if not isinstance(each, list) or not all(isinstance(one, dict) for one in each):
-            raise ParameterError("specification must tell its domains, got none; use the version it is of")
+            raise ParameterError("specification must state its domains, got none; use the version it is of")
         held = given.get("domains") or [None] * len(each)
         if len(held) != len(each):
             _check.refuse("domains", f"be {len(each)}", len(held), "pass those of the specification")
@@ -73,17 +73,32 @@ class RowsRandomizer(Randomizer):
         return np.concatenate([self._encode(self._codes(values[at : at + _BLOCK]), source) for at in starts])
 
     def _codes(self, values: Any) -> NDArray[np.int64]:
-        """Return the places of rows of categories in their domains, one row of the array for each domain."""
+        """Return the indices of rows of categories in their domains, one row of the array for each domain."""
         parts = zip(self.domains, columns_of(values, len(self.domains)), strict=True)
         return np.array([domain.codes(column) for domain, column in parts])
 
     @abstractmethod
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return one stamped record for each column of places in the domains."""
+        """Return one stamped record for each column of indices in the domains."""
 
 
 def checked_domains(given: object) -> tuple[Domain, ...]:
-    """Return the domains of several questions, or refuse what is no such thing."""
+    """Return the domains of several questions, or refuse anything else.
+
+    Parameters
+    ----------
+    given : object
+        What the caller passed.
+
+    Returns
+    -------
+    tuple of Domain
+
+    Raises
+    ------
+    ParameterError
+        If it is no list of 2 to 2^12 domains.
+    """
     if not isinstance(given, tuple | list) or not all(isinstance(domain, Domain) for domain in given):
         _check.refuse("domains", "be a list of Domains", type(given).__name__, "pass Domain(values) of each")
     if not 2 <= len(given) <= _MOST:

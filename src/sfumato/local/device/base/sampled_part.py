@@ -1,4 +1,4 @@
-"""Records about one of several parts, drawn by chance: they tell which, and hold a record of it."""
+"""The base of client halves that report one part, drawn by chance: a record names the part it is about."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class OnePart(Randomizer):
     Notes
     -----
     Guarantee: if all parts are :math:`\epsilon`-DP under replace-one, so is the whole. Which part it is does
-    not depend on the truth, and is told: the probability of a record is that of its part, times that of the
-    part's record.
+    not depend on the truth, and is public: the probability of a record is that of its part, times that of
+    the part's record.
     """
 
     __slots__ = ()
@@ -47,8 +47,8 @@ class OnePart(Randomizer):
     ) -> Records:
         """Return stamped records about drawn parts; ``piece`` makes those of one part for some rows."""
         records = np.zeros((len(which), self.width), np.uint8)
-        told = which.astype("<u8").view(np.uint8).reshape(len(which), 8)
-        records[:, : self.index_bytes] = told[:, : self.index_bytes]
+        named = which.astype("<u8").view(np.uint8).reshape(len(which), 8)
+        records[:, : self.index_bytes] = named[:, : self.index_bytes]
         for at, rows in rows_of(which, len(self.parts)):
             part = self.parts[at]
             records[rows, self.index_bytes : self.index_bytes + part.width] = piece(at, rows)
@@ -56,17 +56,49 @@ class OnePart(Randomizer):
         return records
 
     def named(self, records: Records) -> NDArray[np.int64]:
-        """Return the places of the parts that records are about."""
+        """Return the indices of the parts that records are about.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+            Not checked: it may exceed the number of parts.
+        """
         wide = np.zeros((len(records), 8), np.uint8)
         wide[:, : self.index_bytes] = records[:, : self.index_bytes]
         return wide.view("<i8")[:, 0].astype(np.int64, copy=False)
 
     def cut(self, records: Records, at: int) -> Records:
-        """Return the records of one part, where all are about it."""
+        """Return the records of one part, where all are about it.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            All about the same part.
+        at : int
+            Index of that part.
+
+        Returns
+        -------
+        uint8 array, shape (records, width of the part)
+        """
         return np.ascontiguousarray(records[:, self.index_bytes : self.index_bytes + self.parts[at].width])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records are about a part, hold a record of it, and nothing after that."""
+        """Return which records are about a part, hold a record of it, and nothing after that.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         which, sound = self.named(records), np.zeros(len(records), np.bool_)
         end = self.index_bytes + self._longest
         for at, rows in rows_of(which, len(self.parts)):
@@ -78,7 +110,18 @@ class OnePart(Randomizer):
 
 
 def rows_of(which: NDArray[np.int64], parts: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Give each part that is named with the rows that name it, ascending; what is no part is left out.
+    """Yield each part that is named with the rows that name it, ascending; unknown parts are left out.
+
+    Parameters
+    ----------
+    which : int64 array, shape (rows,)
+        The part that each row names.
+    parts : int
+        Number of parts.
+
+    Yields
+    ------
+    int and int64 array
 
     Examples
     --------

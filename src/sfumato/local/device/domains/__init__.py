@@ -1,1 +1,1 @@
-"""What may be true: categories, bins of numbers, pairs, strings, and trees over ordered values."""
+"""Domains of reported values: categories, bins of numbers, pairs, strings, and trees over ordered values."""

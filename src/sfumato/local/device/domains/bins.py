@@ -31,7 +31,7 @@ class Bins:
     Attributes
     ----------
     digest : bytes
-        32 bytes that tell these bins from others.
+        32 bytes that identify these bins.
 
     Raises
     ------
@@ -54,8 +54,9 @@ class Bins:
         except (TypeError, ValueError):
             made = np.array(np.nan)
         if made.ndim != 1 or len(made) < 3 or not np.isfinite(made).all() or not (made[1:] > made[:-1]).all():
+            shown = made[:8].tolist() if made.ndim == 1 else type(edges).__name__
             rule = "be at least 3 finite numbers that rise"
-            _check.refuse("edges", rule, f"an array of shape {made.shape}", "pass n + 1 edges of n bins")
+            _check.refuse("edges", rule, shown, "pass n + 1 edges of n bins")
         made.flags.writeable = False
         object.__setattr__(self, "edges", made)
         object.__setattr__(self, "digest", hashlib.sha256(_VERSION + made.astype("<f8").tobytes()).digest())
@@ -78,12 +79,16 @@ class Bins:
         return list(zip(self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True))
 
     def codes(self, values: Any) -> NDArray[np.int64]:
-        """Return the places of the bins that numbers are in, counted from 0.
+        """Return the indices of the bins that numbers fall in, counted from 0.
 
         Parameters
         ----------
         values : one-dimensional array or list
             Numbers between the first and the last edge.
+
+        Returns
+        -------
+        int64 array, shape (values,)
 
         Raises
         ------
@@ -106,7 +111,13 @@ class Bins:
         return np.minimum(found, len(self) - 1)
 
     def specification(self) -> dict[str, Any]:
-        """Return what makes the bins again, as JSON."""
+        """Return what makes the bins again, as JSON.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes.
+        """
         return {"digest": self.digest.hex(), "edges": self.edges.tolist()}
 
     @staticmethod
@@ -119,10 +130,14 @@ class Bins:
         bins : Bins, optional
             The bins themselves.
 
+        Returns
+        -------
+        Bins
+
         Raises
         ------
         ParameterError
-            If it is no such thing, or the digest is another.
+            If the mapping is malformed, or its digest is another.
         """
         made = Bins(specification.get("edges", ())) if bins is None else bins
         _check.instance("domain", made, Bins)

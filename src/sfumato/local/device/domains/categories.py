@@ -1,4 +1,4 @@
-"""The categories that may be reported: any hashable values, each with a place, and a digest of all."""
+"""The categories that may be reported: any hashable values, each with an index, and a digest of all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RULE: Final = "be at least 2 hashable values, none of them twice"
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """The categories of a question, in an order that everyone shares.
+    """The categories of a question, in an order that devices and server agree on.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Domain:
     Attributes
     ----------
     digest : bytes
-        32 bytes that tell this domain from others, on every machine and in every later version.
+        32 bytes that identify this domain, on every machine and in every later version.
 
     Raises
     ------
@@ -59,9 +59,11 @@ class Domain:
 
     def __post_init__(self) -> None:
         values = _listed(self.values)
-        places = {} if isinstance(values, range) else {value: place for place, value in enumerate(values)}
+        positions = (
+            {} if isinstance(values, range) else {value: position for position, value in enumerate(values)}
+        )
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_places", positions)
         object.__setattr__(self, "_sorted", _in_order(values))
         object.__setattr__(self, "digest", hashlib.sha256(_VERSION + _canonical(values)).digest())
 
@@ -80,7 +82,7 @@ class Domain:
         return f"Domain({values if few else f'{values[0]!r}, ... {len(values)} values'})"
 
     def codes(self, values: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the places of values, counted from 0.
+        """Return the indices of values, counted from 0.
 
         Parameters
         ----------
@@ -99,7 +101,7 @@ class Domain:
         if hasattr(values, "__array__"):
             values = np.asarray(values)
         if isinstance(values, np.ndarray) and values.ndim != 1:
-            _check.refuse("values", "have one dimension", f"{values.ndim} axes", "pass one per respondent")
+            _check.refuse("values", "have one dimension", values.ndim, "pass one per respondent")
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             _check.refuse("values", "be an array or a list", type(values).__name__, "pass [value] for one")
         whole = _whole_numbers(values)
@@ -110,7 +112,13 @@ class Domain:
         return self._of_any(values.tolist() if isinstance(values, np.ndarray) else values)
 
     def specification(self) -> dict[str, Any]:
-        """Return what makes the domain again, as JSON: its digest, and its values where JSON has them."""
+        """Return what makes the domain again, as JSON: its digest, and its values where JSON has them.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes.
+        """
         specification: dict[str, Any] = {"digest": self.digest.hex()}
         if isinstance(self.values, range):
             specification["range"] = [self.values.start, self.values.stop, self.values.step]
@@ -128,10 +136,14 @@ class Domain:
         domain : Domain, optional
             The domain itself, for one whose values JSON does not have.
 
+        Returns
+        -------
+        Domain
+
         Raises
         ------
         ParameterError
-            If it is no such thing, or the digest is another.
+            If the mapping is malformed, or its digest is another.
         """
         if domain is None:
             try:
@@ -146,10 +158,10 @@ class Domain:
         return domain
 
     def _of_any(self, values: Iterable[Any]) -> NDArray[np.int64]:
-        spread = self.values
+        members = self.values
         try:
-            if isinstance(spread, range):
-                found: Iterable[int] = (spread.index(_plain(value)) for value in values)
+            if isinstance(members, range):
+                found: Iterable[int] = (members.index(_plain(value)) for value in values)
             else:
                 found = map(self._places.__getitem__, values)
             codes = np.fromiter(found, dtype=np.int64)
@@ -178,14 +190,14 @@ def _listed(given: object) -> Sequence[Hashable]:
         try:
             distinct = len(set(values))
         except TypeError:
-            _check.refuse("values", _RULE, "one that has no hash", "pass tuples in the place of lists")
+            _check.refuse("values", _RULE, type(given).__name__, "pass tuples instead of lists as categories")
         if distinct < len(values) or not all(map(operator.eq, values, values)):
-            _check.refuse("values", _RULE, "one that is repeated or not equal to itself")
+            _check.refuse("values", _RULE, type(given).__name__, "remove repeated values, and NaN")
         values = _as_range(values)
     if isinstance(values, range) and values and max(abs(values[0]), abs(values[-1])) >= _MOST:
-        _check.refuse("values", "be a range within 2**62 of 0", values)
+        _check.refuse("values", "be a range within 2**62 of 0", values, "use strings for such numbers")
     if len(values) < 2:
-        _check.refuse("values", _RULE, f"{len(values)} values", "one category needs no report")
+        _check.refuse("values", _RULE, values, "one category needs no report")
     return values
 
 
@@ -200,7 +212,7 @@ def _as_range(values: tuple[Hashable, ...]) -> Sequence[Hashable]:
 
 
 def _in_order(values: Sequence[Hashable]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return whole numbers in ascending order with their places; None for others, and for ranges."""
+    """Return whole numbers in ascending order with their indices; None for others, and for ranges."""
     if isinstance(values, range) or any(type(value) is not int for value in values):
         return None
     try:
@@ -226,8 +238,8 @@ def _whole_numbers(values: object) -> NDArray[np.int64] | None:
 
 
 def _of_range(values: range, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    least, most = sorted((values[0], values[-1]))
-    if numbers.size and (numbers.min() < least or numbers.max() > most):
+    minimum, maximum = sorted((values[0], values[-1]))
+    if numbers.size and (numbers.min() < minimum or numbers.max() > maximum):
         _outside()
     away = numbers - values.start
     if values.step == 1:
@@ -239,12 +251,12 @@ def _of_range(values: range, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _of_sorted(
-    numbers: NDArray[np.int64], places: NDArray[np.int64], values: NDArray[np.int64]
+    numbers: NDArray[np.int64], positions: NDArray[np.int64], values: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     at = np.minimum(np.searchsorted(numbers, values), len(numbers) - 1)
     if (numbers[at] != values).any():
         _outside()
-    return np.asarray(places[at])
+    return np.asarray(positions[at])
 
 
 def _plain(value: Any) -> int:

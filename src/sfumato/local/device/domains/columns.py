@@ -12,7 +12,24 @@ __all__ = ["columns_of"]
 
 
 def columns_of(values: Any, count: int) -> list[Any]:
-    """Return the columns of rows of categories; the one error does not show them."""
+    """Return the columns of rows of categories; the one error does not show them.
+
+    Parameters
+    ----------
+    values : list of rows, or array of shape (respondents, count)
+    count : int
+        Categories in a row.
+
+    Returns
+    -------
+    list
+        One array or list for each column.
+
+    Raises
+    ------
+    ParameterError
+        If a row has another length.
+    """
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == count:
         return list(np.ascontiguousarray(values.T))
     rows: list[Any] = list(values) if isinstance(values, list | tuple | np.ndarray) else [None]

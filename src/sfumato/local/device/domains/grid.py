@@ -34,7 +34,7 @@ class Grid:
     Attributes
     ----------
     digest : bytes
-        32 bytes that tell this grid from others.
+        32 bytes that identify this grid.
 
     Examples
     --------
@@ -60,11 +60,15 @@ class Grid:
         return len(self.first) * len(self.second)
 
     def codes(self, values: Any) -> NDArray[np.int64]:
-        """Return the places of pairs, the second value's changing fastest.
+        """Return the indices of pairs; the second value's index changes fastest.
 
         Parameters
         ----------
         values : list of pairs, or array of shape (respondents, 2)
+
+        Returns
+        -------
+        int64 array, shape (pairs,)
 
         Raises
         ------
@@ -75,7 +79,13 @@ class Grid:
         return self.first.codes(one) * len(self.second) + self.second.codes(other)
 
     def specification(self) -> dict[str, Any]:
-        """Return what makes the grid again, as JSON."""
+        """Return what makes the grid again, as JSON.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes.
+        """
         parts = [self.first.specification(), self.second.specification()]
         return {"digest": self.digest.hex(), "grid": parts}
 
@@ -89,10 +99,14 @@ class Grid:
         grid : Grid, optional
             The grid itself, for one whose values JSON does not have.
 
+        Returns
+        -------
+        Grid
+
         Raises
         ------
         ParameterError
-            If it is no such thing, or the digest is another.
+            If the mapping is malformed, or its digest is another.
         """
         if grid is None:
             parts = specification.get("grid")

@@ -28,13 +28,13 @@ _WORD: Final = 64
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strings:
-    """What strings may be reported.
+    """The strings that may be reported.
 
     Parameters
     ----------
     length : int
-        Most characters (or bytes) of a string, from 1 to 64. Of longer ones the first ``length`` are
-        reported: all that begin alike are one string.
+        Maximum number of characters (or bytes) of a string, from 1 to 64. Of longer ones the first ``length``
+        are reported: all that begin alike are one string.
     alphabet : str or bytes
         The characters that occur, from 2 to 4096, none of them twice; public. Given as bytes, strings are
         bytes. ``bytes(range(256))`` takes any bytes, such as text in UTF-8; ``"01"`` takes bits.
@@ -63,9 +63,9 @@ class Strings:
             _check.refuse("length", f"be at most {_LONGEST}", length, "report what strings begin with")
         given: object = self.alphabet
         if not isinstance(given, str | bytes):
-            _check.refuse("alphabet", _RULE, type(given).__name__)
+            _check.refuse("alphabet", _RULE, type(given).__name__, 'such as "01"')
         if not 2 <= len(given) <= _MOST or len(set(given)) < len(given):
-            _check.refuse("alphabet", _RULE, f"{len(given)}, {len(set(given))} of them different")
+            _check.refuse("alphabet", _RULE, given[:100], "name each character once")
         points = _points([given])[0]
         table = np.zeros(int(points.max()) + 2, np.uint16)
         table[points] = np.arange(1, len(points) + 1)
@@ -79,6 +79,16 @@ class Strings:
 
     def symbols(self, values: Iterable[Any]) -> Symbols:
         """Return strings as rows of `length` symbols; longer ones are cut.
+
+        Parameters
+        ----------
+        values : array or iterable
+            Strings, or bytes if the alphabet is bytes.
+
+        Returns
+        -------
+        uint16 array, shape (strings, length)
+            0 after a string's end; 1 is the first character of the alphabet.
 
         Raises
         ------
@@ -102,7 +112,16 @@ class Strings:
         return rows
 
     def values(self, rows: Symbols) -> list[str] | list[bytes]:
-        """Return the strings of rows of symbols: what comes before the end."""
+        """Return the strings of rows of symbols: what comes before the end.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, symbols)
+
+        Returns
+        -------
+        list of str or bytes
+        """
         letters = self.alphabet
         if isinstance(letters, bytes):
             return [bytes(letters[at - 1] for at in row if at) for row in rows.tolist()]
@@ -110,6 +129,15 @@ class Strings:
 
     def endings(self, count: int) -> Symbols:
         """Return all rows of ``count`` symbols that some string has: after an end there are only ends.
+
+        Parameters
+        ----------
+        count : int
+            Symbols of a row.
+
+        Returns
+        -------
+        uint16 array, shape (number_of_endings(count), count)
 
         Examples
         --------
@@ -126,11 +154,33 @@ class Strings:
         return rows
 
     def number_of_endings(self, count: int) -> int:
-        """Return how many rows `endings` has."""
+        """Return how many rows `endings` has.
+
+        Parameters
+        ----------
+        count : int
+            Symbols of a row.
+
+        Returns
+        -------
+        int
+        """
         return int(sum(len(self.alphabet) ** at for at in range(count + 1)))
 
     def extended(self, rows: Symbols, stop: int) -> Symbols:
-        """Return all beginnings of a length that go on from given shorter ones; what has ended does not."""
+        """Return all prefixes of a length that extend given shorter ones; ended strings stay as they are.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, symbols)
+            The shorter prefixes, all different.
+        stop : int
+            Length of the new prefixes, at least that of the rows.
+
+        Returns
+        -------
+        uint16 array, shape (prefixes, stop)
+        """
         more = self.endings(stop - rows.shape[1])
         ended = rows[:, -1] == 0 if rows.shape[1] else np.zeros(len(rows), np.bool_)
         going = rows[~ended]
@@ -139,27 +189,58 @@ class Strings:
         return np.vstack([longer, np.hstack([rows[ended], rest])])
 
     def numbers(self, rows: Symbols) -> NDArray[np.int64]:
-        """Return rows of few symbols as whole numbers, the first symbol the highest digit."""
+        """Return rows of few symbols as whole numbers, the first symbol the highest digit.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, symbols)
+            Few enough symbols that ``base ** symbols`` is below 2^63.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
         found = np.zeros(len(rows), np.int64)
         for column in rows.T:
             found = found * self.base + column
         return found
 
     def specification(self) -> dict[str, Any]:
-        """Return what makes this again, as JSON."""
+        """Return what makes this again, as JSON.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes.
+        """
         letters = self.alphabet
-        told = {"bytes": letters.hex()} if isinstance(letters, bytes) else {"characters": letters}
-        return {"length": self.length, **told}
+        characters = {"bytes": letters.hex()} if isinstance(letters, bytes) else {"characters": letters}
+        return {"length": self.length, **characters}
 
     @staticmethod
     def from_specification(told: Any) -> Strings:
-        """Return the strings that `specification` told; the one error names no value."""
+        """Return the strings that `specification` described; the one error names no value.
+
+        Parameters
+        ----------
+        told : mapping
+            What `specification` returned.
+
+        Returns
+        -------
+        Strings
+
+        Raises
+        ------
+        ParameterError
+            If it describes no strings.
+        """
         try:
             letters = bytes.fromhex(told["bytes"]) if "bytes" in told else told["characters"]
             return Strings(length=told["length"], alphabet=letters)
         except (KeyError, TypeError, ValueError):
             raise ParameterError(
-                "specification must tell which strings there are, got none; use the version it is of"
+                "specification must state its strings, got none; use the version it is of"
             ) from None
 
 
@@ -169,13 +250,18 @@ def hashed_rows(rows: Symbols, key: int, label: str, bits: int = 32) -> NDArray[
     Parameters
     ----------
     rows : uint16 array
-        Rows with ends in the place of missing columns have the same hash without these.
+        Rows that end in 0 have the same hash with and without those columns.
     key : int
         Names a family of hash functions.
     label : str
         Names one of the family.
     bits : int
         From 1 to 48.
+
+    Returns
+    -------
+    int64 array, shape (rows,)
+        Below ``2**bits``.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The shape of a tree over the places of an ordered domain."""
+"""The shape of a tree over the indices of an ordered domain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST: Final = 1 << 24
 @final
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A tree whose leaves are the places from 0 to ``size - 1``; the last node of a level may have less.
+    """A tree whose leaves are the indices from 0 to ``size - 1``; the last node of a level may have fewer.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Shape:
             _check.refuse("domain", "have at most 2**24 categories", size, "make the steps coarser")
         branching = _check.integer("branching", self.branching, minimum=2)
         if branching > _LARGEST:
-            _check.refuse("branching", "be at most 2**24", branching)
+            _check.refuse("branching", "be at most 2**24", branching, "2 to 16 are usual")
         levels, reach = 1, branching
         while reach < size:
             levels, reach = levels + 1, reach * branching
@@ -54,9 +54,29 @@ class Shape:
         object.__setattr__(self, "levels", levels)
 
     def span(self, level: int) -> int:
-        """Return how many leaves a whole node of a level has; the root's is 0."""
+        """Return how many leaves are below a whole node of a level.
+
+        Parameters
+        ----------
+        level : int
+            0 for the root, `levels` for the leaves.
+
+        Returns
+        -------
+        int
+        """
         return int(self.branching ** (self.levels - level))
 
     def nodes(self, level: int) -> int:
-        """Return how many nodes a level has."""
+        """Return how many nodes a level has.
+
+        Parameters
+        ----------
+        level : int
+            0 for the root, `levels` for the leaves.
+
+        Returns
+        -------
+        int
+        """
         return -(-self.size // self.span(level))

@@ -1,4 +1,4 @@
-"""The client half of dBitFlip: bits about a few categories that each device draws for itself."""
+"""The client half of dBitFlip: noisy bits about a few categories that each device draws for itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BLOCK: Final = 1 << 13
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitFlipRandomizer(CategoricalRandomizer):
-    r"""Which d categories were drawn, evenly, and for each a bit that says whether it is true, or lies.
+    r"""The d categories that were drawn, evenly, and for each a noisy bit that reports whether it is true.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class BitFlipRandomizer(CategoricalRandomizer):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one. The drawn categories are independent of the
-    truth. Given them two true values change the laws of as many bits as are drawn of the two, each by
-    :math:`p/(1-p)` at most: two for d > 1, one for d = 1, where the odds may therefore be the square of those
-    of the paper.
+    truth. Given them two true values change the distributions of as many bits as are drawn of the two, each
+    by :math:`p/(1-p)` at most: two for d > 1, one for d = 1, where the odds may therefore be the square of
+    those of the paper.
 
     The categories are sent in ascending order: how they were drawn shows nothing.
 
@@ -73,7 +73,7 @@ class BitFlipRandomizer(CategoricalRandomizer):
     def _choose(self) -> None:
         if len(self.domain) > _MOST_CATEGORIES:
             remedy = "use a protocol with short reports, such as OptimalLocalHashingRandomizer"
-            _check.refuse("domain", "have at most 2**24 categories", f"{len(self.domain)}", remedy)
+            _check.refuse("domain", "have at most 2**24 categories", len(self.domain), remedy)
         asked = _check.integer("asked", self.asked, minimum=1)
         if asked > _MOST:
             _check.refuse("asked", f"be at most {_MOST}", asked, "each costs bytes of every report")
@@ -81,7 +81,9 @@ class BitFlipRandomizer(CategoricalRandomizer):
         odds = least_odds(self.epsilon if asked == 1 else self.epsilon / 2)
         truth = Coin.below(odds / (1 + odds))
         if truth.chance <= Fraction(1, 2):
-            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+            _check.refuse(
+                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
+            )
         object.__setattr__(self, "asked", asked)
         object.__setattr__(self, "truth", truth)
 
@@ -90,7 +92,17 @@ class BitFlipRandomizer(CategoricalRandomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domain and number; see `Randomizer.from_parts`."""
+        """Return the randomizer of epsilon, domain and number; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        BitFlipRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, asked=told.get("asked", 0))
 
@@ -112,18 +124,41 @@ class BitFlipRandomizer(CategoricalRandomizer):
         return np.concatenate(made)
 
     def draw(self, count: int, source: RandomSource) -> NDArray[np.int64]:
-        """Return even draws of so many categories without replacement, ascending (Floyd's algorithm)."""
+        """Return even draws of so many categories without replacement, ascending (Floyd's algorithm).
+
+        Parameters
+        ----------
+        count : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        int64 array, shape (count, asked)
+            Indices of categories, ascending in each row.
+        """
         size = len(self.domain)
         drawn = np.full((count, self.asked), -1, np.int64)
         for column, last in enumerate(range(size - self.asked, size)):
-            place = uniform_integers(last + 1, count, source)
-            taken = (drawn[:, :column] == place[:, None]).any(axis=1)
-            drawn[:, column] = np.where(taken, last, place)
+            position = uniform_integers(last + 1, count, source)
+            taken = (drawn[:, :column] == position[:, None]).any(axis=1)
+            drawn[:, column] = np.where(taken, last, position)
         drawn.sort(axis=1)
         return drawn
 
     def packed(self, drawn: NDArray[np.int64], bits: NDArray[np.bool_]) -> Records:
-        """Return stamped records of places in the domain, ascending, and their bits."""
+        """Return stamped records of drawn categories and their bits.
+
+        Parameters
+        ----------
+        drawn : int64 array, shape (records, asked)
+            Indices of categories, ascending.
+        bits : bool array, shape (records, asked)
+
+        Returns
+        -------
+        uint8 array, shape (records, width)
+        """
         payload = np.empty((*drawn.shape, self._name_bits + 1), np.uint8)
         for bit in range(self._name_bits):
             payload[:, :, bit] = drawn >> bit & 1
@@ -135,7 +170,18 @@ class BitFlipRandomizer(CategoricalRandomizer):
         return records
 
     def opened(self, records: Records) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the places of the drawn categories of records, and their bits."""
+        """Return the drawn categories of records, and their bits.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        drawn : int64 array, shape (records, asked)
+            Indices of categories.
+        bits : bool array, shape (records, asked)
+        """
         payload = np.unpackbits(records, axis=1, bitorder="little")[:, : self._bits]
         parts = payload.reshape(len(records), self.asked, self._name_bits + 1)
         drawn = np.zeros(parts.shape[:2], np.int64)
@@ -144,7 +190,17 @@ class BitFlipRandomizer(CategoricalRandomizer):
         return drawn, parts[:, :, -1].astype(np.bool_)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name different categories in ascending order."""
+        """Return which records name different categories in ascending order.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         found = np.empty(len(records), np.bool_)
         for start in range(0, len(records), _BLOCK):
             drawn, _ = self.opened(records[start : start + _BLOCK])
@@ -161,15 +217,20 @@ class BitFlipRandomizer(CategoricalRandomizer):
             A category.
         truth : Fraction, optional
             Another chance of a true bit than that of the coin.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
         """
         right = self.truth.chance if truth is None else truth
         (code,) = self.domain.codes([value]).tolist()
-        law, even = {}, Fraction(1, comb(len(self.domain), self.asked))
+        distribution, even = {}, Fraction(1, comb(len(self.domain), self.asked))
         for drawn in combinations(range(len(self.domain)), self.asked):
             for bits in product((False, True), repeat=self.asked):
                 mass = even
-                for place, bit in zip(drawn, bits, strict=True):
-                    mass *= right if bit == (place == code) else 1 - right
+                for position, bit in zip(drawn, bits, strict=True):
+                    mass *= right if bit == (position == code) else 1 - right
                 record = self.packed(np.array([drawn]), np.array([bits]))
-                law[record.tobytes()] = mass
-        return law
+                distribution[record.tobytes()] = mass
+        return distribution

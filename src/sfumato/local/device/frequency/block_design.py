@@ -1,4 +1,4 @@
-"""Reports that are likelier where they support the truth, from sets of reports that all look alike."""
+"""The base of client halves whose reports each support some values, most likely one of them the truth."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ class DesignRandomizer(CategoricalRandomizer):
     Attributes
     ----------
     truth : Coin
-        Falls on heads for a report that supports the truth: its probability p is the greatest multiple of
+        Falls on heads for a report that supports the truth: its probability p is the largest multiple of
         :math:`2^{-64}` for which `odds` are at most :math:`e^\epsilon`.
 
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one. Each value is supported by the same part a of
     all N reports. One that supports the truth has the probability :math:`p/(aN)`, each other
-    :math:`(1-p)/((1-a)N)`: so two probabilities of a report differ by a factor of at most
-    :math:`p(1-a) / ((1-p)a)`, exactly.
+    :math:`(1-p)/((1-a)N)`: so two probabilities of a report differ by a factor of at most :math:`p(1-a) /
+    ((1-p)a)`, exactly.
     """
 
     truth: Coin = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        least = least_odds(self.epsilon)
-        self._arrange(least)
+        odds = least_odds(self.epsilon)
+        self._arrange(odds)
         part = self.part
-        truth = Coin.below(least * part / (least * part + 1 - part))
+        truth = Coin.below(odds * part / (odds * part + 1 - part))
         if truth.chance <= part:
-            remedy = "such reports tell nothing; hash the domain to fewer values"
+            remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {len(self.domain)} categories", self.epsilon, remedy)
         object.__setattr__(self, "truth", truth)
 
@@ -78,21 +78,62 @@ class DesignRandomizer(CategoricalRandomizer):
 
     @abstractmethod
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return for each place in the domain a report that supports it, or else one that does not."""
+        """Return for each index in the domain a report that supports it, or else one that does not.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         return self.draw(codes, self.truth.flip(len(codes), source), source)
 
     @abstractmethod
     def reports(self) -> Records:
-        """Return all reports there are; for small domains."""
+        """Return all reports there are; for small domains.
+
+        Returns
+        -------
+        uint8 array, shape (reports, width)
+        """
 
     @abstractmethod
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which of all `reports` support the value at a place in the domain."""
+        """Return which of all `reports` support the value at an index in the domain.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small domains."""
+        """Return the probability of each report, were a value true: private, and for small domains.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         (code,) = self.domain.codes([value]).tolist()
         supports = self.supporting(code)
         with_truth = int(supports.sum())
@@ -118,11 +159,26 @@ class NumberedRandomizer(DesignRandomizer):
         return (self.number - 1).bit_length()
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold the number of a report."""
+        """Return which records hold the number of a report.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) < np.uint64(self.number)
 
     def reports(self) -> Records:
-        """Return all reports there are, in the order of their numbers."""
+        """Return all reports there are, in the order of their numbers.
+
+        Returns
+        -------
+        uint8 array, shape (number, width)
+        """
         return self.layout.pack(np.arange(self.number, dtype=np.uint64))
 
 
@@ -136,7 +192,11 @@ def mean_variance(odds: Fraction, part: Fraction, overlap: Fraction, count: int)
     part, overlap : Fraction
         Parts of all reports that support a value, and two.
     count : int
-        Of values. The mean does not depend on their shares.
+        Of values. The mean does not depend on their frequencies.
+
+    Returns
+    -------
+    Fraction
     """
     weight = odds * part + 1 - part
     true, other = odds * part / weight, (odds * overlap + part - overlap) / weight

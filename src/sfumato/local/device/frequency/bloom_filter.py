@@ -17,18 +17,27 @@ MOST_HASHES = 8
 
 
 def encoded(value: object) -> bytes:
-    """Return the bytes that a string or bytes are hashed as; the two never alike."""
+    """Return the bytes that a string or bytes are hashed as; the two never alike.
+
+    Parameters
+    ----------
+    value : str or bytes
+
+    Returns
+    -------
+    bytes
+    """
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")
     if not isinstance(value, bytes):
-        _check.refuse("values", "be strings or bytes", "something else", "pass str(value)")
+        _check.refuse("values", "be strings or bytes", type(value).__name__, "pass str(value)")
     return b"b" + value
 
 
 def bloom_places(
     values: Iterable[bytes], cohorts: Iterable[int], hashes: int, bits: int
 ) -> NDArray[np.int64]:
-    """Return the places that hash functions put values at.
+    """Return the positions that hash functions map values to.
 
     Parameters
     ----------
@@ -37,7 +46,7 @@ def bloom_places(
     cohorts : iterable of int
         The cohort of each: every cohort has hash functions of its own.
     hashes, bits : int
-        How many functions, at most `MOST_HASHES`, and how many places.
+        How many functions, at most `MOST_HASHES`, and how many positions.
 
     Returns
     -------
@@ -45,7 +54,7 @@ def bloom_places(
 
     Notes
     -----
-    The places are the words of 64 bits of BLAKE2b of cohort and value, modulo ``bits``.
+    The positions are the words of 64 bits of BLAKE2b of cohort and value, modulo ``bits``.
 
     Examples
     --------
@@ -62,7 +71,19 @@ def bloom_places(
 
 
 def bloom_filters(places: NDArray[np.int64], bits: int) -> Records:
-    """Return rows of ``bits`` bits, eight to a byte, with those at the given places set."""
+    """Return rows of ``bits`` bits, eight to a byte, with those at the given positions set.
+
+    Parameters
+    ----------
+    places : int64 array, shape (values, hashes)
+        Positions of bits, each below ``bits``.
+    bits : int
+        Of a filter, a multiple of 8.
+
+    Returns
+    -------
+    uint8 array, shape (values, bits / 8)
+    """
     rows = np.zeros((len(places), bits // 8), np.uint8)
     lines = np.arange(len(places))
     for column in places.T:

@@ -1,8 +1,8 @@
-r"""The client halves of Apple's sketches: the value hashed to one of m places, by one of k functions.
+r"""The client halves of Apple's sketches: the value hashed to one of m buckets, by one of k functions.
 
 *The hash functions* are the same on every machine. Function j is a mixer of 32 bits under a seed, and the
 seed is BLAKE2b of j in 4 bytes, keyed with the public ``key``. Privacy rests on none of this: the
-function is drawn whatever is true, and two values that it hashes alike are told apart by nothing.
+function is drawn whatever is true, and values with the same hash are indistinguishable.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _SMALL: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SketchRandomizer(CategoricalRandomizer):
-    """A hash function, drawn evenly, and a randomized report of where it puts the truth.
+    """A hash function, drawn evenly, and a randomized report of the bucket that it maps the truth to.
 
     Parameters
     ----------
     epsilon, domain
         See `CategoricalRandomizer`; at most 2**32 categories.
     size : int
-        Places m that values are hashed to: a power of two from 8 to 65,536.
+        Buckets m that values are hashed to: a power of two from 8 to 65,536.
     hashes : int
         Hash functions k, from 2 to 2**20.
     key : int
@@ -59,16 +59,16 @@ class SketchRandomizer(CategoricalRandomizer):
 
     def _choose(self) -> None:
         if len(self.domain) > 1 << 32:
-            _check.refuse("domain", "have at most 2**32 categories", f"{len(self.domain)}", "ask in parts")
+            _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
         size = _check.integer("size", self.size)
         if not 8 <= size <= _MOST_SIZE or size & (size - 1):
-            _check.refuse("size", "be a power of two from 8 to 65536", size)
+            _check.refuse("size", "be a power of two from 8 to 65536", size, "1024 is usual")
         hashes = _check.integer("hashes", self.hashes, minimum=2)
         if hashes > _MOST_HASHES:
-            _check.refuse("hashes", "be at most 2**20", hashes)
+            _check.refuse("hashes", "be at most 2**20", hashes, "more gain nothing")
         key = _check.integer("key", self.key)
         if key >> 64:
-            _check.refuse("key", "be below 2**64", key)
+            _check.refuse("key", "be below 2**64", key, "any public number below it will do")
         for name, value in (("size", size), ("hashes", hashes), ("key", key)):
             object.__setattr__(self, name, value)
         self._arrange()
@@ -84,12 +84,22 @@ class SketchRandomizer(CategoricalRandomizer):
 
     def _chances(self) -> dict[str, Any]:
         truth = [self.truth.threshold, self.truth.bits]
-        told = {"size": self.size, "hashes": self.hashes, "key": self.key, "truth": truth}
-        return {**told, "hash": "blake2b, mix3"}
+        chosen = {"size": self.size, "hashes": self.hashes, "key": self.key, "truth": truth}
+        return {**chosen, "hash": "blake2b, mix3"}
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domain and sketch; see `Randomizer.from_parts`."""
+        """Return the randomizer of epsilon, domain and sketch; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        SketchRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         named = {name: told.get(name, -1) for name in ("size", "hashes", "key")}
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, **named)
@@ -99,7 +109,7 @@ class SketchRandomizer(CategoricalRandomizer):
         return (self.hashes - 1).bit_length()
 
     def places(self, functions: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where hash functions put places of the domain; the two arrays are broadcast."""
+        """Return the buckets that functions map indices in the domain to; the two arrays are broadcast."""
         seeds = _seeds(self.key, self.hashes)[functions]
         shift = np.uint32(33 - self.size.bit_length())
         return (hashed(seeds, keys_of(codes)) >> shift).astype(np.int64)
@@ -109,22 +119,34 @@ class SketchRandomizer(CategoricalRandomizer):
         return self._send(functions, self.places(functions, codes), source)
 
     @abstractmethod
-    def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return one stamped record for each pair of a function and a place."""
+    def _send(
+        self, functions: NDArray[np.int64], positions: NDArray[np.int64], source: RandomSource
+    ) -> Records:
+        """Return one stamped record for each pair of a function and a bucket."""
 
     @abstractmethod
     def functions(self, records: Records) -> NDArray[np.int64]:
         """Return which hash functions made records."""
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a hash function."""
+        """Return which records name a hash function.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.functions(records) < self.hashes
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountMeanSketchRandomizer(SketchRandomizer):
-    r"""One bit for each of m places, set where the value is hashed to, and every one flipped by chance.
+    r"""One bit for each of m buckets, set where the value is hashed to, and every one flipped by chance.
 
     Parameters
     ----------
@@ -144,8 +166,8 @@ class CountMeanSketchRandomizer(SketchRandomizer):
 
     References
     ----------
-    Apple Differential Privacy Team (2017), "Learning with privacy at scale": epsilon 4, m = 1024 and
-    k = 65,536 for the most used emojis.
+    Apple Differential Privacy Team (2017), "Learning with privacy at scale": epsilon 4, m = 1024 and k =
+    65,536 for the most frequent emojis.
 
     Examples
     --------
@@ -171,30 +193,62 @@ class CountMeanSketchRandomizer(SketchRandomizer):
     def _bits(self) -> int:
         return self.size + self._number_bits
 
-    def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
-        rows = self.bits.randomize_batch(places, source).records[:, : self.size // 8]
+    def _send(
+        self, functions: NDArray[np.int64], positions: NDArray[np.int64], source: RandomSource
+    ) -> Records:
+        rows = self.bits.randomize_batch(positions, source).records[:, : self.size // 8]
         return joined(rows, functions, self.layout)
 
     def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:
-        """Return the bits, eight to a byte, and the functions of records."""
+        """Return the bits, eight to a byte, and the functions of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bits : uint8 array, shape (records, size / 8)
+        functions : int64 array, shape (records,)
+        """
         return parted(records, self.size // 8, self.layout)
 
     def functions(self, records: Records) -> NDArray[np.int64]:
-        """Return which hash functions made records."""
+        """Return the indices of the hash functions that made records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+        """
         return self.opened(records)[1]
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small sketches."""
+        """Return the probability of each report, were a value true: private, and for small sketches.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         if self.size > _SMALL:
             _check.refuse("size", f"be at most {_SMALL}", self.size, "look at a smaller one")
-        codes, law = self.domain.codes([value]), {}
+        codes, distribution = self.domain.codes([value]), {}
         for function in range(self.hashes):
-            (place,) = self.places(np.array([function]), codes).tolist()
-            for record, chance in self.bits.probabilities(place).items():
+            (position,) = self.places(np.array([function]), codes).tolist()
+            for record, chance in self.bits.probabilities(position).items():
                 row = np.frombuffer(record, np.uint8)[None, : self.size // 8]
                 sent = joined(row, np.array([function]), self.layout).tobytes()
-                law[sent] = chance / self.hashes
-        return law
+                distribution[sent] = chance / self.hashes
+        return distribution
 
 
 @final
@@ -214,7 +268,7 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
 
     Notes
     -----
-    Entry l for the place x is -1 to the number of bits that l and x share. Guarantee: :math:`\epsilon`-DP of
+    Entry l for the bucket x is -1 to the number of bits that l and x share. Guarantee: :math:`\epsilon`-DP of
     each report, replace-one: function and entry are independent of the truth, and given them the sign is
     randomized response.
 
@@ -237,7 +291,9 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
         odds = least_odds(self.epsilon)
         sign = Coin.below(odds / (1 + odds))
         if sign.chance <= Fraction(1, 2):
-            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+            _check.refuse(
+                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
+            )
         object.__setattr__(self, "sign", sign)
 
     @property
@@ -253,36 +309,67 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
     def _bits(self) -> int:
         return self._entry_bits + self._number_bits
 
-    def _send(self, functions: NDArray[np.int64], places: NDArray[np.int64], source: RandomSource) -> Records:
-        entries = uniform_integers(self.size, len(places), source)
-        negative = odd(entries & places) ^ ~self.sign.flip(len(places), source)
+    def _send(
+        self, functions: NDArray[np.int64], positions: NDArray[np.int64], source: RandomSource
+    ) -> Records:
+        entries = uniform_integers(self.size, len(positions), source)
+        negative = odd(entries & positions) ^ ~self.sign.flip(len(positions), source)
         payload = functions << self._entry_bits | entries << 1 | negative
         return self.layout.pack(payload.astype(np.uint64))
 
     def opened(self, records: Records) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return the functions of records, their entries, and 1 for each negative sign."""
+        """Return the functions of records, their entries, and 1 for each negative sign.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        functions, entries, negative : int64 array, shape (records,)
+        """
         payload = self.layout.unpack(records).astype(np.int64)
         return payload >> self._entry_bits, payload >> 1 & (self.size - 1), payload & 1
 
     def functions(self, records: Records) -> NDArray[np.int64]:
-        """Return which hash functions made records."""
+        """Return the indices of the hash functions that made records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+        """
         return self.opened(records)[0]
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small sketches."""
-        codes, law = self.domain.codes([value]), {}
+        """Return the probability of each report, were a value true: private, and for small sketches.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
+        codes, distribution = self.domain.codes([value]), {}
         even = Fraction(1, self.hashes * self.size)
         for function, entry, negative in product(range(self.hashes), range(self.size), range(2)):
-            (place,) = self.places(np.array([function]), codes).tolist()
-            true = (entry & place).bit_count() % 2 == negative
+            (position,) = self.places(np.array([function]), codes).tolist()
+            true = (entry & position).bit_count() % 2 == negative
             payload = function << self._entry_bits | entry << 1 | negative
             record = self.layout.pack(np.array([payload], np.uint64)).tobytes()
-            law[record] = even * (self.truth.chance if true else 1 - self.truth.chance)
-        return law
+            distribution[record] = even * (self.truth.chance if true else 1 - self.truth.chance)
+        return distribution
 
 
 def odd(numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which whole numbers below 2**16 have an odd number of bits."""
+    """Return which whole numbers below 2**16 have an odd number of bits."""
     folded = numbers ^ numbers >> 8
     for shift in (4, 2, 1):
         folded = folded ^ folded >> shift

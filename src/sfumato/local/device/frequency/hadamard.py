@@ -1,4 +1,4 @@
-"""The client halves of Hadamard response: with one bit about the truth, or with blocks of rows."""
+"""The client halves of Hadamard response: one bit of information, or a column of several matrices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OneBitHadamardRandomizer(NumberedRandomizer):
     Attributes
     ----------
     size : int
-        Of the matrix: the least power of two with a row for each value.
+        Of the matrix: the smallest power of two with a row for each value.
 
     Notes
     -----
@@ -75,12 +75,37 @@ class OneBitHadamardRandomizer(NumberedRandomizer):
         return 2 * self.size
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return a column and its sign in the rows of some places, or else the other sign."""
+        """Return a column and its sign in the rows of some indices, or else the other sign.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         columns = uniform_integers(self.size, len(codes), source)
         return self.layout.pack((2 * columns + (parity(columns & codes) ^ ~true)).astype(np.uint64))
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which columns and signs a row has."""
+        """Return which columns and signs a row has.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         columns, signs = np.divmod(np.arange(self.number), 2)
         return np.asarray(parity(columns & code) == signs)
 
@@ -100,14 +125,14 @@ class HadamardResponseRandomizer(NumberedRandomizer):
     blocks : int
         How many matrices, B.
     size : int
-        Of each: b, the least power of two for which the rows suffice, the first of each left out.
+        Of each: b, the smallest power of two for which the rows suffice, the first of each left out.
 
     Notes
     -----
-    The value at place x is row :math:`1 + x \bmod (b-1)` of matrix :math:`\lfloor x/(b-1) \rfloor`; the
+    The value at index x is row :math:`1 + x \bmod (b-1)` of matrix :math:`\lfloor x/(b-1) \rfloor`; the
     report :math:`ib + z` is column z of matrix i, and it supports the rows of matrix i with a plus there. So
-    a value is supported by one in 2B of all reports. B is the number for which the variance is least, as a
-    mean over values whose matrices have even shares: about :math:`(e^\epsilon - 1)/2`.
+    a value is supported by one in 2B of all reports. B minimises the variance, as a mean over values whose
+    matrices are equally frequent: about :math:`(e^\epsilon - 1)/2`.
 
     Guarantee: see `DesignRandomizer`.
 
@@ -150,7 +175,21 @@ class HadamardResponseRandomizer(NumberedRandomizer):
         return self.blocks * self.size
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return columns where the rows of some places have a plus, or else any others."""
+        """Return columns where the rows of some indices have a plus, or else any others.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         size, count = self.size, len(codes)
         block, row = np.divmod(codes, size - 1)
         row += 1
@@ -168,14 +207,34 @@ class HadamardResponseRandomizer(NumberedRandomizer):
         return self.layout.pack(named.astype(np.uint64))
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which columns have a plus in a row."""
+        """Return which columns have a plus in a row.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         at, row = divmod(code, self.size - 1)
         block, column = np.divmod(np.arange(self.number), self.size)
         return np.asarray((block == at) & ~parity(column & (row + 1)))
 
 
 def parity(numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell which whole numbers, of at least 0 and below 2**32, have an odd number of bits."""
+    """Return which whole numbers, of at least 0 and below 2**32, have an odd number of bits.
+
+    Parameters
+    ----------
+    numbers : array of whole numbers
+
+    Returns
+    -------
+    bool array of the same shape
+    """
     folded = numbers.astype(np.uint32)
     for shift in (16, 8, 4, 2, 1):
         folded ^= folded >> np.uint32(shift)
@@ -189,5 +248,5 @@ def _checked(count: int) -> int:
 
 
 def _mean_variance(odds: Fraction, blocks: int) -> Fraction:
-    """Return the variance of a rare value's estimate, but for a factor, over matrices with even shares."""
+    """Return the variance of a rare value's estimate, but for a factor, over equally frequent matrices."""
     return (2 + (odds - 1) / blocks) * (odds + 2 * blocks - 1)

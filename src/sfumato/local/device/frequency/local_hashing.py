@@ -4,7 +4,7 @@ The hash of a value is a fixed function of the report's seed of 32 bits and of t
 multiplications by odd constants and two shifts (Mueller's and Wellons's family of mixers), of which the high
 bits name one of g buckets. Multiplications carry a difference of two keys upward, so keys that differ in high
 bits only would be hashed alike too often or too rarely. Keys therefore differ in their low 20 bits for all
-places below :math:`2^{20}`, and for all but one in a million pairs of higher ones.
+indices below :math:`2^{20}`, and for all but one in a million pairs of higher ones.
 """
 
 from __future__ import annotations
@@ -42,21 +42,53 @@ _MIX: Final = tuple(map(np.uint32, (0xED5AD4BB, 0xAC4C1B51, 0x31848BAB)))
 
 
 def keys_of(codes: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Return the keys of places below 2^32 in a domain: one to one; see the notes of the module."""
-    places = codes.astype(np.uint32)
-    high = places >> np.uint32(_LOW_BITS)
-    return (places ^ high * _HIGH_KEY & np.uint32((1 << _LOW_BITS) - 1)) * _KEY
+    """Return the keys of indices below 2^32 in a domain: one to one; see the notes of the module.
+
+    Parameters
+    ----------
+    codes : int64 array, shape (n,)
+
+    Returns
+    -------
+    uint32 array, shape (n,)
+    """
+    positions = codes.astype(np.uint32)
+    high = positions >> np.uint32(_LOW_BITS)
+    return (positions ^ high * _HIGH_KEY & np.uint32((1 << _LOW_BITS) - 1)) * _KEY
 
 
 def hashed(seeds: NDArray[np.uint32], keys: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the hashes of keys under seeds; the kernel ``count_hashes`` has the same function."""
+    """Return the hashes of keys under seeds; the kernel ``count_hashes`` has the same function.
+
+    Parameters
+    ----------
+    seeds, keys : uint32 array
+
+    Returns
+    -------
+    uint32 array
+        Of their broadcast shape.
+    """
     x = (seeds ^ keys) * _MIX[0]
     x = (x ^ x >> np.uint32(11)) * _MIX[1]
     return np.asarray((x ^ x >> np.uint32(15)) * _MIX[2])
 
 
 def bucket_of(seeds: NDArray[np.uint32], codes: NDArray[np.int64], buckets: int) -> NDArray[np.int64]:
-    """Return which of some buckets each seed hashes a place in the domain to."""
+    """Return the bucket that each seed hashes an index in the domain to.
+
+    Parameters
+    ----------
+    seeds : uint32 array, shape (n,)
+    codes : int64 array, shape (n,)
+        Indices in the domain.
+    buckets : int
+
+    Returns
+    -------
+    int64 array, shape (n,)
+        From 0 to ``buckets - 1``.
+    """
     high = hashed(seeds, keys_of(codes)).astype(np.uint64)
     return (high * np.uint64(buckets) >> np.uint64(32)).astype(np.int64)
 
@@ -93,12 +125,14 @@ class HashingRandomizer(CategoricalRandomizer):
 
     def _choose(self) -> None:
         if len(self.domain) > 1 << 32:
-            _check.refuse("domain", "have at most 2**32 categories", f"{len(self.domain)}", "ask in parts")
+            _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
         odds = least_odds(self.epsilon)
         buckets = min(self._best_buckets(odds), _MOST_BUCKETS)
         truth = Coin.below(odds / (odds + buckets - 1))
         if truth.chance * buckets <= 1:
-            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+            _check.refuse(
+                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
+            )
         object.__setattr__(self, "buckets", buckets)
         object.__setattr__(self, "truth", truth)
 
@@ -116,16 +150,48 @@ class HashingRandomizer(CategoricalRandomizer):
         return self.layout.pack(reported.astype(np.uint64) << np.uint64(_SEED_BITS) | seeds)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a bucket."""
+        """Return which records name a bucket.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) >> np.uint64(_SEED_BITS) < np.uint64(self.buckets)
 
     def opened(self, records: Records) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the seeds and the buckets of records."""
+        """Return the seeds and the buckets of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        seeds, buckets : uint32 array, shape (records,)
+        """
         payloads = self.layout.unpack(records)
         return payloads.astype(np.uint32), (payloads >> np.uint64(_SEED_BITS)).astype(np.uint32)
 
     def probabilities(self, value: Any, seed: int = 0) -> dict[bytes, Fraction]:
-        """Return the probability of each report, given its seed, were a value true: private."""
+        """Return the probability of each report, given its seed, were a value true: private.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+        seed : int
+            Seed of the report, which is public.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         codes = self.domain.codes([value])
         high = int(hashed(np.array([seed], np.uint32), keys_of(codes))[0])
         lie = (1 - self.truth.chance) / (self.buckets - 1)
@@ -140,7 +206,7 @@ class HashingRandomizer(CategoricalRandomizer):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimalLocalHashingRandomizer(HashingRandomizer):
-    r"""Local hashing to :math:`g = \mathrm{round}(e^\epsilon) + 1` buckets: least error, in some five bytes.
+    r"""Local hashing to :math:`g = \mathrm{round}(e^\epsilon) + 1` buckets: lowest error in some five bytes.
 
     Parameters
     ----------

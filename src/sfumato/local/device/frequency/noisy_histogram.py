@@ -1,4 +1,4 @@
-"""The client half of the histogram encodings: a one among zeros, and noise on each."""
+"""The client half of the histogram encodings: a 1 for the true category among zeros, and noise on each."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
 
     Guarantee: :math:`\epsilon`-DP of each report, replace-one. Two truths differ by 64 steps in each of two
     categories, and a number of steps is at most :math:`e^{64/scale} = e^{\epsilon/2}` times as likely under
-    one as under the other, as the law that is drawn has the mass :math:`\propto e^{-|k|/scale}` exactly. The
+    one as under the other, as the noise has the distribution :math:`\propto e^{-|k|/scale}` exactly. The
     limit is applied afterwards; it is met with probability below :math:`e^{-64}` a number.
 
     References
     ----------
     Wang, Blocki, Li, Jha (2017), "Locally differentially private protocols for frequency estimation",
-    histogram encoding; Ghosh, Roughgarden, Sundararajan (2012), the discrete law.
+    histogram encoding; Ghosh, Roughgarden, Sundararajan (2012), the discrete distribution.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
         scale = 2 * _STEPS / Fraction(self.epsilon)
         limit = _STEPS + math.ceil(_FAR * scale)
         if limit >= _MOST:
-            _check.refuse("epsilon", "be greater for noise of 4 bytes", self.epsilon)
+            _check.refuse("epsilon", "be greater for noise of 4 bytes", self.epsilon, "about 2**-19 will do")
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "limit", limit)
 
@@ -105,11 +105,30 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
         return records
 
     def numbers(self, records: Records) -> NDArray[np.signedinteger[Any]]:
-        """Return the numbers of steps in records, shape (records, categories)."""
-        told = np.ascontiguousarray(records[:, : self._bits // 8])
-        return told.view(self._kind).reshape(len(records), len(self.domain))
+        """Return the noisy numbers of records, in steps of 1/64.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int16 or int32 array, shape (records, categories)
+        """
+        payload = np.ascontiguousarray(records[:, : self._bits // 8])
+        return payload.view(self._kind).reshape(len(records), len(self.domain))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold no number beyond the limit."""
+        """Return which records hold no number beyond the limit.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         numbers = self.numbers(records)
         return np.asarray(((numbers <= self.limit) & (numbers >= -self.limit)).all(axis=1))

@@ -1,4 +1,4 @@
-"""The client half of projective geometry response."""
+"""The client half of projective geometry response: low error with reports of a few bytes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ProjectiveGeometryResponseRandomizer"]
 
 _LARGEST: Final = 1 << 24
 _WORK: Final = 1 << 30
-"""About the most additions that an aggregator's last step takes."""
+"""Approximate limit on the additions of an aggregator's last step."""
 _ORDER: Final = 1 << 20
 _BLOCK: Final = 1 << 15
 _WASTE: Final = Fraction(101, 100)
@@ -47,13 +47,13 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
     Notes
     -----
     A report is one of the :math:`K = (q^t-1)/(q-1)` points with t coordinates in the field. The value at
-    place x is the point whose first t - 1 coordinates are the digits of x in base q, the least first, and
+    index x is the point whose first t - 1 coordinates are the digits of x in base q, the lowest first, and
     whose last one is 1; it is supported by the points y with :math:`\langle x, y \rangle = 0`: about one in q
     of all, and one in q of these for any second value. So q near :math:`e^\epsilon + 1` is best for many
-    values. Candidates are the primes next to that number and the least that has room for all values, in every
-    dimension, if they leave the aggregator at most about :math:`2^{30}` additions. Chosen is the one with the
-    fewest points whose variance is within 1 % of the least. Prime powers that are no primes are left out,
-    which costs up to 4 %.
+    values. Candidates are the primes next to that number and the smallest that has room for all values, in
+    every dimension, if they leave the aggregator at most about :math:`2^{30}` additions. Chosen is the one
+    with the fewest points whose variance is within 1 % of the minimum. Prime powers that are no primes are
+    left out, which costs up to 4 %.
 
     *Points as numbers.* The point 0 is (0, ..., 0, 1). Any other is :math:`1 + qu + s`: s is its last
     coordinate, and u the number of the point that the others make. Of these, number :math:`(q^l-1)/(q-1) +
@@ -87,8 +87,8 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
         spaces = {
             space: _variance(odds, *space, count) for space in _spaces(count, min(int(odds) + 1, _ORDER))
         }
-        most = min(spaces.values()) * _WASTE
-        order, dimension = min((_points(*space), space) for space in spaces if spaces[space] <= most)[1]
+        maximum = min(spaces.values()) * _WASTE
+        order, dimension = min((_points(*space), space) for space in spaces if spaces[space] <= maximum)[1]
         object.__setattr__(self, "order", order)
         object.__setattr__(self, "dimension", dimension)
 
@@ -106,7 +106,21 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
         return Fraction(_points(self.order, self.dimension - 1), self.number)
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return points that are orthogonal to those of some places, or else are not."""
+        """Return points that are orthogonal to those of some indices, or else are not.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         others, planes = self.order - 1, self.order ** (self.dimension - 1)
         drawn = uniform_integers(planes, len(codes), source) - 1
         # Point 0, here -1, supports nothing; any other number is a u and one of the values beside the true s.
@@ -141,7 +155,18 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
         return found
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which points are orthogonal to a value's."""
+        """Return which points are orthogonal to a value's.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         starts, last = np.divmod(np.arange(self.number - 1), self.order)
         products = self._products(np.full(len(starts), code), starts)
         return np.concatenate([[False], (products + last) % self.order == 0])
@@ -154,18 +179,18 @@ def _points(order: int, dimension: int) -> int:
 def _spaces(count: int, near: int) -> Iterator[tuple[int, int]]:
     """Yield orders and dimensions that have room for so many values."""
     for dimension in range(2, max(3, count.bit_length() + 2)):
-        least = _root(count, dimension - 1)
-        most = _root(_WORK // dimension, dimension if dimension > 2 else 1)
-        if least <= most:
-            aim = max(least, min(near, most))
-            yield _prime(least, 1), dimension
+        minimum = _root(count, dimension - 1)
+        maximum = _root(_WORK // dimension, dimension if dimension > 2 else 1)
+        if minimum <= maximum:
+            aim = max(minimum, min(near, maximum))
+            yield _prime(minimum, 1), dimension
             yield _prime(aim + 1, 1), dimension
-            if (below := _prime(aim, -1)) >= least:
+            if (below := _prime(aim, -1)) >= minimum:
                 yield below, dimension
 
 
 def _root(number: int, power: int) -> int:
-    """Return the least whole number, at least 2, whose power is at least ``number``."""
+    """Return the smallest whole number, at least 2, whose power is at least ``number``."""
     low, high = 2, max(2, number)
     while low < high:
         middle = (low + high) // 2

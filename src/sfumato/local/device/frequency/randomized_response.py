@@ -1,4 +1,4 @@
-"""The client half of randomized response over any number of categories."""
+"""The client half of randomized response: the true category, or by chance another one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,21 @@ _LARGEST: Final = 1 << 56
 
 
 def exchanged(codes: NDArray[np.int64], count: int, truth: Coin, source: RandomSource) -> NDArray[np.int64]:
-    """Return each of some places below ``count``, if a coin says so, and else one of the others, evenly."""
+    """Return each index below ``count`` where a coin falls on heads, and else one of the others, evenly.
+
+    Parameters
+    ----------
+    codes : int64 array, shape (n,)
+    count : int
+        Number of categories.
+    truth : Coin
+        Falls on heads where the index stays.
+    source : RandomSource
+
+    Returns
+    -------
+    int64 array, shape (n,)
+    """
     true = truth.flip(len(codes), source)
     others = uniform_integers(count - 1, len(codes), source)
     return np.where(true, codes, others + (others >= codes))
@@ -41,7 +55,7 @@ class RandomizedResponseRandomizer(CategoricalRandomizer):
     Attributes
     ----------
     truth : Coin
-        Falls on heads for a true report: p is the greatest multiple of :math:`2^{-64}` for which
+        Falls on heads for a true report: p is the largest multiple of :math:`2^{-64}` for which
         :math:`p (k-1) / (1-p) \le e^\epsilon`.
 
     Notes
@@ -69,7 +83,7 @@ class RandomizedResponseRandomizer(CategoricalRandomizer):
         odds, count = least_odds(self.epsilon), len(self.domain)
         truth = Coin.below(odds / (odds + count - 1))
         if truth.chance * count <= 1:
-            remedy = "such reports tell nothing; hash the domain to fewer values"
+            remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
         if count > _LARGEST:
             _check.refuse("domain", "have at most 2**56 categories", count, "hash the values to fewer")
@@ -87,11 +101,32 @@ class RandomizedResponseRandomizer(CategoricalRandomizer):
         return self.layout.pack(reported.astype(np.uint64))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a category."""
+        """Return which records name a category.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) < np.uint64(len(self.domain))
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small domains."""
+        """Return the probability of each report, were a value true: private, and for small domains.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         (true,) = self.domain.codes([value]).tolist()
         lie = (1 - self.truth.chance) / (len(self.domain) - 1)
         records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))

@@ -1,4 +1,4 @@
-"""The client half of RAPPOR: a Bloom filter of a string, randomized once for good and once a report."""
+"""The client half of RAPPOR: a Bloom filter of a string, randomized permanently and again for each report."""
 
 from __future__ import annotations
 
@@ -138,28 +138,54 @@ class RapporRandomizer(Randomizer):
         return self.bits + (self.cohorts - 1).bit_length()
 
     def _parameters(self) -> dict[str, Any]:
-        told = {name: getattr(self, name) for name in ("bits", "hashes", "cohorts", "permanent")}
+        chosen = {name: getattr(self, name) for name in ("bits", "hashes", "cohorts", "permanent")}
         both = None if self.instantaneous is None else list(self.instantaneous)
-        return {**told, "instantaneous": both, "hash": "blake2b"}
+        return {**chosen, "instantaneous": both, "hash": "blake2b"}
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its own parameters; see `Randomizer.from_parts`."""
+        """Return the randomizer of its own parameters; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+
+        Returns
+        -------
+        RapporRandomizer
+        """
         both = told.get("instantaneous")
-        return cls(
-            bits=told.get("bits", 0),
-            hashes=told.get("hashes", 0),
-            cohorts=told.get("cohorts", 0),
-            permanent=told.get("permanent", 0.0),
-            instantaneous=tuple(both) if isinstance(both, list) else both,
-        )
+        numbers = {name: told.get(name, 0) for name in ("bits", "hashes", "cohorts")}
+        instantaneous = tuple(both) if isinstance(both, list) else both
+        return cls(**numbers, permanent=told.get("permanent", 0.0), instantaneous=instantaneous)
 
     def client(self, key: bytes | None = None) -> RapporClient:
-        """Return one device, which remembers by its key; None makes a new one, with the system's entropy."""
+        """Return one device, whose memoized bits follow from its key.
+
+        Parameters
+        ----------
+        key : bytes, optional
+            32 secret bytes; left out, they are drawn from the system's entropy.
+
+        Returns
+        -------
+        RapporClient
+        """
         return RapporClient(self, os.urandom(_KEY_BYTES) if key is None else key)
 
     def places(self, values: Iterable[Any], cohorts: Iterable[int]) -> NDArray[np.int64]:
-        """Return where the filters of values have bits, shape (values, hashes)."""
+        """Return the positions of the set bits in the filters of values.
+
+        Parameters
+        ----------
+        values : iterable of str or bytes
+        cohorts : iterable of int
+            The cohort of each value.
+
+        Returns
+        -------
+        int64 array, shape (values, hashes)
+        """
         return bloom_places(map(encoded, values), cohorts, self.hashes, self.bits)
 
     def _records(self, values: Any, source: RandomSource) -> Records:
@@ -174,36 +200,74 @@ class RapporRandomizer(Randomizer):
         return np.concatenate(made)
 
     def instant(self, memo: Records, source: RandomSource) -> Records:
-        """Return what is sent of memoized bits this time."""
+        """Return one instantaneous randomization of memoized bits.
+
+        Parameters
+        ----------
+        memo : uint8 array, shape (devices, bits / 8)
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (devices, bits / 8)
+        """
         if self.ones is None:
             return memo
         low, high = self.ones
         return told_again(memo, high, low, source)
 
     def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:
-        """Return the bits, eight to a byte, and the cohorts of records."""
+        """Return the bits, eight to a byte, and the cohorts of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        uint8 array, shape (records, bits / 8), and int64 array, shape (records,)
+        """
         return parted(records, self.bits // 8, self.layout)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a cohort."""
+        """Return which records name a cohort.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+        """
         return self.opened(records)[1] < self.cohorts
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a string true: private, and for small filters."""
+        """Return the probability of each report, were a string true: private, and for small filters.
+
+        Parameters
+        ----------
+        value
+            A string or bytes.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+        """
         if self.bits > _SMALL:
             _check.refuse("bits", f"be at most {_SMALL}", self.bits, "look at a smaller one")
         p, q = self.chances
-        law = {}
+        distribution = {}
         for cohort in range(self.cohorts):
             held = set(self.places([value], [cohort])[0].tolist())
             for sent in product(range(2), repeat=self.bits):
                 mass = Fraction(1, self.cohorts)
-                for place, bit in enumerate(sent):
-                    one = q if place in held else p
+                for position, bit in enumerate(sent):
+                    one = q if position in held else p
                     mass *= one if bit else 1 - one
                 row = np.packbits(np.array([sent], np.uint8), axis=1, bitorder="little")
-                law[joined(row, np.array([cohort]), self.layout).tobytes()] = mass
-        return law
+                distribution[joined(row, np.array([cohort]), self.layout).tobytes()] = mass
+        return distribution
 
 
 @final
@@ -216,13 +280,13 @@ class RapporClient:
     device : RapporRandomizer
         The protocol.
     key : bytes
-        32 secret bytes, drawn once (`RapporRandomizer.client`) and kept on the device: all that it has to
+        32 secret bytes, drawn once (`RapporRandomizer.client`) and stored on the device: all that it has to
         remember.
 
     Notes
     -----
     The coins of the memoized bits are BLAKE2b, keyed, of the specification's digest and the string: the same
-    for each report of that string and, to whoever has not the key, as good as random. That last is what the
+    for each report of that string and indistinguishable from random without the key, which is what the
     longitudinal guarantee assumes. Under another specification the coins are others, and losses add up. So do
     those of different strings, if a device reports several: reports of one device are linked by its cohort.
 
@@ -243,11 +307,20 @@ class RapporClient:
 
     @property
     def cohort(self) -> int:
-        """The cohort, even but for a share below 2**-100, and independent of what is true."""
+        """The cohort, uniform up to 2**-100, and independent of what is true."""
         return int.from_bytes(self._stream(b"cohort", 16), "little") % self.device.cohorts
 
     def memo(self, value: Any) -> Records:
-        """Return the memoized bits of a string, shape (1, bytes): private, they never leave the device."""
+        """Return the memoized bits of a string: private, they never leave the device.
+
+        Parameters
+        ----------
+        value : str or bytes
+
+        Returns
+        -------
+        uint8 array, shape (1, bits / 8)
+        """
         device = self.device
         filters = bloom_filters(device.places([value], [self.cohort]), device.bits)
         words = -(-device.bits // 64) * device.flip.bits
@@ -255,20 +328,27 @@ class RapporClient:
         return filters ^ bits_of_words(device.flip, filters.shape, stream)
 
     def report(self, value: Any, rng: Rng = None) -> bytes:
-        """Return one report of a string; see `Randomizer.randomize`."""
+        """Return one report of a string.
+
+        Parameters
+        ----------
+        value, rng
+            See `Randomizer.randomize`.
+
+        Returns
+        -------
+        bytes
+            `RapporRandomizer.width` of them.
+        """
         sent = self.device.instant(self.memo(value), random_source(rng))
         return joined(sent, np.array([self.cohort]), self.device.layout).tobytes()
 
     def _stream(self, label: bytes, size: int) -> bytes:
         """Return bytes that follow from the key and a label."""
-        blocks = range(-(-size // 64))
+        name = self.device.digest + label
         made = (
-            hashlib.blake2b(
-                block.to_bytes(4, "little") + self.device.digest + label,
-                key=self.key,
-                person=b"sfumato rappor",
-            ).digest()
-            for block in blocks
+            hashlib.blake2b(at.to_bytes(4, "little") + name, key=self.key, person=b"sfumato rappor").digest()
+            for at in range(-(-size // 64))
         )
         return b"".join(made)[:size]
 
@@ -283,20 +363,22 @@ def listed(values: Any) -> list[Any]:
 def _check_shape(device: RapporRandomizer) -> None:
     hashes = _check.integer("hashes", device.hashes, minimum=1)
     if hashes > MOST_HASHES:
-        _check.refuse("hashes", f"be at most {MOST_HASHES}", hashes)
+        _check.refuse("hashes", f"be at most {MOST_HASHES}", hashes, "2 are usual")
     bits = _check.integer("bits", device.bits)
     if bits % 8 or not max(8, 2 * hashes) <= bits <= _MOST_BITS:
-        _check.refuse("bits", "be a multiple of 8, at least 2 * hashes and at most 4096", bits)
+        _check.refuse(
+            "bits", "be a multiple of 8, at least 2 * hashes and at most 4096", bits, "128 are usual"
+        )
     cohorts = _check.integer("cohorts", device.cohorts, minimum=1)
     if cohorts > _MOST_COHORTS:
-        _check.refuse("cohorts", "be at most 65536", cohorts)
+        _check.refuse("cohorts", "be at most 65536", cohorts, "64 are usual")
 
 
 def _coin(name: str, chance: Fraction) -> Coin:
     """Return the coin of a chance in steps of 2**-16, with as few bits as it needs."""
     threshold = int(chance * (1 << _COIN_BITS))
     if not 0 < threshold < 1 << _COIN_BITS:
-        _check.refuse(name, "be at least 2**-15 away from 0 and 1", float(chance))
+        _check.refuse(name, "be at least 2**-15 away from 0 and 1", float(chance), "move it inward")
     spare = (threshold & -threshold).bit_length() - 1
     return Coin(threshold >> spare, _COIN_BITS - spare)
 
@@ -305,7 +387,9 @@ def _both(given: object) -> tuple[Coin, Coin] | None:
     if given is None:
         return None
     if not isinstance(given, tuple) or len(given) != 2:
-        _check.refuse("instantaneous", "be a pair (p, q) or None", type(given).__name__)
+        _check.refuse(
+            "instantaneous", "be a pair (p, q) or None", type(given).__name__, "such as (0.5, 0.75)"
+        )
     p, q = (_coin("instantaneous", Fraction(_check.unit_interval("instantaneous", x))) for x in given)
     if p.chance >= q.chance:
         _check.refuse(

@@ -1,4 +1,4 @@
-"""The client half of signed Hadamard response: one bit about a place and the sign there."""
+"""The client half of signed Hadamard response: one bit about an index and its sign."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _LARGEST: Final = 1 << 26
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedHadamardRandomizer(NumberedRandomizer):
-    r"""A column of a Hadamard matrix, drawn evenly, and the place's entry there times the sign, or not.
+    r"""A column of a Hadamard matrix, drawn evenly, and the index's entry times the sign, or its opposite.
 
     Parameters
     ----------
     epsilon, domain
-        See `CategoricalRandomizer`; at most 2**26 categories. The places 2v and 2v + 1 of the domain are the
+        See `CategoricalRandomizer`; at most 2**26 categories. The indices 2v and 2v + 1 of the domain are the
         plus and the minus at v; of an odd number the last is a plus without a minus.
 
     Attributes
     ----------
     size : int
-        Of the matrix: the least power of two with a row for each v.
+        Of the matrix: the smallest power of two with a row for each v.
 
     Notes
     -----
     Entry (v, j) is -1 to the number of bits that v and j share. The report :math:`2j + b` supports the plus
     at v where that entry is :math:`(-1)^b`, and the minus at v where it is not: each is supported by half of
-    the reports. It tells the difference of the shares of plus and minus at v, and not the shares.
+    the reports. It estimates the difference of the frequencies of plus and minus at v, not either frequency.
 
     Guarantee: see `DesignRandomizer`; the column is independent of the truth.
 
@@ -49,6 +49,13 @@ class SignedHadamardRandomizer(NumberedRandomizer):
     ----------
     Cormode, Kulkarni, Srivastava (2019), "Answering range queries under local differential privacy",
     HaarHRR.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> device = SignedHadamardRandomizer(epsilon=1.0, domain=Domain(range(2048)))
+    >>> device.size, device.width
+    (1024, 2)
     """
 
     wire_name: ClassVar[str] = "signed-hadamard"
@@ -58,7 +65,7 @@ class SignedHadamardRandomizer(NumberedRandomizer):
     def _arrange(self, odds: Fraction) -> None:
         count = len(self.domain)
         if count > _LARGEST:
-            _check.refuse("domain", "have at most 2**26 categories", count)
+            _check.refuse("domain", "have at most 2**26 categories", count, "take fewer")
         object.__setattr__(self, "size", 1 << (-(-count // 2) - 1).bit_length())
 
     def _arrangement(self) -> dict[str, Any]:
@@ -75,13 +82,38 @@ class SignedHadamardRandomizer(NumberedRandomizer):
         return 2 * self.size
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return a column and the signed entry there, or else the other sign."""
+        """Return a column and the signed entry there, or else the other sign.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         columns = uniform_integers(self.size, len(codes), source)
         minus = (codes & 1).astype(np.bool_)
         signs = parity(columns & (codes >> 1)) ^ minus ^ ~true
         return self.layout.pack((2 * columns + signs).astype(np.uint64))
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell which columns and signs a place has."""
+        """Return which columns and signs support an index in the domain.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         columns, signs = np.divmod(np.arange(self.number), 2)
         return np.asarray((parity(columns & (code >> 1)) ^ bool(code & 1)) == signs)

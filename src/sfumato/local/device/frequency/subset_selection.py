@@ -1,4 +1,4 @@
-"""The client half of subset selection."""
+"""The client half of subset selection: a random set of categories, most likely with the truth in it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class SubsetSelectionRandomizer(DesignRandomizer):
         k: the whole number next to :math:`d/(e^\epsilon+1)`, of d categories, with less variance as a mean
         over all.
     listed : bool
-        Whether a record lists the places of the members, ascending, which then takes fewer bits; else it has
+        Whether a record lists the indices of the members, ascending, which then takes fewer bits; else it has
         a bit for each category.
 
     Notes
     -----
-    Either encoding tells the set and nothing else: in what order members were drawn does not show. Members
+    Either encoding describes the set alone: the order in which members were drawn does not show. Members
     are drawn by Floyd's method, evenly from all sets: of k others or, if the truth is a member, of k - 1.
 
     Guarantee: see `DesignRandomizer`.
@@ -102,7 +102,21 @@ class SubsetSelectionRandomizer(DesignRandomizer):
         return self.subset_size * self._member_bits if self.listed else len(self.domain)
 
     def draw(self, codes: NDArray[np.int64], true: NDArray[np.bool_], source: RandomSource) -> Records:
-        """Return sets in which some places are, or else are not."""
+        """Return sets that contain given indices, or else do not.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        true : bool array, shape (n,)
+            Whether the report supports that category.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped record for each index.
+        """
         found = np.empty((len(codes), self.width), np.uint8)
         rows = max(1, _CELLS // len(self.domain))
         for at in range(0, len(codes), rows):
@@ -116,12 +130,12 @@ class SubsetSelectionRandomizer(DesignRandomizer):
         count, size, rows = len(self.domain), self.subset_size, np.arange(len(codes))
         held = np.zeros((len(codes), count), np.bool_)
         for step in range(size):
-            # The last of so many first places, or any: each set of members so far is as likely.
+            # Floyd: a repeated draw is replaced by the last index, which makes every set equally likely.
             last = count - 1 - size + step
             drawn = uniform_integers(last + 1, len(codes), source)
             drawn = np.where(held[rows, drawn], last, drawn)
             held[rows, drawn] = True if step else ~true
-        # The places were those of all but one; the last stands in for it.
+        # The draws were from all indices but one; the last one stands for it.
         held[:, -1] = held[rows, codes]
         held[rows, codes] = true
         return held
@@ -139,17 +153,46 @@ class SubsetSelectionRandomizer(DesignRandomizer):
         return records
 
     def members(self, records: Records) -> NDArray[np.int64]:
-        """Return the listed members of records that list them."""
+        """Return the members of sets, from records that list them.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records, subset_size)
+            Indices of categories, ascending.
+        """
         size, bits = self.subset_size, self._member_bits
-        told = np.unpackbits(records, axis=1, count=size * bits, bitorder="little")
-        return told.reshape(-1, size, bits) @ (1 << np.arange(bits))
+        listed = np.unpackbits(records, axis=1, count=size * bits, bitorder="little")
+        return listed.reshape(-1, size, bits) @ (1 << np.arange(bits))
 
     def flags(self, records: Records) -> NDArray[np.uint8]:
-        """Return a 1 for each member in records that have a bit for each category."""
+        """Return a 1 for each member in records that have a bit for each category.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        uint8 array, shape (records, categories)
+        """
         return np.unpackbits(records, axis=1, count=len(self.domain), bitorder="little")
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a set of the right size, in its one encoding."""
+        """Return which records hold a set of the right size, in its one encoding.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         sound = np.empty(len(records), np.bool_)
         rows = max(1, _CELLS // self._bits)
         for at in range(0, len(records), rows):
@@ -170,11 +213,27 @@ class SubsetSelectionRandomizer(DesignRandomizer):
         return np.array(held)
 
     def reports(self) -> Records:
-        """Return all sets of the right size."""
+        """Return all sets of the right size; for small domains.
+
+        Returns
+        -------
+        uint8 array, shape (sets, width)
+        """
         return self._written(self._all_sets())
 
     def supporting(self, code: int) -> NDArray[np.bool_]:
-        """Tell in which sets a value is."""
+        """Return which sets contain a value.
+
+        Parameters
+        ----------
+        code : int
+            Index of a category in the domain.
+
+        Returns
+        -------
+        bool array, shape (reports,)
+            In the order of `reports`.
+        """
         return self._all_sets()[:, code]
 
 

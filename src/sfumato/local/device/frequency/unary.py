@@ -1,4 +1,4 @@
-"""The client half of unary encodings: a bit for each category, every one of them flipped by chance."""
+"""The client half of unary encodings: one bit for each category, each flipped at random."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sfumato.numerics.randomness.source import RandomSource
 __all__ = ["OptimizedUnaryEncodingRandomizer", "SymmetricUnaryEncodingRandomizer", "UnaryRandomizer"]
 
 _CLOSE: Final = 1 - Fraction(1, 1 << 11)
-"""Share of the odds that short coins must reach: fewer random bits for a thousandth of epsilon at most."""
+"""Fraction of the odds that short coins must reach: it costs at most a thousandth of epsilon."""
 _WORDS: Final = 1 << 16
 """Random words that are drawn at once: they stay in the processor's cache."""
 _MOST: Final = 1 << 20
@@ -46,8 +46,8 @@ class UnaryRandomizer(CategoricalRandomizer):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one: two true values change the laws of two
-    independent bits, whose ratios are at most :math:`\frac{p}{q}` and :math:`\frac{1-q}{1-p}`, exactly.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one: two true values change the distributions of
+    two independent bits, whose ratios are at most :math:`\frac{p}{q}` and :math:`\frac{1-q}{1-p}`, exactly.
     """
 
     true: Coin = field(init=False, repr=False, compare=False)
@@ -56,12 +56,12 @@ class UnaryRandomizer(CategoricalRandomizer):
     @staticmethod
     @abstractmethod
     def _coins(epsilon: float, bits: int) -> tuple[Coin, Coin]:
-        """Return both coins, with so many bits; refuse if they cannot be told apart."""
+        """Return both coins, with so many bits; refuse if they are equal."""
 
     def _choose(self) -> None:
         if len(self.domain) > _MOST:
             remedy = "use a protocol with short reports, such as OptimalLocalHashingRandomizer"
-            _check.refuse("domain", "have at most 2**20 categories", f"{len(self.domain)}", remedy)
+            _check.refuse("domain", "have at most 2**20 categories", len(self.domain), remedy)
         true, other = _shortest(self._coins, self.epsilon)
         object.__setattr__(self, "true", true)
         object.__setattr__(self, "other", other)
@@ -79,7 +79,18 @@ class UnaryRandomizer(CategoricalRandomizer):
         return self.encoded(codes, source)
 
     def encoded(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return one stamped record for each place in the domain."""
+        """Return one stamped record for each index in the domain.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+        """
         width, bits = self.layout.width, self.other.bits
         block = max(1, _WORDS * 8 // (width * bits))
         records = np.empty((len(codes), width), np.uint8)
@@ -96,25 +107,36 @@ class UnaryRandomizer(CategoricalRandomizer):
 
     def _write_true(self, rows: Records, codes: NDArray[np.int64], source: RandomSource) -> None:
         """Draw the bits of the true categories anew, with their own chance."""
-        place = np.arange(len(codes)), codes >> 3
+        position = np.arange(len(codes)), codes >> 3
         mask = np.left_shift(1, codes & 7).astype(np.uint8)
         heads = self.true.flip(len(codes), source)
-        rows[place] = rows[place] & ~mask | mask * heads
+        rows[position] = rows[position] & ~mask | mask * heads
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a value true: private, and for small domains."""
+        """Return the probability of each report, were a value true: private, and for small domains.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         count = len(self.domain)
         if count > _SMALL:
-            _check.refuse("domain", f"have at most {_SMALL} categories", f"{count}", "look at a smaller one")
+            _check.refuse("domain", f"have at most {_SMALL} categories", count, "look at a smaller one")
         (code,) = self.domain.codes([value]).tolist()
         chances = [self.true.chance if at == code else self.other.chance for at in range(count)]
-        law = {}
+        distribution = {}
         for payload, bits in enumerate(product((0, 1), repeat=count)):
             mass = Fraction(1)
             for chance, bit in zip(reversed(chances), bits, strict=True):
                 mass *= chance if bit else 1 - chance
-            law[self.layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
-        return law
+            distribution[self.layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
+        return distribution
 
 
 @final
@@ -149,7 +171,7 @@ class SymmetricUnaryEncodingRandomizer(UnaryRandomizer):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizedUnaryEncodingRandomizer(UnaryRandomizer):
-    r"""Least error for rare values: :math:`p = 1/2` and :math:`q = \frac{1}{1 + e^\epsilon}`.
+    r"""Minimum error for rare values: :math:`p = 1/2` and :math:`q = \frac{1}{1 + e^\epsilon}`.
 
     Parameters
     ----------
@@ -187,5 +209,6 @@ def _shortest(coins: Any, epsilon: float) -> tuple[Coin, Coin]:
             return true, other
     rule, from_what = ("greater", "0") if epsilon < 1 else ("smaller", "others near it")
     raise ParameterError(
-        f"epsilon must be {rule}, got {epsilon}; coins in steps of 2**-64 cannot tell it from {from_what}"
+        f"epsilon must be {rule}, got {epsilon}; "
+        f"coins in steps of 2**-64 cannot distinguish it from {from_what}"
     )

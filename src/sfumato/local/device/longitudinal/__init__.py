@@ -1,1 +1,1 @@
-"""Client halves for a question that is asked again and again: what is drawn for good, and what each time."""
+"""Client halves for a repeated question: a permanent randomization, and a fresh one for each report."""

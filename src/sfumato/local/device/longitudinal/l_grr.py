@@ -1,4 +1,4 @@
-"""The client half of L-GRR: randomized response once for good, and again for each report."""
+"""The client half of L-GRR: permanent randomized response, and a fresh one for each report."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
     permanent : RandomizedResponseRandomizer
         The permanent layer: a memo is a report of it.
     again : Coin
-        Falls on heads for a true report of the memo. With it a report is true with the greatest probability P
-        for which :math:`P (k-1)/(1-P) \le e^\epsilon`, up to :math:`2^{-64}`: one report has the law of
-        `RandomizedResponseRandomizer` with epsilon, and memoizing costs it no error.
+        Falls on heads for a true report of the memo. With it a report is true with the largest probability P
+        for which :math:`P (k-1)/(1-P) \le e^\epsilon`, up to :math:`2^{-64}`: one report has the distribution
+        of `RandomizedResponseRandomizer` with epsilon, and memoizing costs it no error.
 
     Notes
     -----
@@ -69,10 +69,10 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         lie = (1 - first) / (count - 1)
         wanted = (odds / (odds + count - 1) - lie) / (first - lie)
         if wanted >= 1:
-            refuse_layers(self.epsilon)
+            refuse_layers(permanent_epsilon, self.epsilon)
         again = Coin.below(wanted)
         if again.chance * count <= 1:
-            remedy = "such reports tell nothing; hash the domain to fewer values"
+            remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
         object.__setattr__(self, "permanent", permanent)
         object.__setattr__(self, "again", again)
@@ -81,8 +81,8 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
     def chances(self) -> tuple[Fraction, Fraction]:
         """How likely the true category is reported, and any one other."""
         others = len(self.domain) - 1
-        kept, lie = self.again.chance, (1 - self.again.chance) / others
-        truth = lie + self.permanent.truth.chance * (kept - lie)
+        again, lie = self.again.chance, (1 - self.again.chance) / others
+        truth = lie + self.permanent.truth.chance * (again - lie)
         return truth, (1 - truth) / others
 
     @property
@@ -103,32 +103,104 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         return self.permanent.width
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent reports of places in the domain."""
+        """Draw the permanent reports of indices in the domain.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Indices of categories in the domain.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
         reported = exchanged(keys, len(self.domain), self.permanent.truth, source)
         return self.permanent.layout.pack(reported.astype(np.uint64))
 
     def reported(self, memos: Records, source: RandomSource) -> NDArray[np.int64]:
-        """Draw what is reported of memos, as places in the domain."""
+        """Draw one reported category for each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        source : RandomSource
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            Indices of categories in the domain.
+        """
         memoized = self.permanent.layout.unpack(memos).astype(np.int64)
         return exchanged(memoized, len(self.domain), self.again, source)
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one report of each memo."""
+        """Draw one report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
         return self.layout.pack(self.reported(memos, source).astype(np.uint64))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a category."""
+        """Return which records name a category.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) < np.uint64(len(self.domain))
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report of a new device, were a value true: private."""
+        """Return the probability of each report of a new device, were a value true: private.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         (true,) = self.domain.codes([value]).tolist()
         truth, lie = self.chances
         records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))
         return {row.tobytes(): truth if at == true else lie for at, row in enumerate(records)}
 
     def fresh_law(self, memo: bytes) -> Mapping[bytes, Fraction]:
-        """Return the probability of each report, given the memo: private, and for small domains."""
+        """Return the probability of each report, given the memo: private, and for small domains.
+
+        Parameters
+        ----------
+        memo : bytes
+            One row of what `memoize` returned.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         memoized = int(self.permanent.layout.unpack(np.frombuffer(memo, np.uint8)[None])[0])
         lie = (1 - self.again.chance) / (len(self.domain) - 1)
         records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))

@@ -1,4 +1,4 @@
-"""The client half of chained unary encodings: a bit a category, turned over for good, and then each time."""
+"""The client half of chained unary encodings: a bit for each category, flipped permanently, then freshly."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
     def _layers(self, permanent_epsilon: float) -> None:
         named: object = self.chain
         if not isinstance(named, str) or named not in CHAINS:
-            _check.refuse("chain", f"be one of {', '.join(CHAINS)}", named)
+            _check.refuse("chain", f"be one of {', '.join(CHAINS)}", named, "OSUE has the smallest error")
         kind, symmetric = CHAINS[named]
         permanent = kind(epsilon=permanent_epsilon, domain=self.domain)
         both = permanent.true.chance, permanent.other.chance
-        high, low = _shortest(both, self.epsilon, symmetric)
+        high, low = _shortest(both, permanent_epsilon, self.epsilon, symmetric)
         object.__setattr__(self, "permanent", permanent)
         object.__setattr__(self, "high", high)
         object.__setattr__(self, "low", low)
@@ -136,11 +136,39 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         return self.permanent.width
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent bits of places in the domain."""
+        """Draw the permanent bits of indices in the domain.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Indices of categories in the domain.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
         return self.permanent.encoded(keys, source)
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one report of each memo."""
+        """Draw one report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
         rows = max(1, _BLOCK // self.width)
         records = np.empty((len(memos), self.width), np.uint8)
         for start in range(0, len(memos), rows):
@@ -150,29 +178,53 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         return records
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report of a new device, were a value true: private."""
+        """Return the probability of each report of a new device, were a value true: private.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         true, other = self.chances
         (code,) = self.domain.codes([value]).tolist()
-        return _law([true if at == code else other for at in range(len(self.domain))], self.layout)
+        return _distribution([true if at == code else other for at in range(len(self.domain))], self.layout)
 
     def fresh_law(self, memo: bytes) -> Mapping[bytes, Fraction]:
-        """Return the probability of each report, given the memo: private, and for small domains."""
+        """Return the probability of each report, given the memo: private, and for small domains.
+
+        Parameters
+        ----------
+        memo : bytes
+            One row of what `memoize` returned.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         bits = np.unpackbits(np.frombuffer(memo, np.uint8), bitorder="little")[: len(self.domain)]
-        return _law([self.high.chance if bit else self.low.chance for bit in bits.tolist()], self.layout)
+        return _distribution(
+            [self.high.chance if bit else self.low.chance for bit in bits.tolist()], self.layout
+        )
 
 
-def _law(ones: list[Fraction], layout: Layout) -> dict[bytes, Fraction]:
+def _distribution(ones: list[Fraction], layout: Layout) -> dict[bytes, Fraction]:
     """Return the probability of each record of independent bits."""
     if len(ones) > _SMALL:
         _check.refuse("domain", f"have at most {_SMALL} categories", len(ones), "look at a smaller one")
-    law = {}
+    distribution = {}
     for bits in product((0, 1), repeat=len(ones)):
         mass = Fraction(1)
         for chance, bit in zip(ones, bits, strict=True):
             mass *= chance if bit else 1 - chance
         payload = sum(bit << at for at, bit in enumerate(bits))
-        law[layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
-    return law
+        distribution[layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
+    return distribution
 
 
 def _chained(
@@ -188,11 +240,13 @@ def _odds(chances: tuple[Fraction, Fraction]) -> Fraction:
     return true * (1 - other) / (other * (1 - true))
 
 
-def _shortest(first: tuple[Fraction, Fraction], epsilon: float, symmetric: bool) -> tuple[Coin, Coin]:
+def _shortest(
+    first: tuple[Fraction, Fraction], permanent: float, epsilon: float, symmetric: bool
+) -> tuple[Coin, Coin]:
     """Return the coins of the fresh layer: the fewest bits with which the odds of epsilon are nearly reached.
 
-    The odds of a report fall with the chance of a 1 where the memo has a 0, so that the least such chance
-    that keeps epsilon is found by halving.
+    The odds of a report fall with the chance of a 1 where the memo has a 0, so that the smallest such chance
+    that satisfies epsilon is found by bisection.
     """
     limit = least_odds(epsilon)
     for bits in range(1, 65):
@@ -210,10 +264,10 @@ def _shortest(first: tuple[Fraction, Fraction], epsilon: float, symmetric: bool)
             below, enough = (below, middle) if odds(middle) <= limit else (middle, enough)
         if enough < half and odds(enough) >= limit * _CLOSE:
             return coins(enough)
-    least = Fraction(1, 1 << 64)
-    most = _odds(_chained(first, (1 - least if symmetric else Fraction(1, 2), least)))
-    if most < limit:
-        refuse_layers(epsilon, None if symmetric else log_up(fraction_up(most)))
+    minimum = Fraction(1, 1 << 64)
+    maximum = _odds(_chained(first, (1 - minimum if symmetric else Fraction(1, 2), minimum)))
+    if maximum < limit:
+        refuse_layers(permanent, epsilon, None if symmetric else log_up(fraction_up(maximum)))
     raise ParameterError(
-        f"epsilon must be greater, got {epsilon}; coins in steps of 2**-64 cannot tell it from 0"
+        f"epsilon must be greater, got {epsilon}; coins in steps of 2**-64 cannot distinguish it from 0"
     )

@@ -1,4 +1,4 @@
-"""Two layers of randomization: one that is drawn once for each value, and one for each report."""
+"""The base of client halves with two layers of randomization: once for each value, then for each report."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
     epsilon, domain
         See `CategoricalRandomizer`.
     max_memos : int
-        Most memos that a device draws, from 1 to 65,536; see `sfumato.local.device.longitudinal.memory`.
+        Largest number of memos that a device draws, from 1 to 65,536; see
+        `sfumato.local.device.longitudinal.memory`.
     """
 
     max_memos: int = 4
@@ -57,15 +58,40 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
         return 0
 
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw what devices keep for good: nothing."""
+        """Draw what devices store for good: nothing.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Empty rows.
+        """
         return np.empty((size, 0), np.uint8)
 
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return what values are memoized under; see `Memoizing`."""
+        """Return what values are memoized under; see `Memoizing`.
+
+        Parameters
+        ----------
+        values : array or list
+            What is true on each device.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            The key of each value, at least 0.
+        """
         return self._keys(self.domain.codes(values), fixed)
 
     def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
-        """Return what places in the domain are memoized under: themselves."""
+        """Return what indices in the domain are memoized under: themselves."""
         return codes
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
@@ -74,7 +100,17 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of what was chosen; see `Randomizer.from_parts`."""
+        """Return the randomizer of what was chosen; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        MemoizedCategories
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         chosen = {name: told.get(name) for name in cls._chosen()}
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, **chosen)  # type: ignore[arg-type]
@@ -112,7 +148,7 @@ class TwoLayerRandomizer(MemoizedCategories):
         permanent = checked_epsilon(wanted, "permanent_epsilon")
         object.__setattr__(self, "permanent_epsilon", permanent)
         if permanent <= self.epsilon:
-            refuse_layers(self.epsilon)
+            refuse_layers(permanent, self.epsilon)
         self._layers(permanent)
 
     @abstractmethod
@@ -129,10 +165,10 @@ class TwoLayerRandomizer(MemoizedCategories):
         return ("permanent_epsilon", "max_memos")
 
 
-def refuse_layers(epsilon: float, most: float | None = None) -> None:
+def refuse_layers(permanent_epsilon: float, epsilon: float, most: float | None = None) -> None:
     """Refuse a permanent layer that does not hide less than a report."""
     rule = f"be greater for an epsilon of {epsilon} of one report"
-    remedy = "all reports of a memo tell more than one of them does"
+    remedy = "all reports of a memo reveal more than one of them does"
     if most is not None:
         remedy = f"with it one report of this chain has at most about {most:.3g}; the chain 'OSUE' has more"
-    _check.refuse("permanent_epsilon", rule, "too little", remedy)
+    _check.refuse("permanent_epsilon", rule, permanent_epsilon, remedy)

@@ -1,4 +1,4 @@
-"""The client half of LOLOHA: a hash function drawn for good, and L-GRR of the bucket of the value."""
+"""The client half of LOLOHA: a permanent hash function, and L-GRR of the value's bucket."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         See `TwoLayerRandomizer`; at most :math:`2^{32}` categories.
     buckets : int, optional
         The g, from 2 to 65,536. 2 is BiLOLOHA: a device has at most two memos. Left out, it is
-        :math:`\mathrm{round}(e^\epsilon) + 1`, which has the least error (OLOLOHA).
+        :math:`\mathrm{round}(e^\epsilon) + 1`, which has the smallest error (OLOLOHA).
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
 
     The paper's second layer has the odds :math:`\frac{e^{\epsilon_\infty + \epsilon} -
     1}{e^{\epsilon_\infty} - e^\epsilon}` for every g, which is exact for two buckets and leaves part of
-    epsilon unused for more. Here it is solved exactly for each g: one report has the law of
+    epsilon unused for more. Here it is solved exactly for each g: one report has the distribution of
     `OptimalLocalHashingRandomizer`, and the best g is the one of that.
 
     References
@@ -76,7 +76,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
 
     def _layers(self, permanent_epsilon: float) -> None:
         if len(self.domain) > 1 << _SEED_BITS:
-            _check.refuse("domain", "have at most 2**32 categories", f"{len(self.domain)}", "ask in parts")
+            _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
         best = round(min(least_odds(self.epsilon), Fraction(_MOST_BUCKETS - 1))) + 1
         buckets = best if self.buckets is None else _check.integer("buckets", self.buckets, minimum=2)
         if buckets > _MOST_BUCKETS:
@@ -121,7 +121,19 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         return _SEED_BITS // 8
 
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw seeds."""
+        """Draw seeds.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Seeds of hash functions.
+        """
         return np.frombuffer(source.bytes(4 * size), np.uint8).reshape(size, 4)
 
     def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
@@ -133,39 +145,112 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         return self.inner.memo_width
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent reports of buckets."""
+        """Draw the permanent reports of buckets.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Buckets.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
         return self.inner.memoize(keys, fixed, source)
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one report of each memo."""
+        """Draw one report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
         named = self.inner.reported(memos, source).astype(np.uint64)
         return self.layout.pack(named << np.uint64(_SEED_BITS) | _seeds(fixed))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a bucket."""
+        """Return which records name a bucket.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) >> np.uint64(_SEED_BITS) < np.uint64(self.most_keys)
 
     def opened(self, records: Records) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-        """Return the seeds and the buckets of records."""
+        """Return the seeds and the buckets of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        seeds, buckets : uint32 array, shape (records,)
+        """
         payloads = self.layout.unpack(records)
         return payloads.astype(np.uint32), (payloads >> np.uint64(_SEED_BITS)).astype(np.uint32)
 
     def probabilities(self, value: Any, seed: int = 0) -> dict[bytes, Fraction]:
-        """Return the probability of each report of a new device with a seed, were a value true: private."""
+        """Return the probability of each report of a new device with a seed, were a value true: private.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+        seed : int
+            Seed of the report, which is public.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         seeds = np.array([seed], np.uint32)
         bucket = int(bucket_of(seeds, self.domain.codes([value]), self.most_keys)[0])
         return self._named(self.inner.probabilities(bucket), seed)
 
     def fresh_law(self, memo: bytes, seed: int = 0) -> Mapping[bytes, Fraction]:
-        """Return the probability of each report, given seed and memo: private."""
+        """Return the probability of each report, given seed and memo: private.
+
+        Parameters
+        ----------
+        memo : bytes
+            One row of what `memoize` returned.
+        seed : int
+            Seed of the device's hash function.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         return self._named(self.inner.fresh_law(memo), seed)
 
-    def _named(self, law: Mapping[bytes, Fraction], seed: int) -> dict[bytes, Fraction]:
-        """Return a law over buckets as one over reports with a seed."""
-        rows = np.frombuffer(b"".join(law), np.uint8).reshape(len(law), -1)
+    def _named(self, distribution: Mapping[bytes, Fraction], seed: int) -> dict[bytes, Fraction]:
+        """Return a distribution over buckets as one over reports with a seed."""
+        rows = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1)
         names = self.inner.layout.unpack(rows) << np.uint64(_SEED_BITS) | np.uint64(seed)
         packed = self.layout.pack(names)
-        return {row.tobytes(): chance for row, chance in zip(packed, law.values(), strict=True)}
+        return {row.tobytes(): chance for row, chance in zip(packed, distribution.values(), strict=True)}
 
 
 def _seeds(fixed: Records) -> NDArray[np.uint32]:

@@ -1,4 +1,4 @@
-"""What a device has memoized, kept in an encrypted file that is on disk before any report leaves."""
+"""Storage of a device's memos: an encrypted file that is on disk before any report leaves."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ class MemoStore:
 
     Notes
     -----
-    *Before a report leaves*, the memo that it is made of is on disk: written beside, synchronised, and put in
-    the place of the old file in one step. A device that is killed at any moment has either the old file and
+    *Before a report leaves*, the memo that it is made of is on disk: written beside, synchronised, and
+    renamed over the old file in one step. A device that is killed at any moment has either the old file and
     sent nothing new, or the new one. Every report writes the file, whether there was anything to memoize or
-    not, so that its bytes do not tell, nor the two synchronisations of the disk that a report costs; to draw
-    a memo takes some time of its own.
+    not, so that neither its bytes nor the two disk synchronisations of a report reveal which; drawing a memo
+    takes some time of its own.
 
-    *What the file shows* to whoever has not the key: that it is a memo store, which questions it is for (the
+    *What the file shows* without the key: that it is a memo store, which questions it is for (the
     digests of their specifications), and its length. The length follows from the questions alone, as each has
     room for all memos that it can ever have. Values, keys, memos and their number are encrypted and
     authenticated (AES-256-GCM), together with the header.
 
     *Losing it.* A device without its store memoizes anew, and every value that it reports costs its
     ``permanent_epsilon`` again: what stood for the loss of a lifetime then stands for the time up to the next
-    loss. That is why `open` never creates. An *older copy* put in its place loses the memos since. The file
-    itself cannot tell; an application that keeps `generation` elsewhere passes it as ``at_least``.
+    loss. That is why `open` never creates. An *older copy* restored over it loses the memos since. The file
+    cannot detect that; an application that stores `generation` elsewhere passes it as ``at_least``.
 
     The store is for one process at a time (a lock beside the file), and for systems with POSIX locks.
 
@@ -67,10 +67,10 @@ class MemoStore:
     >>> import os, tempfile
     >>> from sfumato.local.device import Domain, LongitudinalUnaryEncodingRandomizer
     >>> asked = LongitudinalUnaryEncodingRandomizer(epsilon=1.0, domain=Domain(["bus", "car", "train"]))
-    >>> key, place = os.urandom(32), os.path.join(tempfile.mkdtemp(), "memos")
-    >>> with MemoStore.create(place, key) as store:
+    >>> key, path = os.urandom(32), os.path.join(tempfile.mkdtemp(), "memos")
+    >>> with MemoStore.create(path, key) as store:
     ...     monday = store.client(asked).report("bus")
-    >>> with MemoStore.open(place, key) as store:
+    >>> with MemoStore.open(path, key) as store:
     ...     tuesday = store.client(asked).report("bus")  # made of the same memo
     >>> len(tuesday), store.generation
     (1, 3)
@@ -96,9 +96,13 @@ class MemoStore:
         path : path
             Of the file; its folder must exist.
         key : bytes or path
-            32 secret bytes from the application, or a file to keep them in, made if it is missing.
+            32 secret bytes from the application, or a file to store them in, made if it is missing.
         simulated : bool
             Whether ``rng=`` may seed reports; then nobody is protected.
+
+        Returns
+        -------
+        MemoStore
 
         Raises
         ------
@@ -128,6 +132,10 @@ class MemoStore:
             As in `create`; a key's file must be there, and be no one else's to read.
         at_least : int
             The last `generation` that the application knows of: an older copy is refused.
+
+        Returns
+        -------
+        MemoStore
 
         Raises
         ------
@@ -176,6 +184,15 @@ class MemoStore:
             A client half with memos, such as ``device.LongitudinalUnaryEncodingRandomizer``. A changed
             specification, be it by epsilon or by the domain, is another question with memos of its own, and
             losses add up.
+
+        Returns
+        -------
+        MemoClient
+
+        Raises
+        ------
+        ParameterError
+            If it does not memoize, or the store would grow beyond 16 MiB or 4096 questions.
         """
         given: object = protocol
         if not isinstance(given, Memoizing):
@@ -188,7 +205,12 @@ class MemoStore:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the store for a change that is on disk on leaving; one that fails writes nothing."""
+        """Hold the store for a change that is on disk on leaving; one that fails writes nothing.
+
+        Yields
+        ------
+        None
+        """
         with self._lock:
             yield
             self._save()
@@ -223,7 +245,9 @@ class MemoStore:
         if part is not None:
             return MemoClient(self, protocol, _unpacked(protocol, part))
         if len(self.questions) >= _MOST_QUESTIONS:
-            _check.refuse("protocol", "be one of 4096 at most in a store", "one more", "use another store")
+            _check.refuse(
+                "protocol", "be one of 4096 at most in a store", type(protocol).__name__, "use another store"
+            )
         return MemoClient(self, protocol, None)
 
     def _save(self) -> None:
@@ -262,6 +286,17 @@ class MemoClient:
     protocol : Memoizing
     memory : Memory or None
         What the device remembers; None before its first report.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sfumato.local.device import Domain, LongitudinalRandomizedResponseRandomizer
+    >>> asked = LongitudinalRandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"]))
+    >>> with MemoStore.create(os.path.join(tempfile.mkdtemp(), "memos"), os.urandom(32)) as store:
+    ...     client = store.client(asked)
+    ...     reports = [client.report("yes") for _ in range(3)]
+    >>> client.memos  # three reports of one memo
+    1
     """
 
     __slots__ = ("_store", "memory", "protocol")
@@ -322,14 +357,14 @@ def _unpacked(protocol: Memoizing, part: bytes) -> Memory:
         raise SourceError(
             "store must hold this question as it is asked, got another; use the version it is of"
         )
-    most, fixed = protocol.most_memos, _COUNT.size + protocol.fixed_width
+    maximum, fixed = protocol.most_memos, _COUNT.size + protocol.fixed_width
     (used,) = _COUNT.unpack_from(part)
-    keys = np.frombuffer(part, "<i8", count=most, offset=fixed).astype(np.int64)
-    memos = np.frombuffer(part, np.uint8, offset=fixed + 8 * most)
+    keys = np.frombuffer(part, "<i8", count=maximum, offset=fixed).astype(np.int64)
+    memos = np.frombuffer(part, np.uint8, offset=fixed + 8 * maximum)
     return Memory(
         protocol,
         np.frombuffer(part, np.uint8, count=protocol.fixed_width, offset=_COUNT.size).reshape(1, -1),
-        keys.reshape(1, most),
-        memos.reshape(1, most, protocol.memo_width).copy(),
+        keys.reshape(1, maximum),
+        memos.reshape(1, maximum, protocol.memo_width).copy(),
         np.array([used], np.int64),
     )

@@ -1,4 +1,4 @@
-"""The client half of dBitFlipPM: categories drawn for good, and bits about them that are memoized."""
+"""The client half of dBitFlipPM: permanently drawn categories, and memoized bits about them."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
     Attributes
     ----------
     inner : BitFlipRandomizer
-        The law of one report, and its record.
+        The distribution of one report, and its record.
     layers : MemoizedBits
-        How bits are memoized and told.
+        How bits are memoized and reported.
 
     Notes
     -----
-    A device draws d categories once, and memoizes bits for each of these, and bits for all categories that
-    it did not draw: at most d + 1 memos. A report is the memo itself, or, with a ``permanent_epsilon``, its
-    bits by randomized response (the paper's output perturbation): one report of a device has the law of
+    A device draws d categories once, and memoizes bits for each of these, and bits for all categories that it
+    did not draw: at most d + 1 memos. A report is the memo itself, or, with a ``permanent_epsilon``, its bits
+    by randomized response (the paper's output perturbation): one report of a device has the distribution of
     `BitFlipRandomizer` with epsilon, up to a few times 2^-64 on the private side.
 
     Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one, as of `BitFlipRandomizer`. All
@@ -104,11 +104,23 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
 
     @property
     def fixed_width(self) -> int:
-        """Bytes of what a device draws once for good: the places of its categories."""
+        """Bytes of what a device draws once for good: the indices of its categories."""
         return _PLACE.itemsize * self.asked
 
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw categories for each device, in ascending order."""
+        """Draw categories for each device, in ascending order.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Indices of the drawn categories, ascending.
+        """
         drawn = self.inner.draw(size, source)
         return drawn.astype(_PLACE).view(np.uint8).reshape(size, self.fixed_width)
 
@@ -122,27 +134,76 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
         return -(-self.asked // 8)
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the bits of places among the drawn categories, or beyond them for all others."""
+        """Draw the memoized bits about each device's drawn categories.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Positions among a device's drawn categories; `asked` for all other categories.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
         bits = self.layers.memoize(np.arange(self.asked) == keys[:, None], source)
         return np.packbits(bits, axis=1, bitorder="little")
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one report of each memo."""
+        """Draw one report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
         bits = np.unpackbits(memos, axis=1, count=self.asked, bitorder="little").astype(np.bool_)
         records = self.inner.packed(_places(fixed), self.layers.tell(bits, source))
         self.layout.stamp(records)
         return records
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name different categories in ascending order."""
+        """Return which records name different categories in ascending order.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.inner.well_formed(records)
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report of a new device, were a value true: private."""
-        law = self.inner.probabilities(value, self.layers.chance)
-        records = np.frombuffer(b"".join(law), np.uint8).reshape(len(law), -1).copy()
+        """Return the probability of each report of a new device, were a value true: private.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
+        distribution = self.inner.probabilities(value, self.layers.chance)
+        records = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1).copy()
         self.layout.stamp(records)
-        return {row.tobytes(): chance for row, chance in zip(records, law.values(), strict=True)}
+        return {row.tobytes(): chance for row, chance in zip(records, distribution.values(), strict=True)}
 
 
 def _places(fixed: Records) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Memoized bits that are told as they are, or by randomized response again for each report."""
+"""Memoized bits that are reported as they are, or by randomized response again for each report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Bits = NDArray[np.bool_]
 @final
 @dataclass(frozen=True, slots=True)
 class MemoizedBits:
-    """How bits are memoized and told.
+    """How bits are memoized and reported.
 
     Parameters
     ----------
@@ -55,6 +55,10 @@ class MemoizedBits:
             That of a memo; None, or the same as epsilon, reports memos.
         coin : callable
             From an epsilon to the coin of bits with it.
+
+        Returns
+        -------
+        MemoizedBits
         """
         if permanent_epsilon is None:
             return cls(epsilon, truth, None)
@@ -62,12 +66,12 @@ class MemoizedBits:
         if permanent == epsilon:
             return cls(epsilon, truth, None)
         memo = coin(permanent)
-        share = (truth.chance - (1 - memo.chance)) / (2 * memo.chance - 1)
-        if permanent < epsilon or share >= 1:
-            refuse_layers(epsilon)
-        again = Coin.below(share)
+        again_true = (truth.chance - (1 - memo.chance)) / (2 * memo.chance - 1)
+        if permanent < epsilon or again_true >= 1:
+            refuse_layers(permanent, epsilon)
+        again = Coin.below(again_true)
         if again.chance <= Fraction(1, 2):
-            _check.refuse("epsilon", "be above about 2**-60", epsilon, "such reports tell nothing")
+            _check.refuse("epsilon", "be above about 2**-60", epsilon, "such reports carry no information")
         return cls(permanent, memo, again)
 
     @property
@@ -82,17 +86,47 @@ class MemoizedBits:
         return memo * again + (1 - memo) * (1 - again)
 
     def memoize(self, true: Bits, source: RandomSource) -> Bits:
-        """Draw the memos of bits."""
+        """Draw the memos of bits.
+
+        Parameters
+        ----------
+        true : bool array
+            The true bits.
+        source : RandomSource
+
+        Returns
+        -------
+        bool array of the same shape
+        """
         return np.asarray(true == self.memo.flip(true.size, source).reshape(true.shape))
 
     def tell(self, memos: Bits, source: RandomSource) -> Bits:
-        """Draw one report of memoized bits."""
+        """Draw one report of memoized bits.
+
+        Parameters
+        ----------
+        memos : bool array
+        source : RandomSource
+
+        Returns
+        -------
+        bool array of the same shape
+        """
         if self.again is None:
             return memos
         return np.asarray(memos == self.again.flip(memos.size, source).reshape(memos.shape))
 
     def odds(self, reports: int) -> Fraction:
-        r"""Return the greatest ratio of the chances of reports of one memoized bit, were it true or not.
+        r"""Return the largest ratio of the chances of reports of one memoized bit, were it true or not.
+
+        Parameters
+        ----------
+        reports : int
+            Reports of the one memo.
+
+        Returns
+        -------
+        Fraction
 
         Notes
         -----
@@ -103,11 +137,16 @@ class MemoizedBits:
         memo = self.memo.chance
         if self.again is None:
             return memo / (1 - memo)
-        most = (self.again.chance / (1 - self.again.chance)) ** reports
-        return (memo * most + 1 - memo) / ((1 - memo) * most + memo)
+        maximum = (self.again.chance / (1 - self.again.chance)) ** reports
+        return (memo * maximum + 1 - memo) / ((1 - memo) * maximum + memo)
 
     def specification(self) -> dict[str, object]:
-        """Return the chances as JSON."""
+        """Return the chances as JSON.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "permanent_epsilon": self.epsilon,
             "permanent": self.memo.threshold,

@@ -1,4 +1,4 @@
-"""The client half of 1BitMean with memos: numbers rounded at a point drawn for good, a bit for each place."""
+"""The client half of 1BitMean with memos: numbers are rounded to a grid, with one bit for each grid point."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
     epsilon, bounds
         See `NumericRandomizer`.
     steps : int
-        Of the grid that numbers are rounded to, from 1 to 2^14. With 1, the least that can change, numbers
-        become one of the two bounds.
+        Of the grid that numbers are rounded to, from 1 to 2^14. With 1, for which memos change the least,
+        numbers become one of the two bounds.
     max_memos : int
-        Most memos that a device draws; there are ``steps + 1`` places to memoize.
+        Largest number of memos that a device draws; there are ``steps + 1`` grid points to memoize.
     permanent_epsilon : float, optional
         That of a memo, and so of all reports made of it: above epsilon, at most 40. Left out, it is epsilon,
         and memos are reported as they are.
@@ -44,22 +44,22 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
     Attributes
     ----------
     inner : OneBitMeanRandomizer
-        The law of one report, and its record.
+        The distribution of one report, and its record.
     layers : MemoizedBits
-        How bits are memoized and told.
+        How bits are memoized and reported.
 
     Notes
     -----
-    A device draws a point :math:`\alpha` from [0, 1) once. A number that is the share r of the way from one
-    place of the grid to the next goes to the upper one if :math:`\alpha < r`: on average over devices it
-    stays, and small changes of a number mostly change nothing. For each place a bit is drawn once by
+    A device draws a point :math:`\alpha` from [0, 1) once. A number that is the fraction r of the way from
+    one grid point to the next goes to the upper one if :math:`\alpha < r`: on average over devices it stays,
+    and small changes of a number mostly change nothing. For each grid point a bit is drawn once by
     `OneBitMeanRandomizer`. A report is that bit, or, with a ``permanent_epsilon``, that bit by randomized
-    response (the paper's output perturbation): one report of a device has the law of `OneBitMeanRandomizer`
-    with epsilon, up to a few times 2^-64 on the private side.
+    response (the paper's output perturbation): one report of a device has the distribution of
+    `OneBitMeanRandomizer` with epsilon, up to a few times 2^-64 on the private side.
 
     Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one. All reports of one memo together
     lose at most ``permanent_epsilon``; each further memo costs that again, up to ``most_memos`` times,
-    between histories alike in the changes of their *places*, given the point. Theorem and proof are in
+    between histories alike in the changes of their *grid points*, given the point. Theorem and proof are in
     `sfumato.local.device.longitudinal.memory`. Where memos are reported, a change between two that differ is
     seen for certain.
 
@@ -97,7 +97,7 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
 
     @property
     def most_keys(self) -> int:
-        """How many different keys a device can have: one for each place of the grid."""
+        """How many different keys a device can have: one for each grid point."""
         return self.steps + 1
 
     @property
@@ -113,11 +113,36 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         return 8
 
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw points."""
+        """Draw points.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Points at which numbers are rounded.
+        """
         return source.words(size).astype("<u8").view(np.uint8).reshape(size, 8)
 
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return the places of the grid that numbers are rounded to."""
+        """Return the grid points that numbers are rounded to.
+
+        Parameters
+        ----------
+        values : array or list
+            What is true on each device.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            The key of each value, at least 0.
+        """
         positions = self._positions(values)
         low = np.minimum(positions.astype(np.int64), self.steps - 1)
         above = np.ldexp(positions - low, _UNIFORM_BITS).astype(np.uint64)
@@ -130,21 +155,60 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         return 1
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the bits of places: rounded to a bound by chance, and told by randomized response."""
+        """Draw the bits of grid points: rounded to a bound by chance, then randomized.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Grid points.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
         upper = uniform_integers(self.steps, len(keys), source) < keys
         return self.layers.memoize(upper, source).astype(np.uint8)[:, None]
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one report of each memo."""
+        """Draw one report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
         return self.layout.pack(self.layers.tell(memos[:, 0].astype(np.bool_), source).astype(np.uint64))
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        none = np.empty((len(places), 0), np.uint8)
-        return self.fresh(self.memoize(places, none, source), none, source)
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        none = np.empty((len(positions), 0), np.uint8)
+        return self.fresh(self.memoize(positions, none, source), none, source)
 
     def probabilities(self, place: int) -> dict[bytes, Fraction]:
-        """Return the probability of each report of a new device, were a place of the grid true: private."""
-        share, inside = Fraction(place, self.steps), self.layers.chance
-        one = share * inside + (1 - share) * (1 - inside)
+        """Return the probability of each report of a new device, were a grid point true: private.
+
+        Parameters
+        ----------
+        place : int
+            A grid point, from 0 to `steps`.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
+        upper, inside = Fraction(place, self.steps), self.layers.chance
+        one = upper * inside + (1 - upper) * (1 - inside)
         records = self.layout.pack(np.arange(2, dtype=np.uint64))
         return {records[0].tobytes(): 1 - one, records[1].tobytes(): one}

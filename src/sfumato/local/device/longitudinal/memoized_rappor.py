@@ -38,14 +38,14 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
     bits, hashes, cohorts, permanent, instantaneous
         See `RapporRandomizer`; ``bits ** hashes`` must be below 2^62.
     max_memos : int
-        Most memos that a device draws, from 1 to 65,536.
+        Largest number of memos that a device draws, from 1 to 65,536.
 
     Attributes
     ----------
     epsilon : float
         Bound on the loss of one report, rounded up.
     inner : RapporRandomizer
-        The law of one report, and its record.
+        The distribution of one report, and its record.
 
     Notes
     -----
@@ -113,13 +113,23 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         return self.inner.layout.bits
 
     def _parameters(self) -> dict[str, Any]:
-        told = self.inner.specification()
+        inner = self.inner.specification()
         names = ("bits", "hashes", "cohorts", "permanent", "instantaneous", "hash")
-        return {**{name: told[name] for name in names}, "max_memos": self.max_memos}
+        return {**{name: inner[name] for name in names}, "max_memos": self.max_memos}
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its own parameters; see `Randomizer.from_parts`."""
+        """Return the randomizer of its own parameters; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        MemoizedRapporRandomizer
+        """
         inner = RapporRandomizer.from_parts(told, given)
         return cls(
             bits=inner.bits,
@@ -136,19 +146,44 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         return _COHORT.itemsize
 
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw cohorts."""
+        """Draw cohorts.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Cohorts.
+        """
         drawn = uniform_integers(self.cohorts, size, source).astype(_COHORT)
         return drawn.view(np.uint8).reshape(size, self.fixed_width)
 
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return the filters of strings as numbers: their places in ascending order, in base ``bits``."""
-        places = self.inner.places(listed(values), _cohorts(fixed).tolist())
-        places.sort(axis=1)
-        again = np.zeros(places.shape, np.bool_)
-        again[:, 1:] = places[:, 1:] == places[:, :-1]
-        # A place that two hash functions share counts once: the same filter is the same number.
-        places = np.sort(np.where(again, places[:, -1:], places), axis=1)
-        return np.asarray(places @ self._powers)
+        """Return the filters of strings as numbers: the positions of set bits, ascending, in base ``bits``.
+
+        Parameters
+        ----------
+        values : array or list
+            What is true on each device.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            The key of each value, at least 0.
+        """
+        positions = self.inner.places(listed(values), _cohorts(fixed).tolist())
+        positions.sort(axis=1)
+        again = np.zeros(positions.shape, np.bool_)
+        again[:, 1:] = positions[:, 1:] == positions[:, :-1]
+        # A position that two hash functions share counts once: the same filter is the same number.
+        positions = np.sort(np.where(again, positions[:, -1:], positions), axis=1)
+        return np.asarray(positions @ self._powers)
 
     @property
     def _powers(self) -> NDArray[np.int64]:
@@ -160,12 +195,40 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         return self.bits // 8
 
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent bits of filters."""
+        """Draw the permanent bits of filters.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Filters, as `keys` numbers them.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
         filters = bloom_filters(keys[:, None] // self._powers % self.bits, self.bits)
         return filters ^ biased_bits(self.inner.flip, filters.shape, source)
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one report of each memo."""
+        """Draw one report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
         return joined(self.inner.instant(memos, source), _cohorts(fixed), self.layout)
 
     def _records(self, values: Any, source: RandomSource) -> Records:
@@ -174,15 +237,36 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         return self.fresh(self.memoize(self.keys(held, fixed), fixed, source), fixed, source)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a cohort."""
+        """Return which records name a cohort.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.inner.well_formed(records)
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report of a new device, were a string true: private."""
-        law = self.inner.probabilities(value)
-        records = np.frombuffer(b"".join(law), np.uint8).reshape(len(law), -1).copy()
+        """Return the probability of each report of a new device, were a string true: private.
+
+        Parameters
+        ----------
+        value
+            A string or bytes.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
+        distribution = self.inner.probabilities(value)
+        records = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1).copy()
         self.layout.stamp(records)
-        return {row.tobytes(): chance for row, chance in zip(records, law.values(), strict=True)}
+        return {row.tobytes(): chance for row, chance in zip(records, distribution.values(), strict=True)}
 
 
 def _cohorts(fixed: Records) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
-r"""Reports over time: what is memoized, under what, and what happens when a device has memoized enough.
+r"""Reports over time: what is memoized under which key, and what happens at the limit of memos.
 
 A report of a memoizing protocol is made in two steps. *Permanently*: the value becomes a key (the value's
-place, or something coarser such as its hash), and for each key a device draws one memo, once. *Freshly*: each
+index, or something coarser such as its hash), and for each key a device draws one memo, once. *Freshly*: each
 report is drawn from the memo alone. So whoever sees all reports of a device sees no more than its memos, and
 when which of them was in use.
 
@@ -15,7 +15,7 @@ which keys are equal to which earlier ones, and so the same for both histories. 
 for good, which does not depend on values, the reports are therefore one and the same random function of the
 list of memos. Memo i of that list is one draw of the permanent randomization of the i-th key, independent of
 all others. So the loss is that of the composition of at most ``max_memos`` permanent randomizations, of which
-the reports are post-processing. Keys that are the same in both histories at some place lose nothing there.
+the reports are post-processing. A key that is the same in both histories loses nothing.
 
 What this does not hide, and nothing that memoizes does: *when* the key changes, and when it comes back. For
 histories that differ in that, only what a fresh step adds to each report stands between them, and its loss
@@ -50,7 +50,7 @@ class Memoizing(ABC):
     Attributes
     ----------
     max_memos : int
-        Most memos that a device draws.
+        Largest number of memos that a device draws.
     """
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class Memoizing(ABC):
     @property
     @abstractmethod
     def digest(self) -> bytes:
-        """32 bytes that tell this specification from others."""
+        """32 bytes that identify this specification."""
 
     @property
     @abstractmethod
@@ -84,19 +84,72 @@ class Memoizing(ABC):
 
     @abstractmethod
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw what devices keep for good, one row of `fixed_width` bytes each."""
+        """Draw what devices store for good, one row of `fixed_width` bytes each.
+
+        Parameters
+        ----------
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (size, fixed_width)
+            Fixed draws, independent of all values.
+        """
 
     @abstractmethod
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return the key of each device's value, a whole number of at least 0."""
+        """Return the key of each device's value, a whole number of at least 0.
+
+        Parameters
+        ----------
+        values : array or list
+            What is true on each device.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            The key of each value, at least 0.
+        """
 
     @abstractmethod
     def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
-        """Draw the permanent memo of each key, one row of `memo_width` bytes each."""
+        """Draw the permanent memo of each key, one row of `memo_width` bytes each.
+
+        Parameters
+        ----------
+        keys : int64 array, shape (n,)
+            Indices of categories in the domain.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, memo_width)
+            One memo for each key, drawn independently.
+        """
 
     @abstractmethod
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
-        """Draw one stamped report of each memo."""
+        """Draw one stamped report of each memo.
+
+        Parameters
+        ----------
+        memos : uint8 array, shape (n, memo_width)
+            What `memoize` returned.
+        fixed : uint8 array, shape (n, fixed_width)
+            What each device drew once for good.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+            One stamped report from each memo.
+        """
 
     def randomize_rounds(self, rounds: Sequence[Any], rng: Rng = None) -> list[ReportBatch]:
         """Return the reports of many new devices that are asked again and again.
@@ -115,9 +168,16 @@ class Memoizing(ABC):
         """
         given: object = rounds
         if not isinstance(given, list | tuple | np.ndarray) or not len(given):
-            _check.refuse("rounds", "be a list with what is true in each", type(given).__name__)
+            _check.refuse(
+                "rounds", "be a list with what is true in each", type(given).__name__, "pass [values] for one"
+            )
         if len({len(values) for values in rounds}) > 1:
-            _check.refuse("rounds", "have as many values each, device by device", "others")
+            _check.refuse(
+                "rounds",
+                "have as many values each",
+                sorted({len(values) for values in rounds}),
+                "pass one for each device",
+            )
         source = random_source(rng)
         memory = Memory.started(self, len(rounds[0]), source)
         made = []
@@ -154,13 +214,25 @@ class Memory:
 
     @classmethod
     def started(cls, protocol: Memoizing, size: int, source: RandomSource) -> Memory:
-        """Return that of devices that have reported nothing yet."""
-        most = protocol.most_memos
+        """Return the memory of devices that have reported nothing yet.
+
+        Parameters
+        ----------
+        protocol : Memoizing
+        size : int
+            Number of devices.
+        source : RandomSource
+
+        Returns
+        -------
+        Memory
+        """
+        maximum = protocol.most_memos
         return cls(
             protocol,
             protocol.fixed(size, source),
-            np.full((size, most), _UNUSED, np.int64),
-            np.zeros((size, most, protocol.memo_width), np.uint8),
+            np.full((size, maximum), _UNUSED, np.int64),
+            np.zeros((size, maximum, protocol.memo_width), np.uint8),
             np.zeros(size, np.int64),
         )
 
@@ -168,22 +240,42 @@ class Memory:
         """Return the memos to report from, one for each device, and draw those that are missing.
 
         See the rule of the cap at the top of this module.
+
+        Parameters
+        ----------
+        values : array or list
+            What is true on each device now.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (devices, memo_width)
         """
         wanted = self.protocol.keys(values, self.fixed)
         found = self.keys == wanted[:, None]
         missing = np.flatnonzero(~found.any(axis=1) & (self.used < self.keys.shape[1]))
         if len(missing):
             drawn = self.protocol.memoize(wanted[missing], self.fixed[missing], source)
-            place = self.used[missing]
-            self.keys[missing, place], self.memos[missing, place] = wanted[missing], drawn
+            position = self.used[missing]
+            self.keys[missing, position], self.memos[missing, position] = wanted[missing], drawn
             self.used[missing] += 1
-            found[missing, place] = True
-        place = np.where(found.any(axis=1), found.argmax(axis=1), self.used - 1)
-        return np.asarray(self.memos[np.arange(len(wanted)), place])
+            found[missing, position] = True
+        position = np.where(found.any(axis=1), found.argmax(axis=1), self.used - 1)
+        return np.asarray(self.memos[np.arange(len(wanted)), position])
 
 
 def checked_memos(given: object) -> int:
-    """Return how many memos a device may draw, from 1 to 65,536."""
+    """Return how many memos a device may draw, from 1 to 65,536.
+
+    Parameters
+    ----------
+    given : object
+        What the caller passed.
+
+    Returns
+    -------
+    int
+    """
     memos = _check.integer("max_memos", given, minimum=1)
     if memos > _MOST_MEMOS:
         _check.refuse("max_memos", f"be at most {_MOST_MEMOS}", memos, "each costs permanent_epsilon")

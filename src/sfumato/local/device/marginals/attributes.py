@@ -1,4 +1,4 @@
-"""The client half of several questions to one person: all for parts of epsilon, or one for all of it."""
+"""Client halves for several categorical questions: all with parts of epsilon, or one with all of it."""
 
 from __future__ import annotations
 
@@ -68,18 +68,28 @@ class AttributesRandomizer(RowsRandomizer):
     def _parameters(self) -> dict[str, Any]:
         return {
             "oracle": self.protocol,
-            "domains": self._told_domains(),
+            "domains": self._written_domains(),
             "parts": [part.digest.hex() for part in self.parts],
         }
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, domains and a protocol; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon, domains and a protocol; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        AttributesRandomizer
+        """
         domains = cls._domains_of(told, given)
         return cls(epsilon=told.get("epsilon", 0.0), domains=domains, protocol=told.get("oracle", ""))
 
     def _part(self, at: int, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return the records of one part for places in its domain."""
+        """Return the records of one part for indices in its domain."""
         values = self.domains[at].values
         span = values if isinstance(values, range) else None
         picked = codes * span.step + span.start if span else [values[code] for code in codes.tolist()]
@@ -94,11 +104,32 @@ class AttributesRandomizer(RowsRandomizer):
         return records
 
     def cut(self, records: Records, at: int) -> Records:
-        """Return the records of one part."""
+        """Return the records of one part.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+        at : int
+            Index of the part.
+
+        Returns
+        -------
+        uint8 array, shape (records, width of the part)
+        """
         return np.ascontiguousarray(records[:, self.offsets[at] : self.offsets[at + 1]])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a record of every part."""
+        """Return which records hold a record of every part.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         sound = np.ones(len(records), np.bool_)
         for at, part in enumerate(self.parts):
             piece = self.cut(records, at)
@@ -120,6 +151,14 @@ class SplitBudgetRandomizer(AttributesRandomizer):
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: the parts are independent, and their
     losses add up.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> domains = [Domain(["no", "yes"]), Domain(range(5))]
+    >>> device = SplitBudgetRandomizer(epsilon=2.0, domains=domains)
+    >>> [part.epsilon for part in device.parts], len(device.randomize(["yes", 3]))
+    ([1.0, 1.0], 4)
     """
 
     wire_name: ClassVar[str] = "split-budget"
@@ -137,7 +176,7 @@ class SplitBudgetRandomizer(AttributesRandomizer):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledAttributeRandomizer(OnePart, AttributesRandomizer):
-    r"""One category, of a domain drawn by chance, with all of epsilon; the report tells which domain ("SMP").
+    r"""One category, of a domain drawn by chance, with all of epsilon; the report names the domain ("SMP").
 
     Parameters
     ----------
@@ -147,6 +186,14 @@ class SampledAttributeRandomizer(OnePart, AttributesRandomizer):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: see `OnePart`.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> domains = [Domain(["no", "yes"]), Domain(range(5))]
+    >>> device = SampledAttributeRandomizer(epsilon=2.0, domains=domains)
+    >>> [part.epsilon for part in device.parts], len(device.randomize(["yes", 3]))
+    ([2.0, 2.0], 5)
     """
 
     wire_name: ClassVar[str] = "sampled-attribute"
@@ -169,15 +216,23 @@ class FakeDataRandomizer(AttributesRandomizer):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one. Each part is randomized with all of
-    epsilon, the true category of one and evenly drawn ones of the others. Let :math:`R_j` be the law of a
-    part and :math:`U_j` its mean over all categories. A report y has the probability :math:`\prod_i U_i(y_i)`
-    times the mean over j of :math:`R_j(y_j | x_j) / U_j(y_j)`. Each term of that mean changes by a factor of
-    at most :math:`e^\epsilon` with x, and so does the mean.
+    epsilon, the true category of one and evenly drawn ones of the others. Let :math:`R_j` be the distribution
+    of a part and :math:`U_j` its mean over all categories. A report y has the probability :math:`\prod_i
+    U_i(y_i)` times the mean over j of :math:`R_j(y_j | x_j) / U_j(y_j)`. Each term of that mean changes by a
+    factor of at most :math:`e^\epsilon` with x, and so does the mean.
 
     The paper gives the parts :math:`\ln(1 + d (e^\epsilon - 1))` for d domains, for amplification by
     sampling. That is right for randomized response over domains of one size and a change in one of them. If
-    all change, all terms may, and a report tells of the person as much as a part does. So nothing is gained
-    here but that it hides what was drawn.
+    all change, all terms may, and a report reveals as much of the person as a part does. So epsilon stays the
+    same here, and all that is gained is that the report hides which domain was drawn.
+
+    Examples
+    --------
+    >>> from sfumato.local.device import Domain
+    >>> domains = [Domain(["no", "yes"]), Domain(range(5))]
+    >>> device = FakeDataRandomizer(epsilon=2.0, domains=domains)
+    >>> [part.epsilon for part in device.parts], len(device.randomize(["yes", 3]))
+    ([2.0, 2.0], 4)
     """
 
     wire_name: ClassVar[str] = "fake-data"

@@ -1,4 +1,4 @@
-"""The client half of marginals by their coefficients: one drawn sign of a person's row."""
+"""The client half of marginals by their coefficients: the sign of one, drawn by chance, for a row."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class FourierMarginalsRandomizer(RowsRandomizer):
     order : int
         Attributes of the widest marginals that are wanted: a coefficient has from 1 to so many.
     weights : tuple of int, optional
-        How likely a coefficient of 1, 2, ... attributes is to be drawn, from 1 to 65,536 each, as a share of
-        all coefficients' weights. Without them they are chosen for the least squared error of all marginals
-        of ``order`` attributes.
+        How likely a coefficient of 1, 2, ... attributes is to be drawn, from 1 to 65,536 each, in proportion
+        to the sum over all coefficients. Without them they are chosen to minimise the squared error of all
+        marginals of ``order`` attributes.
 
     Attributes
     ----------
@@ -62,17 +62,16 @@ class FourierMarginalsRandomizer(RowsRandomizer):
     Notes
     -----
     Attribute i with r categories has the :math:`2^{b_i}` characters of :math:`b_i = \lceil \log_2 r \rceil`
-    bits: character a is -1 to the number of bits that a and the category's place share. A coefficient of a
+    bits: character a is -1 to the number of bits that a and the category's index share. A coefficient of a
     set A of attributes has one with :math:`a_i > 0` of each, and its sign is their product. They are numbered
     set by set: first by how many attributes, then in the order of the attributes; of a set, with the last
     attribute's character running fastest. The report is twice the number, and 1 more for a minus.
 
     *Chosen weights.* The squared error of a marginal is the sum of its coefficients' variances over the
-    number of its cells. So a coefficient of the set A counts by :math:`u_A = \prod_{i \in A}
-    \frac{r_i - 1}{R_i (R_i - 1)} \sum_B \prod_{i \in B} \frac{1}{r_i}` over the sets B that fill A up to
-    ``order`` attributes, of r categories and R characters. The weighted sum of variances is least with
-    weights as :math:`\sqrt{u_A}`; they are rounded down to whole multiples of 1/64 of the least, and at most
-    65,536.
+    number of its cells. So a coefficient of the set A counts by :math:`u_A = \prod_{i \in A} \frac{r_i -
+    1}{R_i (R_i - 1)} \sum_B \prod_{i \in B} \frac{1}{r_i}` over the sets B that fill A up to ``order``
+    attributes, of r categories and R characters. The weighted sum of variances is minimal with weights as
+    :math:`\sqrt{u_A}`; they are rounded down to whole multiples of 1/64 of the smallest, and at most 65,536.
 
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: which coefficient it is does not
     depend on what is true. Given that, a sign has the probability p or 1 - p, with :math:`p/(1-p) \le
@@ -111,10 +110,8 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         characters = self.characters
         sizes = [prod(characters[at] for at in among) for among in chosen]
         if sum(sizes) > _MOST_COEFFICIENTS:
-            rule = f"leave at most {_MOST_COEFFICIENTS} coefficients"
-            _check.refuse(
-                "order", rule, f"{order} with {sum(sizes)}", "ask for less, or for fewer categories"
-            )
+            rule = f"leave at most {_MOST_COEFFICIENTS} coefficients, not {sum(sizes)}"
+            _check.refuse("order", rule, order, "ask for less, or for fewer categories")
         object.__setattr__(self, "sets", tuple(chosen))
         object.__setattr__(self, "starts", np.cumsum([0, *sizes]))
         object.__setattr__(self, "coefficients", sum(sizes))
@@ -123,7 +120,9 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         odds = least_odds(self.epsilon)
         truth = Coin.below(odds / (1 + odds))
         if truth.chance <= Fraction(1, 2):
-            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+            _check.refuse(
+                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
+            )
         object.__setattr__(self, "truth", truth)
 
     @property
@@ -138,8 +137,8 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         sizes = [len(domain) for domain in self.domains]
         kinds = [tuple(sorted(sizes[at] for at in among)) for among in self.sets]
         uses = {kind: _use(kind, sizes, self.order) for kind in set(kinds)}
-        least = min(uses.values())
-        roots = {kind: isqrt(int(_UNIT**2 * use / least)) for kind, use in uses.items()}
+        smallest = min(uses.values())
+        roots = {kind: isqrt(int(_UNIT**2 * use / smallest)) for kind, use in uses.items()}
         return [min(_MOST_WEIGHT, roots[kind]) for kind in kinds]
 
     @property
@@ -159,7 +158,7 @@ class FourierMarginalsRandomizer(RowsRandomizer):
 
     def _parameters(self) -> dict[str, Any]:
         return {
-            "domains": self._told_domains(),
+            "domains": self._written_domains(),
             "order": self.order,
             "weights": self.weights and list(self.weights),
             "tickets": sha256(self.tickets.astype("<i8").tobytes()).hexdigest(),
@@ -169,7 +168,17 @@ class FourierMarginalsRandomizer(RowsRandomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domains, order and weights; see `Randomizer.from_parts`."""
+        """Return the randomizer of epsilon, domains, order and weights; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        FourierMarginalsRandomizer
+        """
         return cls(
             epsilon=told.get("epsilon", 0.0),
             domains=cls._domains_of(told, given),
@@ -182,8 +191,8 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         for start in range(0, codes.shape[1], _BLOCK):
             part = codes[:, start : start + _BLOCK]
             drawn = self._drawn(part.shape[1], source)
-            told = self.negative(drawn, part) ^ ~self.truth.flip(len(drawn), source)
-            made.append(self.layout.pack((2 * drawn + told).astype(np.uint64)))
+            minus = self.negative(drawn, part) ^ ~self.truth.flip(len(drawn), source)
+            made.append(self.layout.pack((2 * drawn + minus).astype(np.uint64)))
         return np.concatenate(made)
 
     def _drawn(self, count: int, source: RandomSource) -> NDArray[np.int64]:
@@ -194,14 +203,18 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         return np.asarray(self.starts[among] + (drawn - urn[among]) // self.tickets[among])
 
     def negative(self, numbers: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell where coefficients are negative.
+        """Return where coefficients are negative.
 
         Parameters
         ----------
         numbers : int64 array, shape (n,)
             Of the coefficients.
         codes : int64 array, shape (domains, n)
-            Places of rows in their domains.
+            Indices of rows in their domains.
+
+        Returns
+        -------
+        bool array, shape (n,)
         """
         if len(numbers) > self.coefficients:
             members, characters = (part[:, numbers] for part in self._opened(np.arange(self.coefficients)))
@@ -228,27 +241,50 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         return np.where(members == none, 0, members), characters
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a coefficient."""
+        """Return which records name a coefficient.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) < np.uint64(2 * self.coefficients)
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a row true: private, and for few coefficients."""
+        """Return the probability of each report, were a row true: private, and for few coefficients.
+
+        Parameters
+        ----------
+        value
+            A row: one category of each domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         numbers, sizes = np.arange(self.coefficients), np.diff(self.starts).tolist()
         pairs = zip(self.chances, sizes, strict=True)
         drawn = [chance for chance, size in pairs for _ in range(size)]
         signs = self.negative(numbers, np.repeat(self._codes([value]), len(numbers), axis=1))
-        law = {}
-        for told in (False, True):
-            records = self.layout.pack((2 * numbers + told).astype(np.uint64))
+        distribution = {}
+        for sent in (False, True):
+            records = self.layout.pack((2 * numbers + sent).astype(np.uint64))
             for row, chance, sign in zip(records, drawn, signs.tolist(), strict=True):
-                law[row.tobytes()] = chance * (self.truth.chance if sign == told else 1 - self.truth.chance)
-        return law
+                distribution[row.tobytes()] = chance * (
+                    self.truth.chance if sign == sent else 1 - self.truth.chance
+                )
+        return distribution
 
 
 def _checked_order(given: object, count: int) -> int:
     order = _check.integer("order", given, minimum=1)
     if order > count:
-        _check.refuse("order", f"be at most {count}, the attributes", order)
+        _check.refuse("order", f"be at most {count}, the attributes", order, "ask for less")
     return order
 
 
@@ -285,6 +321,10 @@ def filled_up(kind: tuple[int, ...], sizes: list[int], order: int) -> Fraction:
         Categories of all attributes.
     order : int
         Attributes of the tables.
+
+    Returns
+    -------
+    Fraction
 
     Examples
     --------

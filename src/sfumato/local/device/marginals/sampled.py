@@ -1,4 +1,4 @@
-"""The client half of marginals by their tables: a person's cell in one that is drawn."""
+"""The client half of marginals by their tables: one table is drawn, and a person's cell in it reported."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
     epsilon, domains
         See `RowsRandomizer`.
     views : tuple of tuples of int
-        The tables: places of their attributes, rising. At most 2^16 tables of at most 2^20 cells.
+        The tables: indices of their attributes, ascending. At most 2^16 tables of at most 2^20 cells.
     protocols : tuple of str
         Of each table: the name of the client half that reports one category, of epsilon and a domain.
 
@@ -88,7 +88,7 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
 
     def _parameters(self) -> dict[str, Any]:
         return {
-            "domains": self._told_domains(),
+            "domains": self._written_domains(),
             "views": [list(view) for view in self.views],
             "oracles": list(self.protocols),
             "parts": [part.digest.hex() for part in self.parts],
@@ -96,7 +96,17 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domains, tables and protocols; see `Randomizer.from_parts`."""
+        """Return the randomizer of epsilon, domains, tables and protocols; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        SampledMarginalsRandomizer
+        """
         return cls(
             epsilon=told.get("epsilon", 0.0),
             domains=cls._domains_of(told, given),
@@ -119,37 +129,56 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
         """Return the probability of each report, were a row true: private, and for few and small tables.
 
-        Its parts' client halves must tell theirs.
+        The client halves of its parts must have such a method.
+
+        Parameters
+        ----------
+        value
+            A row: one category of each domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
         """
         sizes, codes = [len(domain) for domain in self.domains], self._codes([value])[:, 0].tolist()
-        law = {}
+        distribution = {}
         for at, (view, part) in enumerate(zip(self.views, self.parts, strict=True)):
             cell = 0
             for attribute in view:
                 cell = cell * sizes[attribute] + codes[attribute]
-            told: Any = part
-            for report, chance in told.probabilities(cell).items():
+            oracle: Any = part
+            for report, chance in oracle.probabilities(cell).items():
                 whole = self._assembled(np.array([at]), _given(report, at))
-                law[whole.tobytes()] = chance / len(self.parts)
-        return law
+                distribution[whole.tobytes()] = chance / len(self.parts)
+        return distribution
 
 
 def _given(report: bytes, chosen: int) -> Any:
-    """Return what puts one known record where it belongs."""
+    """Return a function that yields one known record for its own part."""
     row = np.frombuffer(report, np.uint8)[None, :]
     return lambda at, rows: row if at == chosen else np.empty((0, 1), np.uint8)
 
 
 def checked_views(given: object, sizes: list[int]) -> tuple[tuple[int, ...], ...]:
-    """Return tables' attributes as tuples; refuse what is no such thing.
+    """Return tables' attributes as tuples, or refuse anything else.
 
     Parameters
     ----------
     given : sequence of sequences of int
     sizes : list of int
         Categories of each attribute.
+
+    Returns
+    -------
+    tuple of tuples of int
+
+    Raises
+    ------
+    ParameterError
+        If an index is unknown or repeated, a table occurs twice, or there are too many or too large tables.
     """
-    rule = "be tables of rising places of attributes, none of them twice"
+    rule = "be tables of ascending indices of attributes, none of them twice"
     outer = list(given) if isinstance(given, tuple | list) else []
     views = [tuple(view) if isinstance(view, tuple | list) else () for view in outer]
     for view in views:
@@ -166,5 +195,5 @@ def checked_views(given: object, sizes: list[int]) -> tuple[tuple[int, ...], ...
                 "views", f"have at most {_MOST_CELLS} cells", view, "take fewer attributes together"
             )
     if not views or len(views) > _MOST_VIEWS or len(set(views)) < len(views):
-        _check.refuse("views", rule, f"{len(views)} tables", f"pass from 1 to {_MOST_VIEWS}")
+        _check.refuse("views", rule, len(views), f"pass from 1 to {_MOST_VIEWS}")
     return tuple(views)

@@ -1,4 +1,4 @@
-"""The client half of the hybrid of one bit and a window: less error than either for every number."""
+"""The client half of the hybrid mean: by chance one bit or a window, with less error than either."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sfumato.numerics.randomness.uniform import uniform_integers
 __all__ = ["HybridMeanRandomizer"]
 
 _MIXED_FROM: Final = 0.609
-"""Up to about this epsilon the single bit alone has the least error in the worst case."""
+"""Up to about this epsilon the single bit alone has the smallest worst-case error."""
 
 
 @final
@@ -77,35 +77,67 @@ class HybridMeanRandomizer(NumericRandomizer):
     def _bits(self) -> int:
         return 1 + (self.pieces.outputs - 1).bit_length()
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        # A place goes to either end by chance, so that its mean stays: place / steps is a whole-number odds.
-        ends = (uniform_integers(self.steps, len(places), source) < places).astype(np.int64)
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        # A grid point goes to either end by chance, up with probability position / steps: its mean stays.
+        ends = (uniform_integers(self.steps, len(positions), source) < positions).astype(np.int64)
         bits = self.bit.drawn(ends, source)
-        pieces = self.pieces.drawn(places, source)
-        size = len(places)
+        pieces = self.pieces.drawn(positions, source)
+        size = len(positions)
         chosen = self.choice.flip(size, source) if self.choice else np.zeros(size, np.bool_)
         payload = np.where(chosen, 2 * pieces + 1, 2 * bits)
-        # The report tells which it is.
+        # The lowest bit names the part.
         return self.layout.pack(payload.astype(np.uint64))
 
     def opened(self, records: Records) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return which records are of the window, and what each of them reports."""
+        """Return which records are of the window, and what each of them reports.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        window : bool array, shape (records,)
+            Whether the report is of `pieces`; else it is of `bit`.
+        reports : int64 array, shape (records,)
+        """
         payloads = self.layout.unpack(records).astype(np.int64)
         return payloads & 1 == 1, payloads >> 1
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a report of the part that they name."""
+        """Return which records hold a report of the part that they name.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         chosen, reports = self.opened(records)
-        most = np.where(chosen, self.pieces.outputs, self.bit.outputs)
-        return np.asarray((reports < most) & (~chosen | (self.choice is not None)))
+        maximum = np.where(chosen, self.pieces.outputs, self.bit.outputs)
+        return np.asarray((reports < maximum) & (~chosen | (self.choice is not None)))
 
     def probabilities(self, place: int) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a place of the grid true: private, for small grids."""
+        """Return the probability of each report, were a grid point true: private, for small grids.
+
+        Parameters
+        ----------
+        place : int
+            A grid point, from 0 to `steps`.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         mixed = self.choice.chance if self.choice else Fraction(0)
         up = Fraction(place, self.steps)
         high, low = self.bit.inside.chance, 1 - self.bit.inside.chance
         one = up * high + (1 - up) * low
-        law = {0: (1 - mixed) * (1 - one), 2: (1 - mixed) * one}
+        distribution = {0: (1 - mixed) * (1 - one), 2: (1 - mixed) * one}
         if mixed:
             near, far = (
                 self.pieces.inside.chance / self.pieces.window,
@@ -113,6 +145,6 @@ class HybridMeanRandomizer(NumericRandomizer):
             )
             for at in range(self.pieces.outputs):
                 within = place <= at < place + self.pieces.window
-                law[2 * at + 1] = mixed * (near if within else far)
-        records = self.layout.pack(np.array(list(law), np.uint64))
-        return {row.tobytes(): mass for row, mass in zip(records, law.values(), strict=True)}
+                distribution[2 * at + 1] = mixed * (near if within else far)
+        records = self.layout.pack(np.array(list(distribution), np.uint64))
+        return {row.tobytes(): mass for row, mass in zip(records, distribution.values(), strict=True)}

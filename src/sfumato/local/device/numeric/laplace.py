@@ -25,7 +25,7 @@ _LEAST_EPSILON: Final = 2.0**-10
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceMeanRandomizer(NumericRandomizer):
-    r"""The place on the grid plus discrete Laplace noise of scale :math:`m/\epsilon`.
+    r"""The grid point plus discrete Laplace noise of scale :math:`m/\epsilon`.
 
     Parameters
     ----------
@@ -39,12 +39,14 @@ class LaplaceMeanRandomizer(NumericRandomizer):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one: the noise has exactly the law :math:`P(X = x)
-    \propto e^{-\epsilon |x| / m}`, places differ by at most m, and the limit is post-processing.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one: the noise has exactly the distribution
+    :math:`P(X = x) \propto e^{-\epsilon |x| / m}`, grid points differ by at most m, and the limit is
+    post-processing.
 
     References
     ----------
-    Dwork, McSherry, Nissim, Smith (2006); Ghosh, Roughgarden, Sundararajan (2012), the law on whole numbers.
+    Dwork, McSherry, Nissim, Smith (2006); Ghosh, Roughgarden, Sundararajan (2012), the distribution on whole
+    numbers.
 
     Examples
     --------
@@ -58,7 +60,7 @@ class LaplaceMeanRandomizer(NumericRandomizer):
 
     def _choose(self) -> None:
         if self.epsilon < _LEAST_EPSILON:
-            _check.refuse("epsilon", "be at least 2**-10", self.epsilon, "such reports tell nothing")
+            _check.refuse("epsilon", "be at least 2**-10", self.epsilon, "such reports carry no information")
         object.__setattr__(self, "reach", -int(-_REACH * self.scale // 1))
 
     def _chances(self) -> dict[str, Any]:
@@ -73,15 +75,35 @@ class LaplaceMeanRandomizer(NumericRandomizer):
     def _bits(self) -> int:
         return (self.steps + 2 * self.reach).bit_length()
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        noisy = places + discrete_laplace(self.scale, len(places), source)
-        kept = np.clip(noisy, -self.reach, self.steps + self.reach) + self.reach
-        return self.layout.pack(kept.astype(np.uint64))
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        noisy = positions + discrete_laplace(self.scale, len(positions), source)
+        clipped = np.clip(noisy, -self.reach, self.steps + self.reach) + self.reach
+        return self.layout.pack(clipped.astype(np.uint64))
 
     def opened(self, records: Records) -> NDArray[np.int64]:
-        """Return the noisy places of records."""
+        """Return the noisy grid positions of records.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+            From ``-reach`` to ``steps + reach``.
+        """
         return self.layout.unpack(records).astype(np.int64) - self.reach
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records lie within the reach."""
+        """Return which records lie within the reach.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) <= np.uint64(self.steps + 2 * self.reach)

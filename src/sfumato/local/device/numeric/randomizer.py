@@ -1,4 +1,4 @@
-"""The client half of protocols for numbers between two bounds, which become places on a grid by chance."""
+"""The client half of protocols for numbers between two bounds, which become grid points by chance."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class NumericRandomizer(Randomizer):
     epsilon : float
         See `Randomizer`.
     bounds : tuple of float
-        The least and the greatest number that can be true; public.
+        The lower and the upper bound of true numbers; public.
     steps : int
-        Of the grid between them, up to 2^14: places are counted from 0 to ``steps``.
+        Of the grid between them, up to 2^14: grid points are counted from 0 to ``steps``.
 
     Notes
     -----
-    *Rounding.* A number between two places of the grid goes to either by chance, so that its mean stays (to
-    2^-53 of a step). This comes before the randomization: a report's law is a mixture of the laws of two
-    places, and what holds for all pairs of places holds for all pairs of numbers.
+    *Rounding.* A number between two grid points goes to either by chance, so that its mean stays (to
+    2^-53 of a step). This comes before the randomization: a report's distribution is a mixture of those
+    of two grid points, and what holds for all pairs of grid points holds for all pairs of numbers.
     """
 
     chosen: ClassVar[tuple[str, ...]] = ("epsilon", "bounds", "steps")
@@ -68,8 +68,8 @@ class NumericRandomizer(Randomizer):
         return {"bounds": list(self.bounds), "steps": self.steps, **self._chances()}
 
     @abstractmethod
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return one stamped record for each place of the grid."""
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        """Return one stamped record for each grid point."""
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         positions = self._positions(values)
@@ -97,7 +97,17 @@ class NumericRandomizer(Randomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, bounds and steps; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon, bounds and steps; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        NumericRandomizer
+        """
         parts: dict[str, Any] = {name: told.get(name) for name in cls.chosen}
         return cls(**parts)
 
@@ -108,5 +118,10 @@ def _two_bounds(given: Any) -> tuple[float, float]:
         _check.refuse("bounds", "be a lower and an upper bound", type(given).__name__, "pass (lower, upper)")
     lower, upper = (_check.finite("bounds", bound) for bound in given)
     if not 0 < upper - lower < float("inf"):
-        _check.refuse("bounds", "be a lower bound and a greater upper one", (lower, upper))
+        _check.refuse(
+            "bounds",
+            "be a lower bound and a greater upper one",
+            (lower, upper),
+            "exchange them, or widen them",
+        )
     return lower, upper

@@ -1,8 +1,8 @@
 r"""The client half of windows: reports near the truth are likelier, by one factor, than all others.
 
-Of the m + 1 places of a grid the k-th is true. Reports are whole numbers below N = w + m, and those from k to
+Of the m + 1 points of a grid the k-th is true. Reports are whole numbers below N = w + m, and those from k to
 k + w - 1 are the window of k: it has the same size for all k, and slides from one end to the other. One of
-the window's places is reported with some chance P, each alike, and else one of the m others, each alike. The
+the window's numbers is reported with some chance P, each alike, and else one of the m others, each alike. The
 width decides what it is good for: w = m = 1 is the best single bit, :math:`w = e^{-\epsilon/2} m` the best
 for a mean, w = 1 for one that is shuffled, a wider one for whole distributions.
 """
@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowRandomizer(NumericRandomizer):
-    r"""A report from the window of the true place with probability P, and else from outside of it.
+    r"""A report from the window of the true grid point with probability P, and else from outside of it.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ class WindowRandomizer(NumericRandomizer):
     window : int
         The w, at most m.
     inside : Coin
-        That of P: the greatest multiple of :math:`2^{-64}` for which :math:`\frac{P/w}{(1-P)/m} \le
+        That of P: the largest multiple of :math:`2^{-64}` for which :math:`\frac{P/w}{(1-P)/m} \le
         e^\epsilon`.
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one: given the places, each report has the
-    probability P/w or (1 - P)/m, exactly, and rounding to places mixes such laws.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one: given the grid points, each report has
+    the probability P/w or (1 - P)/m, exactly, and rounding mixes such distributions.
     """
 
     window: int = field(init=False, repr=False, compare=False)
@@ -62,14 +62,16 @@ class WindowRandomizer(NumericRandomizer):
 
     @abstractmethod
     def _width(self) -> float:
-        """Return the best width of a window, as a share of m."""
+        """Return the best width of a window, as a fraction of m."""
 
     def _choose(self) -> None:
         window = min(max(1, round(self.steps * self._width())), self.steps)
         mass = least_odds(self.epsilon) * window
         inside = Coin.below(mass / (mass + self.steps))
         if inside.chance * self.steps <= (1 - inside.chance) * window:
-            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+            _check.refuse(
+                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
+            )
         object.__setattr__(self, "window", window)
         object.__setattr__(self, "inside", inside)
 
@@ -92,21 +94,53 @@ class WindowRandomizer(NumericRandomizer):
         return (self.outputs - 1).bit_length()
 
     def drawn(self, places: NDArray[np.int64], source: RandomSource) -> NDArray[np.int64]:
-        """Draw a report for each place, as a whole number below `outputs`."""
+        """Draw a report for each grid point, as a whole number below `outputs`.
+
+        Parameters
+        ----------
+        places : int64 array, shape (n,)
+            Grid points, from 0 to `steps`.
+        source : RandomSource
+
+        Returns
+        -------
+        int64 array, shape (n,)
+        """
         near = places + uniform_integers(self.window, len(places), source)
         far = uniform_integers(self.steps, len(places), source)
         far += np.where(far >= places, self.window, 0)
         return np.where(self.inside.flip(len(places), source), near, far)
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        return self.layout.pack(self.drawn(places, source).astype(np.uint64))
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        return self.layout.pack(self.drawn(positions, source).astype(np.uint64))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records hold a number below `outputs`."""
+        """Return which records hold a number below `outputs`.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) < np.uint64(self.outputs)
 
     def probabilities(self, place: int) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a place of the grid true: private, for small grids."""
+        """Return the probability of each report, were a grid point true: private, for small grids.
+
+        Parameters
+        ----------
+        place : int
+            A grid point, from 0 to `steps`.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         near, far = self.inside.chance / self.window, (1 - self.inside.chance) / self.steps
         records = self.layout.pack(np.arange(self.outputs, dtype=np.uint64))
         inside = range(place, place + self.window)
@@ -116,7 +150,7 @@ class WindowRandomizer(NumericRandomizer):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneBitMeanRandomizer(WindowRandomizer):
-    r"""A number rounded to one of its bounds by chance, and then told by randomized response: one bit.
+    r"""A number rounded to one of its bounds by chance, and then reported by randomized response: one bit.
 
     Parameters
     ----------
@@ -125,9 +159,9 @@ class OneBitMeanRandomizer(WindowRandomizer):
 
     Notes
     -----
-    Two papers have this law: Duchi, Jordan and Wainwright's for one dimension, and 1BitMean. For a number
-    that is the share t of the way from the lower bound to the upper one the bit is 1 with probability
-    :math:`\frac{1 + t (e^\epsilon - 1)}{e^\epsilon + 1}`.
+    Two papers have this distribution: Duchi, Jordan and Wainwright's for one dimension, and 1BitMean. For a
+    number that is the fraction t of the way from the lower bound to the upper one the bit is 1 with
+    probability :math:`\frac{1 + t (e^\epsilon - 1)}{e^\epsilon + 1}`.
 
     References
     ----------
@@ -180,12 +214,12 @@ class PiecewiseMeanRandomizer(WindowRandomizer):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StochasticRoundingMeanRandomizer(WindowRandomizer):
-    r"""A number rounded to one of few places by chance, and then told by randomized response: w = 1.
+    r"""A number rounded to one of few grid points by chance, and then reported by randomized response: w = 1.
 
     Parameters
     ----------
     epsilon, bounds, steps
-        See `WindowRandomizer`; the places are counted from 0 to ``steps``.
+        See `WindowRandomizer`; the grid points are counted from 0 to ``steps``.
 
     References
     ----------
@@ -208,7 +242,7 @@ class StochasticRoundingMeanRandomizer(WindowRandomizer):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquareWaveRandomizer(WindowRandomizer):
-    r"""The window that tells most about a whole distribution.
+    r"""The window that is most informative about a whole distribution.
 
     Parameters
     ----------
@@ -218,7 +252,7 @@ class SquareWaveRandomizer(WindowRandomizer):
     Notes
     -----
     The width is :math:`\frac{w}{m} = \frac{\epsilon e^\epsilon - e^\epsilon + 1}{e^\epsilon (e^\epsilon - 1 -
-    \epsilon)}`, of the greatest mutual information with an evenly distributed truth.
+    \epsilon)}`, which maximises the mutual information with an evenly distributed truth.
 
     References
     ----------

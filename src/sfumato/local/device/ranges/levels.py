@@ -1,4 +1,4 @@
-"""The client halves of range queries: one level of a tree, drawn by chance, and a report about it."""
+"""The client halves of range queries: a level of a tree is drawn, and the value's node on it reported."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LEAST: Final = Fraction(1, 1 << 20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelsRandomizer(OnePart):
-    r"""A client half that tells where on one level of a tree the true value lies, with all of epsilon.
+    r"""A client half that reports the true value's category on one level of a tree, with all of epsilon.
 
     Parameters
     ----------
@@ -95,7 +95,19 @@ class LevelsRandomizer(OnePart):
 
     @abstractmethod
     def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return the categories of places in the domain at a level, counted from 0."""
+        """Return the categories of indices in the domain at a level, counted from 0.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices in the domain.
+        level : int
+            Counted from 0, the coarsest.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+        """
 
     @property
     def chances(self) -> tuple[Fraction, ...]:
@@ -131,10 +143,20 @@ class LevelsRandomizer(OnePart):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of a domain and its levels; see `Randomizer.from_parts`."""
+        """Return the randomizer of a domain and its levels; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        LevelsRandomizer
+        """
         named = told.get("domain")
         if not isinstance(named, dict):
-            raise ParameterError("specification must tell its domain, got none; use the version it is of")
+            raise ParameterError("specification must state its domain, got none; use the version it is of")
         kind: Any = Bins if "edges" in named else Grid if "grid" in named else Domain
         return cls(
             epsilon=told.get("epsilon", 0.0),
@@ -160,6 +182,14 @@ class HierarchicalHistogramRandomizer(LevelsRandomizer):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `LevelsRandomizer`.
+
+    Examples
+    --------
+    >>> names = ("optimized-unary-encoding",) * 2
+    >>> sixteen = Domain(range(16))
+    >>> device = HierarchicalHistogramRandomizer(epsilon=1.0, domain=sixteen, protocols=names, branching=4)
+    >>> [len(part.domain) for part in device.parts], [str(chance) for chance in device.chances]
+    ([4, 16], ['1/2', '1/2'])
     """
 
     wire_name: ClassVar[str] = "hierarchical-histogram"
@@ -176,7 +206,20 @@ class HierarchicalHistogramRandomizer(LevelsRandomizer):
         return [shape.nodes(level) for level in range(1, shape.levels + 1)]
 
     def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return the nodes of places in the domain."""
+        """Return the nodes of a level that contain given values.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices in the domain.
+        level : int
+            Counted from 0, the coarsest.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            Indices of the level's categories.
+        """
         return np.asarray(codes // self.shape.span(level + 1))
 
     def _own(self) -> dict[str, Any]:
@@ -202,6 +245,13 @@ class HaarHistogramRandomizer(LevelsRandomizer):
     A level's category 2v is the first half of node v and 2v + 1 the second: the Haar coefficient's sign.
 
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `LevelsRandomizer`.
+
+    Examples
+    --------
+    >>> names = ("signed-hadamard",) * 3
+    >>> device = HaarHistogramRandomizer(epsilon=1.0, domain=Domain(range(8)), protocols=names)
+    >>> [len(part.domain) for part in device.parts], device.at_level(np.array([5]), 0).tolist()
+    ([2, 4, 8], [1])
     """
 
     wire_name: ClassVar[str] = "haar-histogram"
@@ -216,7 +266,20 @@ class HaarHistogramRandomizer(LevelsRandomizer):
         return [2 * shape.nodes(level) for level in range(shape.levels)]
 
     def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return nodes and halves of places in the domain."""
+        """Return the halves of a level's nodes that contain given values.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices in the domain.
+        level : int
+            Counted from 0, the coarsest.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            Indices of the level's categories.
+        """
         return np.asarray(codes // self.shape.span(level + 1))
 
 
@@ -237,6 +300,13 @@ class HaarGridRandomizer(LevelsRandomizer):
     other: "all" has a plus, first halves have a plus and second ones a minus.
 
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `LevelsRandomizer`.
+
+    Examples
+    --------
+    >>> grid = Grid(Domain(range(4)), Domain(range(4)))
+    >>> device = HaarGridRandomizer(epsilon=1.0, domain=grid, protocols=("signed-hadamard",) * 8)
+    >>> device.pairs
+    [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]
     """
 
     wire_name: ClassVar[str] = "haar-grid"
@@ -256,7 +326,17 @@ class HaarGridRandomizer(LevelsRandomizer):
         return [at for at in product(range(one.levels + 1), range(other.levels + 1)) if at != (0, 0)]
 
     def nodes(self, level: int) -> tuple[int, int]:
-        """Return how many nodes of both trees a level is about."""
+        """Return the number of nodes of each tree at a level.
+
+        Parameters
+        ----------
+        level : int
+            Position in `pairs`.
+
+        Returns
+        -------
+        tuple of two int
+        """
         one, other = self.pairs[level]
         first, second = self.shapes
         return first.nodes(max(0, one - 1)), second.nodes(max(0, other - 1))
@@ -266,10 +346,23 @@ class HaarGridRandomizer(LevelsRandomizer):
         return [2 * one * other for one, other in (self.nodes(level) for level in levels)]
 
     def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return pairs of nodes and the product of signs, of places in the grid."""
+        """Return pairs of nodes, each with the product of the two signs.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices in the grid.
+        level : int
+            Position in `pairs`.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+            Indices of the level's categories.
+        """
         grid: Any = self.domain
         parts = zip(np.divmod(codes, len(grid.second)), self.shapes, self.pairs[level], strict=True)
-        halves = [places // shape.span(at) if at else 0 * places for places, shape, at in parts]
+        halves = [positions // shape.span(at) if at else 0 * positions for positions, shape, at in parts]
         nodes = (halves[0] >> 1) * self.nodes(level)[1] + (halves[1] >> 1)
         return np.asarray(2 * nodes + ((halves[0] ^ halves[1]) & 1))
 

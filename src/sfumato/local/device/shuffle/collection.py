@@ -1,4 +1,4 @@
-"""What a device knows of a collection by way of a shuffler, and the one envelope that it sends to it."""
+"""The public description of a shuffled collection, and the envelope that a device sends to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.numerics.randomness.source import Rng, random_source
 __all__ = ["NONCE", "PublicCollection"]
 
 NONCE: Final = 16
-"""Bytes by which a client's envelopes to one collection are told from those of others."""
+"""Bytes that identify a client's envelopes to one collection."""
 
 _FORMAT: Final = Format("sfumato.collection")
 _INNER: Final = b"sfumato shuffle 1 report\x00"
@@ -44,7 +44,7 @@ class PublicCollection:
     analyst, shuffler : PublicKey
         Of two parties that do not work together.
     name : str
-        Tells collections apart that are alike in all else, such as those of two weeks.
+        Distinguishes collections that are equal in all else, such as those of two weeks.
 
     Attributes
     ----------
@@ -59,16 +59,29 @@ class PublicCollection:
     Notes
     -----
     An envelope is sealed twice (`sfumato.crypto.hpke`). Each record of a report is sealed for the
-    analyst on its own, so that nothing tells which came together; then all of them, with the client's nonce,
+    analyst on its own, so that nothing links those of one client; then all of them, with the client's nonce,
     for the shuffler. So the shuffler, who sees where an envelope comes from, reads no record; the analyst,
     who reads records, does not see the envelopes. All envelopes to a collection have one length. Both seals
     are bound to the collection's id and the randomizer's digest: what was sealed for another is refused.
 
-    Guarantee: whatever the shuffler sees, with the analyst's key unknown to it, tells nothing of an answer
-    (if HPKE is secure against chosen ciphertexts); whatever the analyst sees keeps the loss of
+    Guarantee: whatever the shuffler sees, with the analyst's key unknown to it, reveals nothing of an answer
+    (if HPKE is secure against chosen ciphertexts); whatever the analyst sees has the loss of
     `sfumato.local.shuffle.Collection`, if the shuffler does as it should. If they work together, what
     the randomizer promises of one client's messages is left, which is nothing for split sums. That a client
     takes part is not hidden.
+
+    Examples
+    --------
+    >>> from sfumato.crypto import SecretKey
+    >>> from sfumato.local.device import Domain, RandomizedResponseRandomizer
+    >>> asked = PublicCollection(
+    ...     randomizer=RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "yes"])),
+    ...     batch_size=1000,
+    ...     analyst=SecretKey.generate("analyst").public,
+    ...     shuffler=SecretKey.generate("shuffler").public,
+    ... )
+    >>> len(asked.envelope("yes", secret=bytes(16))) == asked.envelope_width
+    True
     """
 
     randomizer: Randomizer
@@ -90,12 +103,17 @@ class PublicCollection:
             key = getattr(self, role)
             _check.instance(role, key, PublicKey, "pass SecretKey.public")
             if key.role != role:
-                _check.refuse(role, f"be the key of one {role}", f"one of {key.role}", "make one for each")
+                _check.refuse(role, f"be the key of one {role}", key.role, "make one for each")
         if self.analyst.point == self.shuffler.point:
-            _check.refuse("shuffler", "have another key than the analyst", "the same", "make one for each")
+            _check.refuse(
+                "shuffler",
+                "have another key than the analyst",
+                self.shuffler.point.hex(),
+                "make one for each",
+            )
         name: object = self.name
         if not isinstance(name, str) or len(name) > 200:
-            _check.refuse("name", "be a text of at most 200 characters", type(name).__name__)
+            _check.refuse("name", "be a text of at most 200 characters", type(name).__name__, "shorten it")
         object.__setattr__(self, "batch_size", size)
         object.__setattr__(self, "colluders", colluders)
         text = canonical(self._with(self.randomizer.digest.hex()))
@@ -144,9 +162,19 @@ class PublicCollection:
         Parameters
         ----------
         secret : bytes
-            Drawn once on the device and kept there, the same for all collections; 16 bytes or more.
+            Drawn once on the device and stored there, the same for all collections; 16 bytes or more.
+
+        Returns
+        -------
+        bytes
+            `NONCE` of them; the same at every call.
+
+        Raises
+        ------
+        ParameterError
+            If the secret is not at least 16 bytes; the message does not show it.
         """
-        _check_bytes("secret", secret, None, "draw os.urandom(32) once and keep it")
+        _check_bytes("secret", secret, None, "draw os.urandom(32) once and store it")
         return hmac.new(secret, _NONCE + self.id, hashlib.sha256).digest()[:NONCE]
 
     def seal(self, report: bytes, nonce: bytes, *, simulated: bool = False) -> bytes:
@@ -165,6 +193,11 @@ class PublicCollection:
         -------
         bytes
             `envelope_width` of them. To send it again, send these same bytes.
+
+        Raises
+        ------
+        ParameterError
+            If report or nonce is not of the right length; the message does not show it.
         """
         width = self.randomizer.width
         _check_bytes("report", report, self.messages * width, "pass what randomizer.randomize returned")
@@ -186,9 +219,19 @@ class PublicCollection:
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
 
+        Returns
+        -------
+        bytes
+            `envelope_width` of them.
+
+        Raises
+        ------
+        ParameterError
+            If the value cannot be reported; the message does not show it.
+
         Notes
         -----
-        Call it once and keep the envelope until the shuffler has taken it: each call randomizes anew, which
+        Call it once and store the envelope until the shuffler has taken it: each call randomizes anew, which
         costs epsilon again where somebody sees both.
         """
         source = random_source(rng)
@@ -196,7 +239,13 @@ class PublicCollection:
         return self.seal(report, self.nonce(secret), simulated=source.simulated)
 
     def specification(self) -> dict[str, Any]:
-        """Return all of it, as JSON; `from_specification` makes it again."""
+        """Return all of it, as JSON; `from_specification` makes it again.
+
+        Returns
+        -------
+        dict
+            What `json.dumps` writes.
+        """
         return self._with(self.randomizer.specification())
 
     @staticmethod
@@ -208,6 +257,10 @@ class PublicCollection:
         specification : mapping
         **given
             What JSON could not hold; see `Randomizer.from_specification`.
+
+        Returns
+        -------
+        PublicCollection
 
         Raises
         ------
@@ -236,4 +289,4 @@ def _check_bytes(name: str, given: object, width: int | None, remedy: str) -> No
     rule = f"be {width} bytes" if width is not None else f"be at least {_LEAST_SECRET} bytes"
     found = len(given) if isinstance(given, bytes) else -1
     if found != width if width is not None else found < _LEAST_SECRET:
-        _check.refuse(name, rule, type(given).__name__ if found < 0 else f"{found} bytes", remedy)
+        _check.refuse(name, rule, type(given).__name__ if found < 0 else found, remedy)

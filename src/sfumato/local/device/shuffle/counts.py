@@ -1,4 +1,4 @@
-"""The client half of counts by split and mix: shares of a one, or of a nought, for each category."""
+"""The client half of counts by split and mix: additive shares of a one or a zero for each category."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _LONGEST = 56
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledCountsRandomizer(CategoricalRandomizer):
-    r"""For each category a one or a nought and a part of the noise, split into shares.
+    r"""For each category a one or a zero and a part of the noise, split into additive shares.
 
     Parameters
     ----------
     epsilon, domain
         See `CategoricalRandomizer`. Here epsilon is that of the noise of ``split.clients`` clients together:
         discrete Laplace noise of scale ``2 / epsilon`` on each count.
-    split : Split, or list of its numbers
+    split : Split, or what `Split.specification` returned
         How many clients share the noise, how many shares each number has, and of how many bits.
 
     Notes
@@ -81,24 +81,55 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
         return {"split": self.split.specification()}
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        places = np.arange(len(self.domain))
-        ones = (codes[:, None] == places).astype(np.int64)
+        positions = np.arange(len(self.domain))
+        ones = (codes[:, None] == positions).astype(np.int64)
         shares = self.split.shared(ones, self.scale, source).view(np.int64)
-        named = places[:, None] << self.split.bits | shares
+        named = positions[:, None] << self.split.bits | shares
         return mixed(named.reshape(len(codes), -1), self.layout)
 
     def opened(self, records: Records) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-        """Return of which categories records are, and their shares."""
+        """Return the categories that records belong to, and their additive shares.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        codes : int64 array, shape (records,)
+            Indices of categories.
+        shares : uint64 array, shape (records,)
+        """
         payloads = self.layout.unpack(records)
         bits = np.uint64(self.split.bits)
         return (payloads >> bits).astype(np.int64), payloads & np.uint64((1 << self.split.bits) - 1)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records are of a category."""
+        """Return which records are of a category.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.opened(records)[0] < len(self.domain)
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, a domain and a split; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon, a domain and a split; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        ShuffledCountsRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, split=told.get("split"))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Decoys: what a client of a multi-message protocol sends beside the truth, so that nobody's stands out."""
+"""Decoys: messages that a client of a multi-message protocol sends beside the truth, to hide everybody's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Decoys", "mixed", "whole_law"]
 @final
 @dataclass(frozen=True, slots=True)
 class Decoys:
-    """So many messages of each client that tell nothing: even draws from all symbols, or blanks.
+    """Messages of each client that are independent of its data: even draws from all symbols, or blanks.
 
     Parameters
     ----------
@@ -47,24 +47,62 @@ class Decoys:
 
     @classmethod
     def at_least(cls, draws: int, clients: int) -> Decoys:
-        """Return the fewest slots that make at least so many draws on average, from so many clients."""
+        """Return the fewest slots that make at least so many draws on average, from so many clients.
+
+        Parameters
+        ----------
+        draws : int
+            Draws of all clients together, on average.
+        clients : int
+
+        Returns
+        -------
+        Decoys
+        """
         each = Fraction(max(1, draws), clients)
         slots = int(each) + 1
         return cls(slots, Coin.above(each / slots))
 
     @staticmethod
     def from_specification(specification: object) -> Decoys:
-        """Return what `specification` described, or what are decoys already."""
+        """Return what `specification` described, or what are decoys already.
+
+        Parameters
+        ----------
+        specification : object
+            JSON, or a `Decoys`, which is returned as it is.
+
+        Returns
+        -------
+        Decoys
+
+        Raises
+        ------
+        ParameterError
+            If it is neither.
+        """
         if isinstance(specification, Decoys):
             return specification
         return _CODEC.decode("decoys", specification)
 
     def specification(self) -> object:
-        """Return the number of slots and the coin's threshold, as JSON."""
+        """Return the number of slots and the coin's threshold, as JSON.
+
+        Returns
+        -------
+        dict of str to int
+        """
         return _CODEC.encode(self)
 
     def draw(self, clients: int, symbols: int, source: RandomSource) -> NDArray[np.int64]:
         """Draw the decoys of some clients: symbols from 0 on, and ``symbols`` for a blank.
+
+        Parameters
+        ----------
+        clients : int
+        symbols : int
+            Number of categories.
+        source : RandomSource
 
         Returns
         -------
@@ -76,7 +114,17 @@ class Decoys:
         return np.where(sent, even, symbols).reshape(clients, self.slots)
 
     def law(self, symbols: int) -> dict[int, Fraction]:
-        """Return the law of one decoy."""
+        """Return the distribution of one decoy.
+
+        Parameters
+        ----------
+        symbols : int
+            Number of categories.
+
+        Returns
+        -------
+        dict of int to Fraction
+        """
         chance = self.coin.chance
         return {**dict.fromkeys(range(symbols), chance / symbols), symbols: 1 - chance}
 
@@ -88,20 +136,35 @@ def mixed(payloads: NDArray[np.int64], layout: Layout) -> Records:
     ----------
     payloads : ndarray of int64, shape (clients, messages)
     layout : Layout
+
+    Returns
+    -------
+    uint8 array, shape (clients * messages, width)
     """
     return layout.pack(np.sort(payloads, axis=1).ravel().astype(np.uint64))
 
 
 def whole_law(laws: Sequence[Mapping[int, Fraction]], layout: Layout) -> dict[bytes, Fraction]:
-    """Return the law of all messages of one client from that of each: for very few."""
-    law: dict[tuple[int, ...], Fraction] = {}
+    """Return the distribution of all messages of one client from that of each: for very few.
+
+    Parameters
+    ----------
+    laws : sequence of mapping
+        For each message, the probability of each payload.
+    layout : Layout
+
+    Returns
+    -------
+    dict of bytes to Fraction
+    """
+    distribution: dict[tuple[int, ...], Fraction] = {}
     for choice in product(*(each.items() for each in laws)):
         mass = Fraction(1)
         for _, chance in choice:
             mass *= chance
         key = tuple(sorted(payload for payload, _ in choice))
-        law[key] = law.get(key, Fraction(0)) + mass
-    return {_record(key, layout): mass for key, mass in law.items()}
+        distribution[key] = distribution.get(key, Fraction(0)) + mass
+    return {_record(key, layout): mass for key, mass in distribution.items()}
 
 
 def _record(payloads: tuple[int, ...], layout: Layout) -> bytes:

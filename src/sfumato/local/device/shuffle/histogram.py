@@ -32,7 +32,7 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
     epsilon, domain
         See `CategoricalRandomizer`. Here epsilon is large: it is what is left of the protection if the
         shuffler betrays its clients.
-    decoys : Decoys, or list of its slots and threshold
+    decoys : Decoys, or what `Decoys.specification` returned
         How many each client sends.
 
     Attributes
@@ -68,7 +68,7 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
         odds, count = least_odds(self.epsilon), len(self.domain)
         truth = Coin.below(odds / (odds + count - 1))
         if truth.chance * count <= 1:
-            remedy = "such reports tell nothing; hash the domain to fewer values"
+            remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
         object.__setattr__(self, "truth", truth)
 
@@ -87,24 +87,55 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         true = self.truth.flip(len(codes), source)
         others = uniform_integers(len(self.domain) - 1, len(codes), source)
-        told = np.where(true, codes, others + (others >= codes))
+        named = np.where(true, codes, others + (others >= codes))
         decoys = self.decoys.draw(len(codes), len(self.domain), source)
-        return mixed(np.column_stack([told, decoys]), self.layout)
+        return mixed(np.column_stack([named, decoys]), self.layout)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records name a category or are blank."""
+        """Return which records name a category or are blank.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.layout.unpack(records) <= np.uint64(len(self.domain))
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
-        """Return the law of all messages of a client, were a value true: private, and for very few."""
+        """Return the distribution of all messages of a client, were a value true: private, and for very few.
+
+        Parameters
+        ----------
+        value
+            A category of the domain.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         (code,) = self.domain.codes([value]).tolist()
         count = len(self.domain)
         lie = (1 - self.truth.chance) / (count - 1)
-        told = {at: self.truth.chance if at == code else lie for at in range(count)}
-        return whole_law([told, *[self.decoys.law(count)] * self.decoys.slots], self.layout)
+        named = {at: self.truth.chance if at == code else lie for at in range(count)}
+        return whole_law([named, *[self.decoys.law(count)] * self.decoys.slots], self.layout)
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, a domain and decoys; see `Randomizer.from_parts`."""
+        """Return the randomizer of an epsilon, a domain and decoys; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        ShuffledHistogramRandomizer
+        """
         domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain, decoys=told.get("decoys"))  # type: ignore[arg-type]

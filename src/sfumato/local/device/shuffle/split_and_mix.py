@@ -1,4 +1,4 @@
-"""Shares of a number: what a client of a split-and-mix protocol sends, its part of the noise within them."""
+"""Additive shares of a number and of a part of the noise: what a split-and-mix client sends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_CLIENTS: Final = 1 << 40
 @final
 @dataclass(frozen=True, slots=True)
 class Split:
-    r"""Whole numbers, noise on them, and shares that add up to both modulo a power of two.
+    r"""How whole numbers and noise on them are split into shares, modulo a power of two.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Split:
 
     def __post_init__(self) -> None:
         if _check.integer("clients", self.clients, minimum=1) > _MOST_CLIENTS:
-            _check.refuse("clients", "be at most 2**40", self.clients)
+            _check.refuse("clients", "be at most 2**40", self.clients, "count honest clients only")
         remedy = "more honest clients need fewer shares"
         if not 2 <= _check.integer("shares", self.shares) <= MOST_SHARES:
             _check.refuse("shares", f"be from 2 to {MOST_SHARES}", self.shares, remedy)
@@ -57,13 +57,33 @@ class Split:
 
     @staticmethod
     def from_specification(specification: object) -> Split:
-        """Return what `specification` described, or what is a split already."""
+        """Return what `specification` described, or what is a split already.
+
+        Parameters
+        ----------
+        specification : object
+            JSON, or a `Split`, which is returned as it is.
+
+        Returns
+        -------
+        Split
+
+        Raises
+        ------
+        ParameterError
+            If it is neither.
+        """
         if isinstance(specification, Split):
             return specification
         return _CODEC.decode("split", specification)
 
     def specification(self) -> object:
-        """Return the three numbers, as JSON."""
+        """Return the three numbers, as JSON.
+
+        Returns
+        -------
+        dict of str to int
+        """
         return _CODEC.encode(self)
 
     def shared(self, numbers: NDArray[np.int64], scale: Fraction, source: RandomSource) -> NDArray[np.uint64]:

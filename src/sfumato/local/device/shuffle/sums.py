@@ -1,4 +1,4 @@
-"""The client half of sums and means in the shuffle model: shares of a number and of a little noise."""
+"""The client half of sums and means in the shuffle model: additive shares of a number and of noise."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = ["ShuffledSumRandomizer", "checked_scale"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledSumRandomizer(NumericRandomizer):
-    r"""The place on the grid and a part of the noise, split into shares that are sent one a message.
+    r"""The grid point and a part of the noise, split into additive shares that are sent one a message.
 
     Parameters
     ----------
     epsilon, bounds, steps
         See `NumericRandomizer`. Here epsilon is that of the noise of ``split.clients`` clients together:
         discrete Laplace noise of scale ``steps / epsilon``, at most 2^14.
-    split : Split, or list of its numbers
+    split : Split, or what `Split.specification` returned
         How many clients share the noise, how many shares there are, and how many bits.
 
     Notes
@@ -39,7 +39,7 @@ class ShuffledSumRandomizer(NumericRandomizer):
     records of all clients apart and mixes them; nobody else may see which came together.
 
     Guarantee: each message alone is even over all it could be, whatever is true, and so are any but one of a
-    client's messages together: epsilon 0, replace-one. All messages of one client together tell its number
+    client's messages together: epsilon 0, replace-one. All messages of one client together reveal its number
     nearly always. What they protect once they are shuffled is priced by `sfumato.local.shuffle.ShuffledSum`.
 
     Examples
@@ -76,12 +76,23 @@ class ShuffledSumRandomizer(NumericRandomizer):
     def _chances(self) -> dict[str, Any]:
         return {"split": self.split.specification()}
 
-    def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
-        return mixed(self.split.shared(places, self.scale, source).view(np.int64), self.layout)
+    def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
+        return mixed(self.split.shared(positions, self.scale, source).view(np.int64), self.layout)
 
 
 def checked_scale(scale: Fraction) -> None:
-    """Refuse scales of noise whose parts are not drawn."""
+    """Refuse scales of noise whose parts are not drawn.
+
+    Parameters
+    ----------
+    scale : Fraction
+        Of the whole noise, in steps.
+
+    Raises
+    ------
+    ParameterError
+        If it is above 2^14.
+    """
     if scale > LARGEST_POLYA:
         rule = "be at least 2**-14 for each step that a client can move the sum"
         _check.refuse("epsilon", rule, float(1 / scale), "take fewer steps, or a greater epsilon")

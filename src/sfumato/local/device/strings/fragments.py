@@ -32,7 +32,7 @@ _SKETCHES: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FragmentRandomizer(StringsRandomizer):
-    """A client half that reports a fragment from a place drawn by chance, with the string's bucket.
+    """A client half that reports a fragment from a position drawn by chance, with the string's bucket.
 
     Parameters
     ----------
@@ -53,10 +53,15 @@ class FragmentRandomizer(StringsRandomizer):
     def _arrange(self) -> None:
         fragment = _check.integer("fragment", self.fragment, minimum=1)
         if fragment > self.strings.length:
-            _check.refuse("fragment", f"be at most {self.strings.length}, the strings' length", fragment)
+            _check.refuse(
+                "fragment",
+                f"be at most {self.strings.length}, the strings' length",
+                fragment,
+                "take shorter ones",
+            )
         buckets = _check.integer("buckets", self.buckets, minimum=2)
         if buckets & (buckets - 1) or buckets > 1 << 20:
-            _check.refuse("buckets", "be a power of two from 2 to 2**20", buckets)
+            _check.refuse("buckets", "be a power of two from 2 to 2**20", buckets, "256 is usual")
         if buckets * self.strings.base**fragment > _MOST_CODES:
             _check.refuse(
                 "fragment",
@@ -78,7 +83,7 @@ class FragmentRandomizer(StringsRandomizer):
 
     @property
     def questions(self) -> int:
-        """One for each place, for each hash function."""
+        """One for each position, for each hash function."""
         return len(self.starts) * self.rows
 
     @property
@@ -87,18 +92,41 @@ class FragmentRandomizer(StringsRandomizer):
         return Domain(range(self.buckets * self.strings.base**self.fragment))
 
     def buckets_of(self, rows: Symbols, row: int) -> NDArray[np.int64]:
-        """Return the buckets that a hash function puts strings into."""
+        """Return the buckets that a hash function puts strings into.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+        row : int
+            Which hash function, below `rows`.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
         return hashed_rows(rows, self.key, f"bucket {row}", self.buckets.bit_length() - 1)
 
     def part_codes(self, rows: Symbols, asked: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the codes of buckets and fragments."""
-        table, places = np.divmod(asked, len(self.starts))
+        """Return the codes of buckets and fragments.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+            Strings as rows of symbols.
+        asked : int64 array, shape (strings,)
+            The question that each string answers.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
+        table, positions = np.divmod(asked, len(self.starts))
         found = np.empty(len(rows), np.int64)
         for row in range(self.rows):
             own = np.flatnonzero(table == row)
             found[own] = self.buckets_of(rows[own], row) * self.strings.base**self.fragment
         for at, start in enumerate(self.starts):
-            own = np.flatnonzero(places == at)
+            own = np.flatnonzero(positions == at)
             found[own] += self.strings.numbers(rows[own, start : start + self.fragment])
         return found
 
@@ -149,7 +177,7 @@ class BitstogramRandomizer(FragmentRandomizer):
         """The tables, which are checked here."""
         tables = _check.integer("tables", self.tables, minimum=1)
         if tables > _MOST_TABLES:
-            _check.refuse("tables", f"be at most {_MOST_TABLES}", tables)
+            _check.refuse("tables", f"be at most {_MOST_TABLES}", tables, "one is usual")
         return tables
 
     def _part(self, epsilon: float) -> OneBitHadamardRandomizer:
@@ -169,7 +197,7 @@ class SequenceFragmentPuzzleRandomizer(FragmentRandomizer):
     Parameters
     ----------
     epsilon, strings, weight, key, fragment, buckets
-        See `FragmentRandomizer`. The published form is the default: everybody tells a fragment of two
+        See `FragmentRandomizer`. The published form is the default: everybody reports a fragment of two
         characters and the whole string (a weight of 0), with half of epsilon each.
     sketch : str
         ``"count-mean-sketch"`` or ``"hadamard-count-mean-sketch"``, with shorter records.
@@ -209,7 +237,7 @@ class SequenceFragmentPuzzleRandomizer(FragmentRandomizer):
     def _sketch(self, epsilon: float, domain: Domain) -> CategoricalRandomizer:
         kind: object = self.sketch
         if not isinstance(kind, str) or kind not in _SKETCHES:
-            _check.refuse("sketch", f"be one of {', '.join(_SKETCHES)}", kind)
+            _check.refuse("sketch", f"be one of {', '.join(_SKETCHES)}", kind, "the second has short records")
         made: CategoricalRandomizer = _SKETCHES[kind](
             epsilon=epsilon, domain=domain, size=self.size, hashes=self.hashes, key=self.key
         )

@@ -1,4 +1,4 @@
-"""The client half of one round of questions about prefixes; the next depends on what this one tells."""
+"""The client half of one round of questions about prefixes; the next round depends on its result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PrefixRoundRandomizer(Randomizer):
     Attributes
     ----------
     part : CategoricalRandomizer
-        That one: its categories are the places of the prefixes, and one more for all other strings.
+        That one: its categories are the indices of the prefixes, and one more for all other strings.
 
     Notes
     -----
@@ -79,10 +79,13 @@ class PrefixRoundRandomizer(Randomizer):
             _check.refuse("strings", "be Strings", type(strings).__name__, "pass Strings(length=...)")
         start, stop = _check.integer("start", self.start), _check.integer("stop", self.stop, minimum=1)
         if not start < stop <= strings.length:
-            _check.refuse("stop", f"be above start and at most {strings.length}", stop)
+            _check.refuse(
+                "stop", f"be above start and at most {strings.length}", stop, "go on by a character or more"
+            )
         kind = protocol_named(self.protocol)
         if kind is None or not issubclass(kind, CategoricalRandomizer):
-            _check.refuse("protocol", "name a client half that reports a category", self.protocol)
+            remedy = "take a wire name of sfumato.local.device.base.protocols"
+            _check.refuse("protocol", "name a client half that reports a category", self.protocol, remedy)
         named: object = self.given
         given = tuple(named) if isinstance(named, tuple | list) else ()
         rows = _given_rows(strings, given, start)
@@ -90,9 +93,9 @@ class PrefixRoundRandomizer(Randomizer):
             _check.refuse("stop", "make at most 2**20 prefixes", stop, "go on by fewer characters")
         prefixes = strings.extended(rows, stop)
         part = kind(epsilon=self.epsilon, domain=Domain(range(len(prefixes) + 1)))
-        places = {row.tobytes(): place for place, row in enumerate(prefixes)}
-        told = {"start": start, "stop": stop, "given": given, "part": part, "prefixes": prefixes}
-        for name, value in {**told, "_places": places}.items():
+        positions = {row.tobytes(): position for position, row in enumerate(prefixes)}
+        made = {"start": start, "stop": stop, "given": given, "part": part, "prefixes": prefixes}
+        for name, value in {**made, "_places": positions}.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -101,19 +104,29 @@ class PrefixRoundRandomizer(Randomizer):
 
     def _parameters(self) -> dict[str, Any]:
         given = [one.hex() if isinstance(one, bytes) else one for one in self.given]
-        told = {"start": self.start, "given": given, "stop": self.stop, "oracle": self.protocol}
-        return {"strings": self.strings.specification(), **told, "part": self.part.digest.hex()}
+        chosen = {"start": self.start, "given": given, "stop": self.stop, "oracle": self.protocol}
+        return {"strings": self.strings.specification(), **chosen, "part": self.part.digest.hex()}
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`."""
+        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        PrefixRoundRandomizer
+        """
         strings, listed = Strings.from_specification(told.get("strings")), told.get("given")
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-            raise ParameterError("specification must tell its prefixes, got none; use the version it is of")
+            raise ParameterError("specification must state its prefixes, got none; use the version it is of")
         try:
             texts = [bytes.fromhex(one) for one in listed] if isinstance(strings.alphabet, bytes) else listed
         except ValueError:
-            raise ParameterError("specification must tell prefixes in hexadecimal, got others") from None
+            raise ParameterError("specification must state prefixes in hexadecimal, got others") from None
         chosen: dict[str, Any] = {name: told.get(name) for name in ("epsilon", "start", "stop")}
         return cls(strings=strings, given=tuple(texts), protocol=told.get("oracle", ""), **chosen)
 
@@ -127,31 +140,63 @@ class PrefixRoundRandomizer(Randomizer):
         return records
 
     def inner(self, records: Records) -> Records:
-        """Return the records of `part` that are in records."""
+        """Return the records of `part` that these records contain.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        uint8 array, shape (records, width)
+        """
         found = records.copy()
         self.part.layout.stamp(found)
         return found
 
     def well_formed(self, records: Records) -> Any:
-        """Tell which records `part` may send."""
+        """Return which records `part` may send.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         return self.part.well_formed(self.inner(records))
 
     def probabilities(self, value: Any, **given: Any) -> dict[bytes, Fraction]:
-        """Return the probability of each report, were a string true: private, and for few prefixes."""
+        """Return the probability of each report, were a string true: private, and for few prefixes.
+
+        Parameters
+        ----------
+        value
+            A string.
+        **given
+            What `part` takes besides a value, such as a ``seed``.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
+        """
         (row,) = self.strings.symbols([value])[:, : self.stop]
         part: Any = self.part
-        law = part.probabilities(self._places.get(row.tobytes(), len(self.prefixes)), **given)
-        rows = np.array([list(record) for record in law], np.uint8)
+        distribution = part.probabilities(self._places.get(row.tobytes(), len(self.prefixes)), **given)
+        rows = np.array([list(record) for record in distribution], np.uint8)
         self.layout.stamp(rows)
-        return {record.tobytes(): mass for record, mass in zip(rows, law.values(), strict=True)}
+        return {record.tobytes(): mass for record, mass in zip(rows, distribution.values(), strict=True)}
 
 
 def _given_rows(strings: Strings, given: tuple[Any, ...], start: int) -> Symbols:
     """Return given prefixes as rows of symbols."""
     rule = f"be different strings of the alphabet, of at most {start} characters"
     if not given or len(set(map(type, given))) > 1 or len(set(given)) < len(given):
-        _check.refuse("given", rule, f"{len(given)}, or some twice", "pass what the last round kept")
+        _check.refuse("given", rule, len(given), "pass what the last round selected")
     rows = strings.symbols(given)
     if rows[:, start:].any() or any(len(one) > strings.length for one in given):
-        _check.refuse("given", rule, "longer ones", "pass what the last round kept")
+        _check.refuse("given", rule, max(given, key=len), "pass what the last round selected")
     return rows[:, :start]

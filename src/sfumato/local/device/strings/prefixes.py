@@ -19,7 +19,7 @@ __all__ = ["PrefixExtendingRandomizer", "PrefixRandomizer", "TreeHistRandomizer"
 _SHORTEST: Final = 2
 _FIRST: Final = 1 << 14
 _KEPT: Final = 64
-"""Prefixes that are thought to be kept where levels are chosen."""
+"""Number of selected prefixes that levels are chosen for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,9 @@ class PrefixRandomizer(StringsRandomizer):
 
     def _arrange(self) -> None:
         if self.strings.length < _SHORTEST:
-            _check.refuse("strings", f"have a length of at least {_SHORTEST}", self.strings.length)
+            _check.refuse(
+                "strings", f"have a length of at least {_SHORTEST}", self.strings.length, "raise it"
+            )
         chosen = _levels(self.strings) if self.levels is None else self.levels
         self._set(levels=cut_points("levels", chosen, self.strings.length))
 
@@ -56,7 +58,19 @@ class PrefixRandomizer(StringsRandomizer):
         return len(self.lengths)
 
     def part_codes(self, rows: Symbols, asked: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return fingerprints of prefixes: those of the strings that end where the prefixes do."""
+        """Return fingerprints of prefixes: those of the strings that end where the prefixes do.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+            Strings as rows of symbols.
+        asked : int64 array, shape (strings,)
+            The question that each string answers.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
         ends = np.array(self.lengths)[asked]
         inside = np.arange(rows.shape[1]) < ends[:, None]
         return hashed_rows(np.where(inside, rows, np.uint16(0)), self.key, "whole")

@@ -1,4 +1,4 @@
-"""The client half of questions about strings: one part of the string each, and the whole of it."""
+"""The base of client halves that report a part of a string, the whole string, or both."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class StringsRandomizer(Randomizer):
     Parameters
     ----------
     epsilon : float
-        See `Randomizer`: for all that one person tells, whatever other string would be true.
+        See `Randomizer`: for everything that one person reports, whatever other string would be true.
     strings : Strings
         What may be true.
     weight : int
-        How many times as many respondents tell the whole string as tell any one part, up to 50. With 0
-        everybody tells a part and the whole, each for half of epsilon.
+        How many times as many respondents report the whole string as report any one part, up to 50. With 0
+        everybody reports a part and the whole, each for half of epsilon.
     key : int
         Public; names the hash functions, from 0 to 2^64 - 1.
 
@@ -80,13 +80,15 @@ class StringsRandomizer(Randomizer):
             _check.refuse("strings", "be Strings", type(given).__name__, "pass Strings(length=...)")
         weight, key = _check.integer("weight", self.weight), _check.integer("key", self.key)
         if weight > _MOST_WEIGHT:
-            _check.refuse("weight", f"be at most {_MOST_WEIGHT}", weight)
+            _check.refuse("weight", f"be at most {_MOST_WEIGHT}", weight, "2 is usual")
         if key >> 64:
-            _check.refuse("key", "be below 2**64", key)
+            _check.refuse("key", "be below 2**64", key, "any public number below it will do")
         self._set(weight=weight, key=key)
         self._arrange()
         if self.questions > _MOST_QUESTIONS:
-            _check.refuse("strings", f"make at most {_MOST_QUESTIONS} questions", self.questions)
+            _check.refuse(
+                "strings", f"make at most {_MOST_QUESTIONS} questions", self.questions, "take longer parts"
+            )
         epsilon = self.epsilon if weight else _half(self.epsilon)
         self._set(part=self._part(checked_epsilon(epsilon)), whole=self._whole(epsilon))
 
@@ -100,7 +102,7 @@ class StringsRandomizer(Randomizer):
 
     @abstractmethod
     def _part(self, epsilon: float) -> CategoricalRandomizer:
-        """Return what reports a part's code, a place in a range from 0 on."""
+        """Return what reports a part's code, an index in a range from 0 on."""
 
     @abstractmethod
     def _whole(self, epsilon: float) -> CategoricalRandomizer:
@@ -113,10 +115,31 @@ class StringsRandomizer(Randomizer):
 
     @abstractmethod
     def part_codes(self, rows: Symbols, asked: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the codes of strings' parts: of each the one that it is asked for."""
+        """Return the code of each string's part that is asked for.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+            Strings as rows of symbols.
+        asked : int64 array, shape (strings,)
+            The question that each string answers.
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
 
     def whole_codes(self, rows: Symbols) -> NDArray[np.int64]:
-        """Return fingerprints of whole strings."""
+        """Return fingerprints of whole strings.
+
+        Parameters
+        ----------
+        rows : uint16 array, shape (strings, length)
+
+        Returns
+        -------
+        int64 array, shape (strings,)
+        """
         return hashed_rows(rows, self.key, "whole")
 
     @property
@@ -142,7 +165,17 @@ class StringsRandomizer(Randomizer):
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`."""
+        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`.
+
+        Parameters
+        ----------
+        told, given : mapping
+            See `Randomizer.from_parts`.
+
+        Returns
+        -------
+        StringsRandomizer
+        """
         chosen: dict[str, Any] = {name: told.get(name) for name in ("epsilon", *cls.chosen)}
         return cls(**chosen, strings=Strings.from_specification(told.get("strings")))
 
@@ -162,18 +195,48 @@ class StringsRandomizer(Randomizer):
         return records
 
     def asked(self, records: Records) -> NDArray[np.int64]:
-        """Return which questions records answer: `questions` stands for the whole string alone."""
+        """Return which questions records answer: `questions` stands for the whole string alone.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        int64 array, shape (records,)
+        """
         return records[:, 0].astype(np.int64)
 
     def cut(self, records: Records, *, whole: bool) -> Records:
-        """Return the records of `part`, or of `whole`, where all have one."""
+        """Return the records of `part`, or of `whole`, where all have one.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+        whole : bool
+            Whether to return those of `whole`.
+
+        Returns
+        -------
+        uint8 array, shape (records, width of the part)
+        """
         start, device = 1, self.part
         if whole:
             start, device = 1 if self.weight else 1 + self.part.width, self.whole
         return np.ascontiguousarray(records[:, start : start + device.width])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records answer a question, with a record that it has, and nothing after that."""
+        """Return which records answer a question, with a record that it has, and nothing after that.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
         asked = self.asked(records)
         partly = asked < self.questions
         sound = self._sound(records, whole=False)
@@ -197,28 +260,50 @@ class StringsRandomizer(Randomizer):
         value : str or bytes
         **given
             What `part` and `whole` take besides a value, such as a ``seed``.
+
+        Returns
+        -------
+        dict of bytes to Fraction
+            From each possible report to its exact probability; they sum to 1.
         """
         rows, (one, all_of_it) = self.strings.symbols([value]), self.chances
-        whole = _law(self.whole, int(self.whole_codes(rows)[0]), given)
-        law: dict[bytes, Fraction] = {}
+        whole = _distribution(self.whole, int(self.whole_codes(rows)[0]), given)
+        distribution: dict[bytes, Fraction] = {}
         for question in range(self.questions):
-            own = _law(self.part, int(self.part_codes(rows, np.array([question]))[0]), given)
+            own = _distribution(self.part, int(self.part_codes(rows, np.array([question]))[0]), given)
             if self.weight:
-                law |= {bytes([question]) + record: one * mass for record, mass in own.items()}
+                distribution |= {bytes([question]) + record: one * mass for record, mass in own.items()}
                 continue
             both = product(own.items(), whole.items())
-            law |= {bytes([question]) + first + second: one * p * q for (first, p), (second, q) in both}
+            distribution |= {
+                bytes([question]) + first + second: one * p * q for (first, p), (second, q) in both
+            }
         if self.weight:
-            law |= {bytes([self.questions]) + record: all_of_it * mass for record, mass in whole.items()}
-        records = np.zeros((len(law), self.width), np.uint8)
-        for row, record in zip(records, law, strict=True):
+            distribution |= {
+                bytes([self.questions]) + record: all_of_it * mass for record, mass in whole.items()
+            }
+        records = np.zeros((len(distribution), self.width), np.uint8)
+        for row, record in zip(records, distribution, strict=True):
             row[: len(record)] = list(record)
         self.layout.stamp(records)
-        return {row.tobytes(): mass for row, mass in zip(records, law.values(), strict=True)}
+        return {row.tobytes(): mass for row, mass in zip(records, distribution.values(), strict=True)}
 
 
 def cut_points(name: str, given: Any, length: int) -> tuple[int, ...]:
-    """Return whole numbers that rise from at least 1 to less than a string's length."""
+    """Return whole numbers that rise from at least 1 to less than a string's length.
+
+    Parameters
+    ----------
+    name : str
+        What errors call them.
+    given : sequence of int
+    length : int
+        Of a string.
+
+    Returns
+    -------
+    tuple of int
+    """
     rule = f"be rising whole numbers from 1 to {length - 1}"
     if not isinstance(given, tuple | list) or not given:
         _check.refuse(name, rule, given, "pass lengths of prefixes, or None")
@@ -228,12 +313,12 @@ def cut_points(name: str, given: Any, length: int) -> tuple[int, ...]:
     return points
 
 
-def _law(device: Any, code: int, given: dict[str, Any]) -> dict[bytes, Fraction]:
-    law: dict[bytes, Fraction] = device.probabilities(code, **given)
-    return law
+def _distribution(device: Any, code: int, given: dict[str, Any]) -> dict[bytes, Fraction]:
+    distribution: dict[bytes, Fraction] = device.probabilities(code, **given)
+    return distribution
 
 
 def _half(epsilon: float) -> float:
-    """Return the greatest float of which two add up to at most epsilon: halves are exact."""
+    """Return the largest float of which two add up to at most epsilon: halves are exact."""
     half = epsilon / 2
     return half if Fraction(half) * 2 <= Fraction(epsilon) else math.nextafter(half, 0.0)

@@ -1,8 +1,8 @@
-r"""The client half of directions: of some random vectors that a seed makes, one along the truth is told.
+r"""The client half of directions: of some random vectors that a seed makes, one along the truth is reported.
 
 A report is a seed of 40 bits and the number of one of K vectors that follow from it. The seed is drawn
 whatever is true. Given the seed, the vectors are sorted by how far they point along the truth; one of the
-first w is told with some chance P, each alike, and else one of the others, each alike. However a device
+first w is reported with some chance P, each alike, and else one of the others, each alike. However a device
 computes the vectors and their order, the first w are w of K: the guarantee does not rest on floating point.
 """
 
@@ -49,14 +49,14 @@ class DirectionRandomizer(Randomizer):
     dimension : int
         Numbers in a vector, from 2 to 2^16.
     radius : float
-        The greatest norm that a true vector can have; public.
+        Upper bound on the norm of a true vector; public.
 
     Attributes
     ----------
     count, near : int
         The K and the w.
     inside : Coin
-        That of P: the greatest multiple of :math:`2^{-64}` for which :math:`\frac{P/w}{(1-P)/(K-w)} \le
+        That of P: the largest multiple of :math:`2^{-64}` for which :math:`\frac{P/w}{(1-P)/(K-w)} \le
         e^\epsilon`.
 
     Notes
@@ -89,7 +89,9 @@ class DirectionRandomizer(Randomizer):
         mass = least_odds(self.epsilon) * near
         inside = Coin.below(mass / (mass + self.count - near))
         if inside.chance * (self.count - near) <= (1 - inside.chance) * near:
-            _check.refuse("epsilon", "be above about 2**-60", self.epsilon, "such reports tell nothing")
+            _check.refuse(
+                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
+            )
         object.__setattr__(self, "near", near)
         object.__setattr__(self, "inside", inside)
 
@@ -117,7 +119,7 @@ class DirectionRandomizer(Randomizer):
         Returns
         -------
         array of whole numbers, shape (reports, some, dimension)
-            Of a law that no rotation changes, in units of 2^-12.
+            Of a rotation-invariant distribution, in units of 2^-12.
         """
 
     def _parameters(self) -> dict[str, Any]:
@@ -170,8 +172,8 @@ class DirectionRandomizer(Randomizer):
         near = uniform_integers(self.near, size, source)
         far = self.near + uniform_integers(self.count - self.near, size, source)
         rank = np.where(self.inside.flip(size, source), near, far)
-        told = order[np.arange(size), rank].astype(np.uint64)
-        return self.layout.pack(told << np.uint64(_SEED_BITS) | seeds)
+        chosen = order[np.arange(size), rank].astype(np.uint64)
+        return self.layout.pack(chosen << np.uint64(_SEED_BITS) | seeds)
 
     def _sided(self, rows: Vectors, source: RandomSource) -> Vectors:
         """Return vectors on either side of the origin by chance; their length no longer matters."""
@@ -193,13 +195,13 @@ class DirectionRandomizer(Randomizer):
         return found
 
     def opened(self, records: Records) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Return the seeds of records, and the numbers that they tell."""
+        """Return the seeds of records, and the numbers of the reported vectors."""
         payloads = self.layout.unpack(records)
         seeds = payloads & np.uint64((1 << _SEED_BITS) - 1)
         return seeds, (payloads >> np.uint64(_SEED_BITS)).astype(np.int64)
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Tell which records number one of the vectors."""
+        """Return which records number one of the vectors."""
         return self.opened(records)[1] < self.count
 
     def probabilities(self, value: Any, seed: int = 0) -> dict[bytes, Fraction]:
@@ -228,8 +230,8 @@ class CapRandomizer(DirectionRandomizer):
     epsilon, dimension, radius
         See `DirectionRandomizer`.
     candidates : int, optional
-        Vectors that a seed makes, from 2 to 2^12; left out, the least power of two that is at least :math:`8
-        e^\epsilon`, and from 64 to 2^12. A device makes them all, the server only the one that is told.
+        Vectors that a seed makes, from 2 to 2^12; left out, the smallest power of two that is at least
+        :math:`8 e^\epsilon`, and from 64 to 2^12. A device makes them all, the server only the reported one.
     """
 
     chosen: ClassVar[tuple[str, ...]] = (*DirectionRandomizer.chosen, "candidates")
@@ -242,7 +244,7 @@ class CapRandomizer(DirectionRandomizer):
             object.__setattr__(self, "candidates", min(max(1 << min(wanted, 12), 64), _MOST))
         found = _check.integer("candidates", self.candidates, minimum=2)
         if found > _MOST:
-            _check.refuse("candidates", f"be at most {_MOST}", found, "more tell hardly more")
+            _check.refuse("candidates", f"be at most {_MOST}", found, "more add hardly any information")
         object.__setattr__(self, "candidates", found)
 
     @property
@@ -251,13 +253,13 @@ class CapRandomizer(DirectionRandomizer):
         return self.candidates or 0
 
     def _best(self, odds: Fraction) -> int:
-        law, likelier = NormalDist(), float(odds)
+        normal, likelier = NormalDist(), float(odds)
 
         def gain(near: int) -> float:
-            # The mean of the largest share of many normal numbers, and what P adds to it.
-            share = near / self.count
-            height = law.pdf(law.inv_cdf(1 - share)) / share
-            return height * share * (likelier - 1) / (share * likelier + 1 - share)
+            # The mean of the largest fraction of many normal numbers, and what P adds to it.
+            part = near / self.count
+            height = normal.pdf(normal.inv_cdf(1 - part)) / part
+            return height * part * (likelier - 1) / (part * likelier + 1 - part)
 
         return max(range(1, self.count // 2 + 1), key=gain)
 
@@ -276,7 +278,7 @@ class PrivUnitRandomizer(CapRandomizer):
     ----------
     Bhowmick, Duchi, Freudiger, Kapoor, Rogers (2018), "Protection against reconstruction and its applications
     in private federated learning": the continuous one. Shah, Chen, Balle, Kairouz, Theis (2022), "Optimal
-    compression of locally differentially private mechanisms": telling one of some candidates.
+    compression of locally differentially private mechanisms": sending one of some candidates.
 
     Examples
     --------
@@ -288,7 +290,17 @@ class PrivUnitRandomizer(CapRandomizer):
     wire_name: ClassVar[str] = "privunit"
 
     def vectors(self, seeds: NDArray[np.uint64], numbers: NDArray[np.int64]) -> Vectors:
-        """Return vectors that are even on a sphere; see `DirectionRandomizer.vectors`."""
+        """Return vectors that are uniform on a sphere.
+
+        Parameters
+        ----------
+        seeds, numbers : array
+            See `DirectionRandomizer.vectors`.
+
+        Returns
+        -------
+        float array, shape (reports, some, dimension)
+        """
         return np.rint(on_sphere(gaussians(seeds, numbers, self.dimension)))
 
 
@@ -315,7 +327,17 @@ class PrivUnitGRandomizer(CapRandomizer):
     wire_name: ClassVar[str] = "privunit-g"
 
     def vectors(self, seeds: NDArray[np.uint64], numbers: NDArray[np.int64]) -> Vectors:
-        """Return vectors of normal numbers; see `DirectionRandomizer.vectors`."""
+        """Return vectors of normal numbers.
+
+        Parameters
+        ----------
+        seeds, numbers : array
+            See `DirectionRandomizer.vectors`.
+
+        Returns
+        -------
+        float array, shape (reports, some, dimension)
+        """
         return np.rint(gaussians(seeds, numbers, self.dimension))
 
 
@@ -351,6 +373,16 @@ class SphereSamplingRandomizer(DirectionRandomizer):
         return 1
 
     def vectors(self, seeds: NDArray[np.uint64], numbers: NDArray[np.int64]) -> Vectors:
-        """Return vectors that are even on a sphere, or their opposites; see `DirectionRandomizer.vectors`."""
+        """Return vectors that are uniform on a sphere (number 0), or their opposites (number 1).
+
+        Parameters
+        ----------
+        seeds, numbers : array
+            See `DirectionRandomizer.vectors`.
+
+        Returns
+        -------
+        float array, shape (reports, some, dimension)
+        """
         made = np.rint(on_sphere(gaussians(seeds, np.zeros((len(seeds), 1), np.int64), self.dimension)))
         return np.asarray(made * (1 - 2 * numbers[:, :, None]))

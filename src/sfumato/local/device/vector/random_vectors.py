@@ -43,11 +43,13 @@ def gaussians(seeds: NDArray[np.uint64], numbers: NDArray[np.int64], dimension: 
     numbers (Box, Muller 1958). That they pass for independent is what estimates rest on, and nothing else.
     """
     half = -(-dimension // 2)
-    places = (numbers.astype(np.uint64) * np.uint64(2 * half))[:, :, None] + np.arange(
+    positions = (numbers.astype(np.uint64) * np.uint64(2 * half))[:, :, None] + np.arange(
         1, 2 * half + 1, dtype=np.uint64
     )
     started = _mixed(np.asarray(seeds + _STEP, np.uint64))
-    words = _mixed((started[:, None, None] + places * _STEP).astype(np.uint64, copy=False)) >> np.uint64(11)
+    words = _mixed((started[:, None, None] + positions * _STEP).astype(np.uint64, copy=False)) >> np.uint64(
+        11
+    )
     length = np.sqrt(-2.0 * np.log((words[:, :, :half] + np.uint64(1)) * 2.0**-53)) * UNIT
     angle = words[:, :, half:] * (2.0**-52 * np.pi)
     return np.concatenate([length * np.cos(angle), length * np.sin(angle)], axis=2)[:, :, :dimension]
