@@ -1,4 +1,4 @@
-"""Ask the shipped census excerpt in SQL, and print a table with 95 % intervals and what is left of the budget.
+"""Ask the shipped census excerpt in SQL; print a table with 95 % intervals and what is left of the budget.
 
 Run ``python examples/sql_report.py``: it needs no argument and no file, and takes about a second. Each run
 draws new noise. The ledger is in a temporary folder here; with real data, store it where it lasts.
