@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from sfumato.cli.tables import plain_table, shown, spread, wide_console
+from sfumato.cli.tables import interval, plain_table, shown, wide_console
 from sfumato.errors import ParameterError
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.numeric.estimate import MeanEstimate
@@ -50,7 +50,7 @@ def print_estimate(estimate: Any, facts: dict[str, Any] | None, *, level: float,
     if len(rows) > top:
         rows = sorted(rows, key=lambda row: -row[1])[:top]
     for name, value, lower, upper in rows:
-        table.add_row(*(Text(cell) for cell in (shown(name), shown(value), spread(lower, upper))))
+        table.add_row(*(Text(cell) for cell in (shown(name), shown(value), interval(lower, upper))))
     wide_console().print(table)
     if estimate.simulated:
         typer.echo("some randomness followed from a seed: nobody was protected by it")
