@@ -26,7 +26,13 @@ app = typer.Typer(help="Ask a question so that no answer betrays anybody.", no_a
 
 
 class Kind(Enum):
-    """The designs of `sfumato.local.surveys`."""
+    """The designs of `sfumato.local.surveys`.
+
+    Examples
+    --------
+    >>> Kind("crosswise")
+    <Kind.CROSSWISE: 'crosswise'>
+    """
 
     TWO_COINS = "two-coins"
     WARNER = "warner"

@@ -125,6 +125,11 @@ class PrivacyCallback(Callback):
         ----------
         data_loader : DataLoader
             Tells the dataset, the collate function and the expected batch size.
+
+        Returns
+        -------
+        iterable of batches
+            For ``Trainer.fit(model, train_dataloaders=...)``; batches are of different sizes.
         """
         if not isinstance(data_loader, DataLoader):
             _check.refuse("data_loader", "be a torch DataLoader", type(data_loader).__name__)
@@ -152,7 +157,16 @@ class PrivacyCallback(Callback):
     # Lightning's hooks
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Refuse what would break the guarantee, and take accumulation over."""
+        """Refuse what would break the guarantee, and take accumulation over.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+            Its accumulation of gradients becomes the size of logical batches.
+        pl_module : lightning.LightningModule
+        stage : str
+            What begins: only "fit" is examined.
+        """
         if stage != "fit":
             return
         if self._begun is not None:
@@ -170,7 +184,15 @@ class PrivacyCallback(Callback):
     def on_load_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Find the run's part of a checkpoint that a fit goes on from."""
+        """Find the run's part of a checkpoint that a fit goes on from.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+        checkpoint : dict
+            What Lightning read; the run's part lies in a file beside it.
+        """
         if trainer.state.fn != "fit":
             return
         if _KEY not in checkpoint:
@@ -179,7 +201,14 @@ class PrivacyCallback(Callback):
         self._resumed = self._folder(trainer) / checkpoint[_KEY]
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Begin the run, or go on with it; it is charged here, if there is a ledger."""
+        """Begin the run, or go on with it; it is charged here, if there is a ledger.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+            The model whose gradients are clipped from here on.
+        """
         steps = trainer.estimated_stepping_batches
         if len(trainer.optimizers) != 1:
             _check.refuse("configure_optimizers", "return one optimizer", len(trainer.optimizers))
@@ -202,7 +231,14 @@ class PrivacyCallback(Callback):
         batches.private = self._begun.parts.loader
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Refuse to train on other batches than the run's."""
+        """Refuse to train on other batches than the run's.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+            Its training loader is compared with the one that `loader` returned.
+        pl_module : lightning.LightningModule
+        """
         if trainer.train_dataloader is not self._batches:
             remedy = "fit(module, train_dataloaders=privacy.loader(loader))"
             _check.refuse("train_dataloaders", "be what the callback's loader() returned", "another", remedy)
@@ -210,14 +246,33 @@ class PrivacyCallback(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log the epsilon spent so far, where Lightning logs."""
+        """Log the epsilon spent so far, where Lightning logs.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+            Logs the epsilon.
+        outputs, batch : object
+            Not used: they follow from private rows.
+        batch_idx : int
+            The batch's number in its epoch.
+        """
         if trainer.global_step % trainer.log_every_n_steps == 0 or trainer.is_last_batch:
             pl_module.log("epsilon", self.get_epsilon(), on_step=True, on_epoch=False, prog_bar=True)
 
     def on_save_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Write the run's part, and note in the checkpoint what it is called."""
+        """Write the run's part, and note in the checkpoint what it is called.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+        checkpoint : dict
+            What Lightning is about to write; the name of the run's part is added.
+        """
         if self._begun is None:
             return
         folder = self._folder(trainer)
@@ -226,11 +281,27 @@ class PrivacyCallback(Callback):
         self._begun.save_checkpoint(path=folder / checkpoint[_KEY])
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """End the run."""
+        """End the run.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+        exception : BaseException
+            What ended the fit; not used.
+        """
         self._end(trainer)
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """End the run."""
+        """End the run.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+        stage : str
+            What ends, such as "fit".
+        """
         self._end(trainer)
 
     def _end(self, trainer: Trainer) -> None:

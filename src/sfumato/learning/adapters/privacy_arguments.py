@@ -137,6 +137,11 @@ class PrivacyArguments:
             A checkpoint of the same run.
         max_physical_batch_size, chunk : int, optional
             How batches are cut up.
+
+        Returns
+        -------
+        PrivacyEngine
+            Attached to the module, and charged where there is a ledger.
         """
         engine = PrivacyEngine()
         shared: dict[str, Any] = {

@@ -68,6 +68,12 @@ class LeakReport:
         is not a mean over examples shows in the self-test only.
     runs : int
         Forward passes.
+
+    Examples
+    --------
+    >>> report = LeakReport(leaks=(), probed=("logits",), aggregates=(), runs=12)
+    >>> bool(report.leaks), report.probed
+    (False, ('logits',))
     """
 
     leaks: tuple[Leak, ...]

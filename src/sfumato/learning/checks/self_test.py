@@ -36,6 +36,12 @@ class SelfTest:
         What passes from one example to the others.
     findings : Findings or None
         How the engine compares; None where leaks make that void.
+
+    Examples
+    --------
+    >>> leaks = LeakReport(leaks=(), probed=("logits",), aggregates=(), runs=12)
+    >>> SelfTest(leaks=leaks, findings=None).findings is None
+    True
     """
 
     leaks: LeakReport

@@ -68,6 +68,13 @@ class Clipping(ABC):
 
     The rounding of the sum over examples is not in it: like the noise, it is float (see `GridNoise`). An
     example with a gradient that is not finite contributes zero.
+
+    Examples
+    --------
+    >>> from sfumato.learning import Flat
+    >>> clipping: Clipping = Flat(clip_norm=0.5)
+    >>> 0.5 < clipping.sensitivity < 0.501
+    True
     """
 
     __slots__ = ()
@@ -155,5 +162,10 @@ class Clipping(ABC):
             The step that the norms are of.
         noise : Noise
             What an adapting clipping draws from; its draws are part of the step's loss.
+
+        Returns
+        -------
+        Clipping
+            This very object, unless the clipping adapts.
         """
         return self

@@ -62,7 +62,22 @@ class PerLayer(Clipping):
 
     @classmethod
     def of(cls, names: Sequence[str], *, clip_norm: float, allocation: str = "optimal") -> PerLayer:
-        """Return the clipping for parameters of these names, such as ``module.named_parameters()`` gives."""
+        """Return the clipping for parameters of these names, such as ``module.named_parameters()`` gives.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of parameters; a layer's weight and bias share a group.
+        clip_norm : float
+            The L2 bound on an example's whole gradient, over all layers.
+        allocation : {"optimal", "uniform"}
+            How the noise is allotted to the layers.
+
+        Returns
+        -------
+        PerLayer
+            With one group for each layer.
+        """
         layers = tuple(dict.fromkeys(layer_of(name) for name in names))
         return cls(clip_norm=clip_norm, layers=layers, allocation=allocation)
 

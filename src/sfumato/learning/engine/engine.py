@@ -62,8 +62,7 @@ class Engine:
     views : int
         How many rows in a row are one example, seen in so many ways: their gradients are averaged first.
     loss_scale : float
-        A power of two from 1 to 2**40 that the user's loss is multiplied by, so that float16 holds its
-        gradients.
+        A power of two from 1 to 2**40 that the user's loss is multiplied by, for gradients in float16.
 
     Notes
     -----
@@ -171,6 +170,10 @@ class Engine:
             How many there were, as the caller knows it. The engine counts the rows of the first tensor that
             each forward takes, whatever these are; a run compares them with what its loader gave.
 
+        Returns
+        -------
+        ClippedSums
+
         Raises
         ------
         UnattributedParameter
@@ -184,8 +187,7 @@ class Engine:
             name: self._sums[name] if name in self._sums else torch.zeros_like(wide(p.detach()))
             for name, p in self._parameters.items()
         }
-        groups = max(self._groups.values()) + 1
-        norms = torch.cat(self._norms, 1) if self._norms else torch.zeros(groups, 0)
+        norms = torch.cat(self._norms, 1) if self._norms else torch.zeros(max(self._groups.values()) + 1, 0)
         sums = ClippedSums(gradients=gradients, examples=self._examples, norms=norms)
         self._reset()
         if strays:
@@ -195,13 +197,16 @@ class Engine:
             )
         if examples is not None and sums.examples != _check.integer("examples", examples):
             remedy = "pass the batch as the first tensor of the forward, or set batch_dim="
-            _check.refuse("examples", "be as many as the forward took", "another number", remedy)
+            _check.refuse("examples", "be as many as the forward took", examples, remedy)
         return sums
 
     def forget(self) -> int:
-        """Drop what backwards have added since the last step, and return of how many examples it was.
+        """Drop what backwards have added since the last step; a forward still to go backward stays.
 
-        A forward whose backward is still to come stays.
+        Returns
+        -------
+        int
+            The number of examples whose gradients were dropped.
         """
         waiting = None if self._pass is None or self._pass.complete else self._pass
         if waiting is None:
@@ -212,7 +217,12 @@ class Engine:
         return examples
 
     def explain(self) -> str:
-        """Return how each parameter's gradients are found: known after the first forward."""
+        """Return how each parameter's gradients are found: known after the first forward.
+
+        Returns
+        -------
+        str
+        """
         if self._found is None:
             return "not known before the first forward"
         if self._found.plan is None or self._mode in ("vmap", "microbatch"):
@@ -274,8 +284,7 @@ class Engine:
             self._quiet.enter_context(torch.no_grad())
             return
         collector = self._collector(count)
-        stack = ExitStack()
-        stack.enter_context(RuleDispatch(plan, collector))
+        (stack := ExitStack()).enter_context(RuleDispatch(plan, collector))
         self._open = (stack, collector, torch.get_rng_state())
 
     def _hold_still(self) -> None:
@@ -359,11 +368,7 @@ class Engine:
             return chunked.forward(None if drawn else output)
         for vmap in self._ways():
             replay = MicrobatchRecomputation(
-                forward,
-                parameters=self._parameters,
-                views=self._views,
-                memory=4 * self._memory,
-                vmap=vmap,
+                forward, parameters=self._parameters, views=self._views, memory=4 * self._memory, vmap=vmap
             )
             try:
                 if self._vmap is None and vmap:

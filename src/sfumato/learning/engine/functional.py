@@ -39,6 +39,16 @@ class ClippedGrad:
         Bytes of per-example gradients to hold at a time.
     randomness : str
         What ``torch.func.vmap`` does with random numbers.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sfumato.learning import clipped_grad
+    >>> def loss(parameters, x):
+    ...     return parameters["w"] @ x
+    >>> grad = clipped_grad(loss, clip_norm=1.0, batch_argnums=(1,))
+    >>> isinstance(grad, ClippedGrad), grad({"w": torch.zeros(2)}, torch.ones(3, 2)).examples
+    (True, 3)
     """
 
     loss: Callable[..., Tensor]

@@ -27,7 +27,15 @@ _Array = NDArray[np.float64]
 
 
 class UndeclaredClasses(UserWarning):
-    """The classes were read off the data, unprotected."""
+    """The classes were read off the data, unprotected.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.simplefilter("error", UndeclaredClasses)  # refuse to read classes off the data
+    >>> issubclass(UndeclaredClasses, UserWarning)
+    True
+    """
 
 
 @dataclass(eq=False, repr=False)
@@ -53,6 +61,12 @@ class PrivateEstimator(BaseEstimator):
     One fixed rule covers odd values: NaN counts as the middle of its bounds, infinities as their ends, and
     no value raises an error; so do no rows at all. Clones share the ledger, and every fit is charged to it;
     pickles leave it out.
+
+    Examples
+    --------
+    >>> from sfumato.learning import PCA
+    >>> issubclass(PCA, PrivateEstimator), PCA(n_components=2, epsilon=0.5).get_params()["epsilon"]
+    (True, 0.5)
     """
 
     epsilon: float = 1.0

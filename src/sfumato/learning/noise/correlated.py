@@ -104,6 +104,11 @@ class CorrelatedNoise(Noise):
             Standard deviation of the fresh noise over the sensitivity of one step's sum.
         neighboring : Neighboring
             The relation that this sensitivity is about.
+
+        Returns
+        -------
+        Gaussian
+            Of the whole run, however many steps of it were taken.
         """
         return self.strategy.loss(noise_multiplier, participation=self.participation, neighboring=neighboring)
 

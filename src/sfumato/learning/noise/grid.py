@@ -130,6 +130,17 @@ class GridNoise(Noise):
     def scalar(self, *, step: int, stddev: float) -> float:
         """Return the noise of a step's one number beside the gradients: a multiple of the grid.
 
+        Parameters
+        ----------
+        step : int
+            The step that the number is of.
+        stddev : float
+            Standard deviation of the noise, in the number's unit.
+
+        Returns
+        -------
+        float
+
         Notes
         -----
         A number that is a multiple of 1/2, as a count less half the batch, is on the grid already for

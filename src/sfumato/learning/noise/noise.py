@@ -59,6 +59,13 @@ class Noise(ABC):
     entry's place in the parameter: the same call gives the same noise again, so a step must never be run on
     other gradients with the same key. Two gradients with one noise differ by no noise at all. So a noise
     that protects is neither copied nor pickled with what holds it: checkpoints seal its key apart.
+
+    Examples
+    --------
+    >>> from sfumato.learning import SimulatedNoise
+    >>> noise: Noise = SimulatedNoise(seed=1)
+    >>> noise.simulated
+    True
     """
 
     @property

@@ -36,6 +36,13 @@ class Aggregator(ABC):
     neighboring : Neighboring
         Who is protected. One unit changes one teacher under add/remove and zero-out, two under replace-one,
         where the unit that comes may belong to another part than the one that goes.
+
+    Examples
+    --------
+    >>> from sfumato.learning import GNMax
+    >>> aggregator: Aggregator = GNMax(stddev=40)
+    >>> aggregator.loss(questions=100).epsilon(1e-5) < aggregator.loss(questions=200).epsilon(1e-5)
+    True
     """
 
     neighboring: Neighboring = Neighboring.ADD_REMOVE
@@ -113,6 +120,13 @@ class Aggregator(ABC):
         source : RandomSource
         probabilities : float64 array of shape (n, classes), optional
             What the student thinks; public.
+
+        Returns
+        -------
+        labels : int64 array of shape (n,)
+            Classes, and `UNANSWERED` where none is released.
+        paid : int
+            How many answers are to be charged, at most ``answers``.
         """
 
 

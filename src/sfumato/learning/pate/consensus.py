@@ -130,6 +130,16 @@ class Consensus:
 
         The first index is the most votes (0 where they do not matter), the second how many more they are than
         the next. A teacher who votes otherwise moves the first by at most 1 and the second by at most 2.
+
+        Parameters
+        ----------
+        votes : int64 array of shape (n, classes)
+            Private; a vote a teacher in each row.
+
+        Returns
+        -------
+        tuple of two int64 arrays of shape (n,)
+            The first and the second index.
         """
         ordered = np.sort(np.clip(as_votes(votes), 0, self.teachers), axis=1)
         most, gap = ordered[:, -1], ordered[:, -1] - ordered[:, -2]

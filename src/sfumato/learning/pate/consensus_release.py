@@ -173,7 +173,18 @@ class ConsensusRelease(Mechanism):
         return RDPCurve([order], [(bound + own) * (1 + 1e-12)], neighboring=self.neighboring).epsilon(delta)
 
     def smooth_sensitivity(self, votes: Any) -> float:
-        """Return the smooth bound on the local sensitivity: private."""
+        """Return the smooth bound on the local sensitivity: private.
+
+        Parameters
+        ----------
+        votes : int64 array of shape (n, classes)
+            Private; a vote a teacher in each row.
+
+        Returns
+        -------
+        float
+            In the unit of the cost; the noise of `release` follows from it.
+        """
         return self._around(as_votes(votes))[1] * _STEP
 
     @property

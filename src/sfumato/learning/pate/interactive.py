@@ -47,6 +47,13 @@ class InteractiveGNMax(NoisyCheckAggregator):
     References
     ----------
     Papernot et al., "Scalable private learning with PATE" (ICLR 2018), the aggregator of that name.
+
+    Examples
+    --------
+    >>> aggregator = InteractiveGNMax(teachers=250, threshold=200, check_stddev=150, stddev=40)
+    >>> checked = aggregator.loss(questions=100, answers=0)
+    >>> checked.epsilon(1e-5) < aggregator.loss(questions=100, answers=100).epsilon(1e-5)
+    True
     """
 
     teachers: int

@@ -76,6 +76,16 @@ class Views:
     def of(self, example: Any) -> list[Any]:
         """Return the views of one example, each in the form of the example.
 
+        Parameters
+        ----------
+        example : object
+            One item of the dataset, such as ``(image, label)``.
+
+        Returns
+        -------
+        list
+            As many views as the augmentation makes.
+
         Raises
         ------
         ParameterError
@@ -90,6 +100,11 @@ class Views:
         ----------
         collate : callable or None
             Makes a batch of a list of examples; torch's own if None.
+
+        Returns
+        -------
+        callable
+            From a list of examples to a batch with all views of each.
         """
         return _Collated(self, default_collate if collate is None else collate)
 

@@ -120,6 +120,15 @@ class WeightAverage:
         """Have the averaged weights in the module, in eval mode and without gradients: for measurements.
 
         Nothing that is done inside counts as training. Its own weights and modes are put back at the end.
+
+        Returns
+        -------
+        context manager
+
+        Yields
+        ------
+        torch.nn.Module
+            The module, with averaged weights until the context ends.
         """
         if self._applied:
             raise UnfitModule(
@@ -165,6 +174,11 @@ class WeightAverage:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on with a kept average.
+
+        Parameters
+        ----------
+        state : mapping of str to object
+            As `state_dict` returned it.
 
         Raises
         ------

@@ -33,6 +33,15 @@ class GroupAccuracy(NamedTuple):
         Noisy counts of examples that the model gets right and wrong; possibly negative.
     accuracy : Interval
         The part of the group's examples that it gets right.
+
+    Examples
+    --------
+    >>> from sfumato.learning import group_accuracies
+    >>> right, groups = [True] * 90 + [False] * 10, ["a"] * 100
+    >>> report = group_accuracies(right, groups, public_groups=["a"], epsilon=5.0, rng=1)
+    >>> group = report.groups["a"]
+    >>> group.accuracy.lower < 0.9 < group.accuracy.upper
+    True
     """
 
     right: int
@@ -58,6 +67,14 @@ class GroupAccuracies:
         Proof of the charge.
     simulated : bool
         Whether the noise came from a seed.
+
+    Examples
+    --------
+    >>> from sfumato.learning import group_accuracies
+    >>> right, groups = [True, False] * 50, ["a", "b"] * 50
+    >>> report = group_accuracies(right, groups, public_groups=["a", "b"], epsilon=5.0, rng=1)
+    >>> sorted(report.groups), report.simulated
+    (['a', 'b'], True)
     """
 
     groups: Mapping[Hashable, GroupAccuracy]

@@ -71,6 +71,12 @@ class IndividualSummary:
         Of the examples' epsilons.
     groups : mapping of group to (float, float)
         The mean and the greatest epsilon in each group.
+
+    Examples
+    --------
+    >>> summary = IndividualSummary(delta=1e-5, run=2.0, quantiles={0.5: 0.4, 1.0: 2.0})
+    >>> summary
+    <IndividualSummary at delta 1e-05; print it for the curator>
     """
 
     delta: float
@@ -188,7 +194,18 @@ class IndividualLosses:
         self._steps += steps
 
     def loss_of(self, example: int) -> PrivacyLoss:
-        """Return the loss of one example's own norms; for the curator's eyes only."""
+        """Return the loss of one example's own norms; for the curator's eyes only.
+
+        Parameters
+        ----------
+        example : int
+            From 0 to the population less one.
+
+        Returns
+        -------
+        PrivacyLoss
+            At most the run's.
+        """
         example = _check.integer("example", example)
         if example >= self._sampler.population:
             _check.refuse("example", f"be below {self._sampler.population}", example)
@@ -243,6 +260,10 @@ class IndividualLosses:
         delta : float
         groups : array_like of shape (population,), optional
             The group of each example: groups that a model serves worse often pay more.
+
+        Returns
+        -------
+        IndividualSummary
         """
         found = self.epsilons(delta)
         by_group = {}

@@ -127,7 +127,19 @@ class ForeignLoader:
         return gaussian_step(noise_multiplier, self.neighboring)
 
     def priced(self, step: PrivacyLoss, participations: int) -> PrivacyLoss:
-        """Return the loss of so many participations in a step of another mechanism, under `neighboring`."""
+        """Return the loss of so many participations in a step of another mechanism, under `neighboring`.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        participations : int
+            In how many steps one example is.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         if step.neighboring is not self.neighboring:
             raise NeighboringMismatch(
                 f"step must be under {self.neighboring}, got {step.neighboring}; price it under that relation"

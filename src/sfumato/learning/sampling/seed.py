@@ -89,7 +89,17 @@ class Seed:
 
     @classmethod
     def of(cls, seed: SeedLike) -> Seed:
-        """Return the seed that an argument means: None is a fresh secret, an int is for simulation only."""
+        """Return the seed that an argument means: None is a fresh secret, an int is for simulation only.
+
+        Parameters
+        ----------
+        seed : Seed, int or None
+            None draws 32 bytes from the operating system.
+
+        Returns
+        -------
+        Seed
+        """
         if isinstance(seed, Seed):
             return seed
         if seed is None or isinstance(seed, bytes):

@@ -126,6 +126,18 @@ class TruncatedPoissonSampler(IndependentSampler):
         """Return the batch filled up with example 0 to its greatest size, and which places are of the batch.
 
         What is in the other places must not enter any sum.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        indices : ndarray of int64
+            Of length ``max_batch_size``.
+        mask : ndarray of bool
+            True where an index is of the batch.
         """
         batch = self.batch(step)
         indices = np.zeros(self.max_batch_size, np.int64)

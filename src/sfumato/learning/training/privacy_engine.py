@@ -294,10 +294,11 @@ class PrivacyEngine:
         unit : str, optional
             What one example is: "row", "visit". A user's examples are "user" where users are sampled.
 
-        Notes
-        -----
-        On a ledger the card is of the whole run that was charged, also while it lasts; without one, of the
-        steps so far.
+        Returns
+        -------
+        PrivacyCard
+            On a ledger of the whole run that was charged, also while it lasts; without one, of the steps so
+            far.
         """
         return card_of(self.parts, delta=delta, unit=unit)
 
@@ -341,6 +342,20 @@ class PrivacyEngine:
         """Load a checkpoint into a run without a ledger, as Opacus does; return what else is in it.
 
         A run on a ledger goes on with ``RecordOptions(resume_from=...)``, which charges nothing again.
+
+        Parameters
+        ----------
+        path : str or path
+            As `save_checkpoint` wrote it.
+        module, optimizer : optional
+            Get the weights and the optimizer's state.
+        torch_load_kwargs : dict, optional
+            For ``torch.load``, such as ``{"map_location": "cpu"}``.
+
+        Returns
+        -------
+        dict
+            What the caller put into the checkpoint beside the run.
         """
         return load(self.parts, path, module=module, optimizer=optimizer, options=torch_load_kwargs or {})
 

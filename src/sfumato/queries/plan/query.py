@@ -163,6 +163,17 @@ class Query:
     released numbers only; ``having`` names the one that says which rows are shown. Aggregates and computed
     columns that ``output`` leaves out are for ``having``, ``order_by`` and other columns.
     ``text`` is the canonical text, equal for queries that differ only in spelling.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> with sf.connect(pa.table({"n": [1, 2]}), privacy_unit=sf.ROW, epsilon=1.0, rng=1) as session:
+    ...     query = session.read(
+    ...         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0) COUNT(*) AS people FROM data"
+    ...     )
+    >>> isinstance(query, Query), query.output
+    (True, ('people',))
     """
 
     relation: Relation

@@ -56,6 +56,10 @@ def relative(share: float, *, of: float | TableRelease | None = None) -> Relativ
         A public number, or a released table with the column of that name: the median of its magnitudes then.
         Without it the plan's pilot, which is paid for, gives the magnitude.
 
+    Returns
+    -------
+    Relative
+
     Examples
     --------
     >>> relative(0.05, of=2000.0).absolute("visits", None)

@@ -129,6 +129,15 @@ class DuckDBEngine(StoredTablesEngine):
     def fingerprint(self, key: bytes) -> str:
         """Return the keyed HMAC-SHA-256 of the content of all tables, in hexadecimal.
 
+        Parameters
+        ----------
+        key : bytes
+            Of 32 bytes; without it nobody can test a guess at the content.
+
+        Returns
+        -------
+        str
+
         Raises
         ------
         SourceError
@@ -182,6 +191,10 @@ class DuckDBEngine(StoredTablesEngine):
 
     def check(self, job: AggregationJob) -> None:
         """Refuse a job that cannot run; reads no row.
+
+        Parameters
+        ----------
+        job : AggregationJob
 
         Raises
         ------
