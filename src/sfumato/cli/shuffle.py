@@ -111,7 +111,7 @@ def serve_collection(
     certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS, PEM.")] = None,
     certificate_key: Annotated[Path | None, typer.Option("--certificate-key", help="Its key, PEM.")] = None,
 ) -> None:
-    """Run the shuffler of a collection until it is told to end."""
+    """Run the shuffler of a collection until it is asked to end."""
     if (certificate is None) != (certificate_key is None):
         _check.refuse("--certificate", "come with --certificate-key", None, "pass both, or a proxy with TLS")
     told = _read(file)

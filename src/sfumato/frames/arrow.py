@@ -129,7 +129,7 @@ def _refuse_untyped(name: str, columns: Mapping[str, object], remedy: str) -> No
 
 
 def _is_typed(values: Any, pandas: Any) -> bool:
-    """Tell whether the type of a pandas column says what Arrow will hold; its values are not looked at."""
+    """Return whether the type of a pandas column says what Arrow will hold; its values are not looked at."""
     type_ = values.dtype
     if isinstance(type_, pandas.CategoricalDtype):
         return _is_typed(type_.categories, pandas)

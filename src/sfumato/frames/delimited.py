@@ -63,7 +63,7 @@ class Delimited:
 
     @property
     def names(self) -> list[str]:
-        """The names in the first line; a column without one is ``column0`` and so on, by its place.
+        """The names in the first line; a column without one is ``column0`` and so on, by its position.
 
         Raises
         ------
@@ -227,7 +227,7 @@ class _Rules:
         return (self.delimiter.join(kept) or b'""') + b"\n", after, goes_on
 
     def fields(self, text: bytes, at: int, stop: int) -> tuple[list[bytes], bool]:
-        """Return the fields between two places up to the first that breaks the rules; whether none does."""
+        """Return the fields between two positions up to one that breaks the rules; whether none does."""
         found: list[bytes] = []
         while at <= stop:
             match = self.field.match(text, at, stop)

@@ -80,7 +80,7 @@ class PrivacyCallback(Callback):
         The name of the submodule that ``training_step`` calls, if that is not the module itself; it holds all
         parameters of the optimizer.
     directory : path, optional
-        Where the run's part of checkpoints is kept, apart from what may be published;
+        Where the run's part of checkpoints is stored, apart from what may be published;
         ``default_root_dir/_privacy`` by default.
 
     Raises

@@ -54,7 +54,7 @@ def _children(value: Any) -> list[tuple[str, Any]]:
 
 
 def _is_data(value: Any) -> bool:
-    """Tell whether an attribute of a plain object may hold outputs: what could refer back to it does not."""
+    """Return whether an attribute of a plain object may hold outputs: what can refer back to it does not."""
     return isinstance(value, Tensor) or (
         isinstance(value, tuple | list) and all(isinstance(inner, Tensor) for inner in value)
     )
@@ -97,7 +97,7 @@ def batch_size(batch: Any) -> int:
 
 
 def is_example(tensor: Tensor, size: int) -> bool:
-    """Tell whether a tensor has one row for each example; others are shared by all and kept as they are."""
+    """Return whether a tensor has one row for each example; others are shared by all and stay as they are."""
     return tensor.ndim > 0 and tensor.shape[0] == size
 
 

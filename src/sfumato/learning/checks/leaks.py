@@ -128,7 +128,7 @@ def leak_probe(
         Left as it was.
     batch : tensor, tuple or mapping
         What the module is called with, as one argument, positional or named ones. Its shapes, types and
-        devices are read; a tensor whose first dimension is not the batch's is shared by all, and is kept.
+        devices are read; a tensor whose first dimension is not the batch's is shared by all, and stays.
     run : callable of (module, batch), optional
         Returns the outputs, where they are not ``module(batch)``.
     random_batch : callable of (size, seed), optional

@@ -163,7 +163,7 @@ def clipped_grad(
     Raises
     ------
     ParameterError
-        If not one of `clip_norm` and `clipping` is given, or a place is no argument of a batch.
+        If not one of `clip_norm` and `clipping` is given, or a position is no argument of a batch.
 
     Notes
     -----

@@ -237,7 +237,7 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):
 
     Notes
     -----
-    Guarantee: that of `GradientBoostingClassifier`; the gradient is the residual, in places of the
+    Guarantee: that of `GradientBoostingClassifier`; the gradient is the residual, in positions of the
     response, clamped to one half width.
 
     Examples

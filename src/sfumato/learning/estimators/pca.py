@@ -45,7 +45,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     Notes
     -----
     Guarantee: (epsilon, delta)-DP under add/remove of one row: one release of all products of two of a one
-    and the features' places in their bounds (`VectorSum`); mean and covariance follow.
+    and the features' positions in their bounds (`VectorSum`); mean and covariance follow.
 
     References
     ----------

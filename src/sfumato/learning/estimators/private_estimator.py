@@ -136,7 +136,7 @@ class PrivateEstimator(BaseEstimator):
         finite = np.ones(given.shape[:1], np.bool_)
         if y is not None and given.ndim == 1 and given.dtype.kind == "f":
             finite = np.isfinite(given)
-            y = np.where(finite, given, 0.0)  # scikit-learn would raise an error that tells of them
+            y = np.where(finite, given, 0.0)  # scikit-learn would raise an error that shows them
         elif y is not None and given.ndim == 1 and given.dtype.kind == "O":
             finite = np.array([is_label(one) for one in given.tolist()], np.bool_)
             y = given.copy()
@@ -214,7 +214,7 @@ def box(name: str, bounds: Any, size: int) -> tuple[_Array, _Array]:
 
 
 def placed(X: _Array, bounds: tuple[_Array, _Array]) -> _Array:
-    """Return each number's place in its bounds, from -1 to 1; NaN is in the middle."""
+    """Return each number's position in its bounds, from -1 to 1; NaN is in the middle."""
     lower, upper = bounds
     middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
     with np.errstate(all="ignore"):

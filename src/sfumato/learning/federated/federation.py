@@ -62,9 +62,10 @@ class FederatedTraining(Generic[T]):
     local : callable
         From a copy of the module and a client's data to nothing; trains the copy in place. See `local_sgd`.
     sampler : Sampler
-        Draws clients by their places in ``clients``; its steps are the rounds. With a ``public_batch_size``
-        it is under add/remove of a client, and draws from as many as there are. Without one the number of
-        clients is public, and the guarantee is under zero-out (or replace-one, as the sampler says).
+        Draws clients by their positions in ``clients``; its steps are the rounds. With a
+        ``public_batch_size`` it is under add/remove of a client, and draws from as many as there are. Without
+        one the number of clients is public, and the guarantee is under zero-out (or replace-one,
+        as the sampler says).
     clipping : Clipping
         Of a client's change: flat, by groups, adaptive.
     noise_multiplier : float

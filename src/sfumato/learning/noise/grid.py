@@ -27,7 +27,7 @@ _PART: Final = 1 << 18
 
 
 def _spacing(stddev: float) -> float:
-    """Return the greatest power of two that is at most ``stddev / 2**30``."""
+    """Return the largest power of two that is at most ``stddev / 2**30``."""
     return ldexp(1.0, frexp(stddev)[1] - 1 - _BITS)
 
 

@@ -55,9 +55,9 @@ class Noise(ABC):
 
     Notes
     -----
-    The noise of an entry is a function of the key, the step, the parameter's place in the list and the
-    entry's place in the parameter: the same call gives the same noise again, so a step must never be run on
-    other gradients with the same key. Two gradients with one noise differ by no noise at all. So a noise
+    The noise of an entry is a function of the key, the step, the parameter's position in the list and the
+    entry's position in the parameter: the same call gives the same noise again, so a step must never be run
+    on other gradients with the same key. Two gradients with one noise differ by no noise at all. So a noise
     that protects is neither copied nor pickled with what holds it: checkpoints seal its key apart.
 
     Examples

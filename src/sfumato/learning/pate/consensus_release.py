@@ -63,7 +63,7 @@ class ConsensusRelease(Mechanism):
 
     *Smooth sensitivity.* A question's cost is a function of two whole numbers, the most votes and the gap
     (`Consensus.places`). One teacher moves them by at most 1 and 2; so by how much a neighbor's cost differs
-    at most, for any votes d units away, is the greatest such difference in a window of the table. Summed over
+    at most, for any votes d units away, is the largest such difference in a window of the table. Summed over
     the questions, times :math:`e^{-\beta d}`, and maximized over d, this is :math:`\beta`-smooth and at least
     the local sensitivity (Nissim, Raskhodnikova, Smith 2007). Costs are whole steps, rounded up, so the sums
     are exact.
@@ -226,12 +226,12 @@ def _differences(table: _Steps, moved: int) -> Iterator[_Steps]:
 
 
 def _windowed(table: _Steps, moved: int) -> _Steps:
-    """Return the greatest entry in reach of a unit: ``moved`` rows and twice as many columns."""
+    """Return the largest entry in reach of a unit: ``moved`` rows and twice as many columns."""
     return _along(_along(table, moved).T, 2 * moved).T
 
 
 def _along(table: _Steps, reach: int) -> _Steps:
-    """Return the greatest entry within so many rows, from the greatest of 2, 4, ... rows."""
+    """Return the largest entry within so many rows, from the largest of 2, 4, ... rows."""
     found, width, window = np.pad(table, ((reach, reach), (0, 0)), mode="edge"), 1, 2 * reach + 1
     while width < window:
         step = min(width, window - width)

@@ -42,7 +42,7 @@ class InteractiveGNMax(NoisyCheckAggregator):
     -----
     Guarantee: the costs of `ConfidentGNMax`. The student's probabilities are a function of earlier labels and
     public examples; given them, one teacher moves the largest surplus by at most 1. A question that fails the
-    check is labelled by the student, which tells nothing new.
+    check is labelled by the student, which reveals nothing new.
 
     References
     ----------

@@ -207,7 +207,7 @@ def _trained(
         return None if not len(y) else _Constant(y[0])
     try:
         model = make(number)
-        with warnings.catch_warnings(action="ignore"):  # a warning would tell of this part
+        with warnings.catch_warnings(action="ignore"):  # a warning would reveal something of this part
             model.fit(X, y)
     except Exception:
         return None

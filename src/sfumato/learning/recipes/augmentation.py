@@ -30,7 +30,7 @@ class Views:
         Takes one example's input and returns a view of it, of one shape for all. It sees one example at a
         time: nothing that mixes examples, such as mixup, can be a view. None repeats the input.
     field : int, str or None
-        Which part of an example is its input: a place in a tuple, a key of a mapping, or the whole example.
+        Which part of an example is its input: an index of a tuple, a key of a mapping, or the whole example.
 
     Notes
     -----

@@ -173,7 +173,7 @@ class WeightAverage:
         return {"decay": self._decay, "updates": self.updates, "weights": weights}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with a kept average.
+        """Go on with a stored average.
 
         Parameters
         ----------

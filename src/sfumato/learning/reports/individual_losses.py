@@ -18,7 +18,7 @@ An adversary who ends the gradients of an example just when the answers revealed
 than delta says. A limit that holds whatever happens is a filter, which leaves an example out before its own
 limit is passed (`sfumato.ledger.IndividualFilter`).
 
-The norms, and so the numbers, follow from the data: an example's number may tell of it, and of all others.
+The norms, and so the numbers, follow from the data: an example's number may reveal it, and all others.
 None may be published.
 
 References
@@ -70,7 +70,7 @@ class IndividualSummary:
     quantiles : mapping of float to float
         Of the examples' epsilons.
     groups : mapping of group to (float, float)
-        The mean and the greatest epsilon in each group.
+        The mean and the largest epsilon in each group.
 
     Examples
     --------
@@ -237,8 +237,8 @@ class IndividualLosses:
         Notes
         -----
         Proof that a class's loss is above: sort each example's steps by their norms. The class has, at every
-        place, the largest norm of its examples; a step of a larger norm has the greater loss, and the product
-        of the steps' pairs does not depend on their order.
+        position, the largest norm of its examples; a step of a larger norm has the greater loss, and the
+        product of the steps' pairs does not depend on their order.
         """
         delta = _check.unit_interval("delta", delta)
         # How many steps had at least each norm: one example's losses are above another's if all of these are.

@@ -64,7 +64,7 @@ class LearningCurve:
     def add(self, **values: float) -> Point:
         """Note values at this moment of the run.
 
-        A value may be NaN or infinite, as a loss that has left its bounds: no error tells of it.
+        A value may be NaN or infinite, as a loss that has left its bounds: no error reveals it.
 
         Parameters
         ----------

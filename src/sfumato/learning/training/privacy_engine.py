@@ -377,7 +377,7 @@ class PrivacyEngine:
 
     @staticmethod
     def is_compatible(*, module: nn.Module, **_: Any) -> bool:
-        """Tell whether nothing is known against a module; see `ModuleValidator`.
+        """Return whether nothing is known against a module; see `ModuleValidator`.
 
         Parameters
         ----------

@@ -40,7 +40,7 @@ class Columns:
     target : str
     classes : sequence of str
         The public values of the target, at least two. Rows with another have weight zero: they keep their
-        place, so that nothing but the noisy gradients depends on how many they are.
+        position, so that nothing but the noisy gradients depends on how many they are.
     numbers : mapping of str to (lower, upper)
         Columns of numbers: clamped to their bounds and scaled to -1 to 1. What is no number counts as the
         middle.

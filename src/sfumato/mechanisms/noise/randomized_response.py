@@ -33,7 +33,7 @@ _MAXIMUM: Final = 1 << 62
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResponseRelease(Release):
-    """The reports of many respondents, and what they tell of the shares of the categories.
+    """The reports of many respondents, and estimates of the proportions of the categories.
 
     Parameters
     ----------

@@ -332,7 +332,7 @@ def min(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None =
 
 
 def max(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:  # noqa: A001 - SQL's name
-    """Estimate a high quantile of the rows' ``x`` that stands for the greatest value, within ``bounds``.
+    """Estimate a high quantile of the rows' ``x`` that stands for the largest value, within ``bounds``.
 
     Parameters
     ----------

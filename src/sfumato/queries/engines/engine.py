@@ -26,7 +26,7 @@ class Engine(Protocol):
     each of them measure i differs by at most ``job.measures[i].sensitivity``, where that of counts by bin
     bounds the sum of the differences of all bins. The reason is the same for
     every engine: the rows a unit keeps, and the groups it keeps, are a function of that unit's own rows and
-    of ``secret``; every kept number is clamped; sums are exact integers.
+    of ``secret``; every retained number is clamped; sums are exact integers.
 
     Examples
     --------

@@ -143,7 +143,7 @@ def common(terms: Sequence[TypedTree], what: str) -> tuple[list[TypedTree], Colu
 
 
 def is_constant(term: TypedTree) -> bool:
-    """Tell whether a term is a literal: a number, a string, a boolean, a DATE or a TIMESTAMP."""
+    """Return whether a term is a literal: a number, a string, a boolean, a DATE or a TIMESTAMP."""
     tree = term.tree
     if isinstance(tree, exp.TryCast):  # of a literal only where `temporal` made it
         return term.type in TEMPORAL and isinstance(tree.this, exp.Literal)

@@ -56,7 +56,7 @@ class PlannedQuery:
     priced : PricedQuery
     errors : mapping of str to float
         The expected half-width of each aggregate column's interval, in the column's unit; NaN where it cannot
-        be told beforehand.
+        be known beforehand.
     targets : mapping of str to float
     """
 

@@ -150,7 +150,7 @@ def plan_workload(queries: Workload, session: QuerySession, aim: PlanRequest) ->
 
 
 def _both(query: str | PrivateQuery, session: QuerySession) -> tuple[Query, bool]:
-    """Read a query; tell whether its text states an epsilon, which no default changes."""
+    """Read a query; return whether its text states an epsilon, which no default changes."""
     text, groups = (query.sql, query.public_groups) if isinstance(query, PrivateQuery) else (query, None)
     first, second = (session.read(text, groups, epsilon=number) for number in _UNSTATED)
     return first, first.options.epsilon == second.options.epsilon

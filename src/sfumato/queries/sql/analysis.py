@@ -1,8 +1,9 @@
 """The front door of SQL: from text to a checked, typed :class:`~sfumato.queries.plan.query.Query`.
 
-What comes out holds only whitelisted expressions over one private table, with the unit column kept at every
-node, so that the price step and the engine can bound each unit's contribution behind every user expression.
-Nothing here looks at data: an error depends on the text, the schema and the session's parameters only.
+What comes out holds only whitelisted expressions over one private table, with the unit column left in at
+every node, so that the price step and the engine can bound each unit's contribution behind every user
+expression. Nothing here looks at data: an error depends on the text, the schema and the session's parameters
+only.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def unpiped(words: Sequence[Token], tokenize: _Tokenize) -> _Words:
 
 
 def _outside(words: Sequence[Token]) -> list[tuple[int, Token]]:
-    """Return the words outside of parentheses, with their places."""
+    """Return the words outside of parentheses, with their positions."""
     depth, found = 0, []
     for place, word in enumerate(words):
         depth -= word.token_type is TokenType.R_PAREN

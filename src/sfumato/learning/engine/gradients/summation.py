@@ -220,7 +220,7 @@ def _sum(tensors: Sequence[Tensor]) -> Tensor:
 def _of_rows(
     uses: Sequence[PerExampleGradients], name: str, made: Sequence[tuple[TrackedTensor, object]]
 ) -> bool:
-    """Tell whether all uses of a parameter are sums over rows, so that no gradient need be made whole."""
+    """Return whether all uses of a parameter are sums over rows, so that no gradient need be made whole."""
     plain = all(isinstance(use, OuterProducts | GatheredRows) for use in uses)
     return plain and not any(name in followed.roots for followed, _ in made)
 

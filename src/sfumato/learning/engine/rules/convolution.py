@@ -78,7 +78,7 @@ class Form:
         return found
 
     def reach(self, gradients: Tensor, values: Tensor, weight: Tensor) -> Tensor:
-        """Return the square of what the norms of an example's terms, one for each place, add up to."""
+        """Return the square of what the norms of an example's terms, one for each position, add up to."""
         seen, placed = (gradients, values) if self.transposed else (values, gradients)
         seen, placed = (t.unflatten(1, (self.groups, -1)).square().sum(2) for t in (seen, placed))
         ones = seen.new_ones(self.groups, 1, *weight.shape[2:])

@@ -51,7 +51,7 @@ def _nobody(*_: object) -> bool:
 
 
 def _regular(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Tell whether a recurrent layer gets sequences of one length; packed ones come with batch sizes."""
+    """Return whether a recurrent layer gets sequences of one length; packed ones come with batch sizes."""
     return not kwargs and len(args) == 9 and not isinstance(args[3], Tensor)
 
 

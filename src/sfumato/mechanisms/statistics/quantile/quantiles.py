@@ -38,7 +38,7 @@ _SPREAD_BITS: Final = 16
 _COARSEST: Final = 960
 _WIDEST: Final = 1 << 60
 MINIMUM_RATE: Final = Fraction(1, 1 << 36)
-"""The smallest rate of a `RankSampler`: with less, an answer tells nothing of the data."""
+"""The smallest rate of a `RankSampler`: with less, an answer reveals nothing of the data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,7 +95,7 @@ def as_cluster(source: object) -> SparkSource | None:
 
 
 def _is_frame(source: object) -> bool:
-    """Tell whether this is a DataFrame of Spark, without importing Spark for it."""
+    """Return whether this is a DataFrame of Spark, without importing Spark for it."""
     library = sys.modules.get("pyspark.sql")
     return library is not None and isinstance(source, library.DataFrame)
 
