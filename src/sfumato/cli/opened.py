@@ -41,10 +41,10 @@ def print_estimate(estimate: Any, facts: dict[str, Any] | None, *, level: float,
     rows = _rows(estimate, level)
     if facts is not None:
         names = ("name", "estimate", "lower", "upper")
-        told = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
+        rows_shown = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
         simulated = {"simulated": estimate.simulated}
         epsilon = {"epsilon": _plain(facts.get("epsilon"))} if "epsilon" in facts else {}
-        typer.echo(json.dumps(facts | epsilon | simulated | {"level": level, "estimates": told}))
+        typer.echo(json.dumps(facts | epsilon | simulated | {"level": level, "estimates": rows_shown}))
         return
     table = plain_table(["", "estimate", f"{100 * level:g} % interval"], right=[1, 2])
     if len(rows) > top:

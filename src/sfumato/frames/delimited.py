@@ -1,6 +1,6 @@
 """CSV and TSV files, read row by row: nothing about them is found out by looking at the rows.
 
-The first line names the columns, the file's suffix tells the delimiter, quotes are those of RFC 4180, and all
+The first line names the columns, the suffix sets the delimiter, quotes are those of RFC 4180, and all
 values are texts.
 
 - A row has one value for each name: NULL for fields that it lacks, none for fields beyond. An empty field is

@@ -109,7 +109,9 @@ class PrivacyCallback(Callback):
         directory: str | os.PathLike[str] | None = None,
     ) -> None:
         if not isinstance(privacy, PrivacyArguments):
-            _check.refuse("privacy", "be PrivacyArguments", type(privacy).__name__)
+            _check.refuse(
+                "privacy", "be PrivacyArguments", type(privacy).__name__, "pass PrivacyArguments(...)"
+            )
         self._privacy, self._name = privacy, module
         self._directory = None if directory is None else Path(directory)
         self._batches: _Batches | None = None
@@ -132,7 +134,9 @@ class PrivacyCallback(Callback):
             For ``Trainer.fit(model, train_dataloaders=...)``; batches are of different sizes.
         """
         if not isinstance(data_loader, DataLoader):
-            _check.refuse("data_loader", "be a torch DataLoader", type(data_loader).__name__)
+            _check.refuse(
+                "data_loader", "be a torch DataLoader", type(data_loader).__name__, "pass your own DataLoader"
+            )
         population = self._privacy.sampling.population
         epoch_of(data_loader, population)
         self._batches = _Batches(data_loader, population)
@@ -211,7 +215,12 @@ class PrivacyCallback(Callback):
         """
         steps = trainer.estimated_stepping_batches
         if len(trainer.optimizers) != 1:
-            _check.refuse("configure_optimizers", "return one optimizer", len(trainer.optimizers))
+            _check.refuse(
+                "configure_optimizers",
+                "return one optimizer",
+                len(trainer.optimizers),
+                "return one that has all parameters",
+            )
         if any(schedule.reduce_on_plateau for schedule in trainer.lr_scheduler_configs):
             remedy = (
                 "use a schedule of the step alone; what follows from measurements on rows is not in epsilon"

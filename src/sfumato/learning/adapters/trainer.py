@@ -175,7 +175,7 @@ class PrivateTrainerMixin(_Loop):
         )
 
     def _whole_loader(self) -> DataLoader[Any]:
-        """Return a plain loader of logical batches, which tells the private one what to draw from."""
+        """Return a plain loader of logical batches, from whose dataset the private one draws."""
         args, dataset, collate = self.args, self.train_dataset, self.data_collator
         if dataset is None or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             remedy = "use a dataset with a length and __getitem__"
@@ -260,7 +260,7 @@ class PrivateTrainerMixin(_Loop):
         return (losses.mean(), outputs) if return_outputs else losses.mean()
 
     def floating_point_ops(self, inputs: Any) -> int:
-        """Return nothing: how many tokens a batch has is of private rows, and checkpoints tell the sum.
+        """Return nothing: how many tokens a batch has is of private rows, and checkpoints would show the sum.
 
         Parameters
         ----------

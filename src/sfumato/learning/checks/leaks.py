@@ -205,7 +205,12 @@ class _Probe:
         draw = random_batch or drawing_for(batch, self.run).batch
         self._batches = [draw(self.size, seed + index) for index in range(1 + _CROWDS)]
         if (got := batch_size(self._batches[0])) != self.size:
-            _check.refuse("random_batch", f"return {self.size} examples when asked", got)
+            _check.refuse(
+                "random_batch",
+                f"return {self.size} examples when asked",
+                got,
+                "make it return as many as its argument says",
+            )
 
     def run(self, batch: Any) -> Any:
         """Return the outputs."""

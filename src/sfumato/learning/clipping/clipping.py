@@ -138,7 +138,12 @@ class Clipping(ABC):
         """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         if len(names) != len(sizes):
-            _check.refuse("sizes", f"have one entry for each of {len(names)} names", len(sizes))
+            _check.refuse(
+                "sizes",
+                f"have one entry for each of {len(names)} names",
+                len(sizes),
+                "pass the sizes in the order of the names",
+            )
         return (mul_up(noise, self.sensitivity),) * len(names)
 
     def after(

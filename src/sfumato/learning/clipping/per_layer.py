@@ -56,9 +56,14 @@ class PerLayer(Clipping):
         object.__setattr__(self, "clip_norm", clip_norm_of("clip_norm", self.clip_norm))
         object.__setattr__(self, "layers", tuple(self.layers))
         if not self.layers or len(set(self.layers)) != len(self.layers):
-            _check.refuse("layers", "be one or more different names", len(self.layers))
+            _check.refuse(
+                "layers",
+                "be one or more different names",
+                len(self.layers),
+                "use PerLayer.of(names, clip_norm=...)",
+            )
         if self.allocation not in ALLOCATIONS:
-            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation)
+            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
 
     @classmethod
     def of(cls, names: Sequence[str], *, clip_norm: float, allocation: str = "optimal") -> PerLayer:

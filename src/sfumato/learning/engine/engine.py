@@ -98,9 +98,9 @@ class Engine:
         loss_scale: float = 1.0,
     ) -> None:
         if loss_reduction not in get_args(Reduction):
-            _check.refuse("loss_reduction", "be 'mean' or 'sum'", loss_reduction)
+            _check.refuse("loss_reduction", "be 'mean' or 'sum'", loss_reduction, "pass what the loss does")
         if mode not in get_args(Mode):
-            _check.refuse("mode", f"be one of {', '.join(get_args(Mode))}", mode)
+            _check.refuse("mode", f"be one of {', '.join(get_args(Mode))}", mode, "use 'auto' if unsure")
         self.module, self.clipping = module, clipping
         self._mean, self._mode = loss_reduction == "mean", mode
         self._memory = _KEPT if memory is None else _check.integer("memory", memory, minimum=1)
@@ -197,7 +197,7 @@ class Engine:
             )
         if examples is not None and sums.examples != _check.integer("examples", examples):
             remedy = "pass the batch as the first tensor of the forward, or set batch_dim="
-            _check.refuse("examples", "be as many as the forward took", examples, remedy)
+            _check.refuse("examples", "be as many as the forward took", "another number", remedy)
         return sums
 
     def forget(self) -> int:
@@ -264,7 +264,7 @@ class Engine:
         if self._busy or not torch.is_grad_enabled():
             return
         if torch.compiler.is_compiling():
-            # A compiler that comes upon this runs the forward as it is; one told not to reports it.
+            # A compiler that comes upon this runs the forward as it is; one that may not do so reports it.
             raise UnfitModule(
                 "module must run uncompiled while its gradients are clipped, got torch.compile with a whole "
                 "graph; leave fullgraph out: the training forward then runs uncompiled"

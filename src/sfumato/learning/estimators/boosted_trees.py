@@ -57,7 +57,7 @@ class _Boosting(PrivateEstimator):
         trees = _check.integer("n_estimators", self.n_estimators, minimum=1)
         depth = _check.integer("depth", self.depth, minimum=1)
         if depth > _DEEPEST:
-            _check.refuse("depth", f"be at most {_DEEPEST}", depth)
+            _check.refuse("depth", f"be at most {_DEEPEST}", depth, "use more trees instead")
         _check.positive("learning_rate", self.learning_rate)
         return [SumSpecification(norm=math.sqrt(2.0), entries=scores + 1, times=trees)]
 

@@ -113,7 +113,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         """
         X, y, finite = self._labelled(X, y, numeric=False)
         if self.solver not in ("descent", "objective"):
-            _check.refuse("solver", "be 'descent' or 'objective'", self.solver)
+            _check.refuse("solver", "be 'descent' or 'objective'", self.solver, "use 'descent' if unsure")
         self._bounds = box("bounds", self.bounds, X.shape[1])
         self.classes_ = self._classes(y[finite], self.classes)
         labels = encoded(y, self.classes_, finite)

@@ -16,7 +16,7 @@ __all__ = ["is_label", "number", "numbers_of", "refuse_complex"]
 def numbers_of(X: Any) -> Any:
     """Return a table whose columns of objects or texts are numbers, NaN where an entry is none.
 
-    scikit-learn's own conversion would raise an error that shows an entry, and tell by it that there is one.
+    scikit-learn's own conversion would raise an error that shows an entry, and thereby that there is one.
     Columns that are numbers already, and all other types, are left as they are.
 
     Parameters

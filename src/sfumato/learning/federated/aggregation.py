@@ -77,7 +77,12 @@ class TrustedAggregator:
         for contribution in contributions:
             if [part.shape for part in contribution] != [part.shape for part in like]:
                 shown = [tuple(part.shape) for part in contribution]
-                _check.refuse("contributions", "have the parameters' shapes", shown)
+                _check.refuse(
+                    "contributions",
+                    "have the parameters' shapes",
+                    shown,
+                    "return one tensor for each parameter",
+                )
             for total, part in zip(sums, contribution, strict=True):
                 total.add_(part)
         return sums

@@ -49,7 +49,9 @@ class Aggregator(ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring)
+            _check.refuse(
+                "neighboring", "be a Neighboring", self.neighboring, "use Neighboring.ADD_REMOVE, say"
+            )
         self._settle()
 
     @property
@@ -91,7 +93,7 @@ class Aggregator(ABC):
         questions = _check.integer("questions", questions)
         answers = questions if answers is None else _check.integer("answers", answers)
         if answers > questions:
-            _check.refuse("answers", "be at most questions", answers)
+            _check.refuse("answers", "be at most questions", answers, "plan more questions")
         parts = [self.answer_loss * answers]
         if self.question_loss is not None:
             parts.append(self.question_loss * questions)
@@ -135,7 +137,12 @@ def as_votes(votes: Any) -> NDArray[np.int64]:
     array = np.asarray(votes)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] < 2:
         got = f"array of {array.dtype} of shape {array.shape}"
-        _check.refuse("votes", "be integers of shape (examples, classes), two classes or more", got)
+        _check.refuse(
+            "votes",
+            "be integers of shape (examples, classes), two classes or more",
+            got,
+            "count the teachers' votes for each class",
+        )
     return array.astype(np.int64)
 
 

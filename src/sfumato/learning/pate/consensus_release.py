@@ -99,7 +99,7 @@ class ConsensusRelease(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.consensus, Consensus):
-            _check.refuse("consensus", "be a Consensus", type(self.consensus).__name__)
+            _check.refuse("consensus", "be a Consensus", type(self.consensus).__name__, "pass Consensus(...)")
         object.__setattr__(self, "questions", _check.integer("questions", self.questions, minimum=1))
         beta = 0.4 / self.consensus.order if self.smoothness is None else self.smoothness
         object.__setattr__(self, "smoothness", _check.positive("smoothness", beta))
@@ -141,7 +141,7 @@ class ConsensusRelease(Mechanism):
         votes = as_votes(value)
         if votes.shape != (self.questions, self.consensus.classes):
             rule = f"have shape ({self.questions}, {self.consensus.classes})"
-            _check.refuse("votes", rule, votes.shape)
+            _check.refuse("votes", rule, votes.shape, "pass one row of counts for each question")
         source = random_source(rng)
         total, smooth = self._around(votes)
         noisy = total + rounded(normal, Fraction(self.noise_multiplier) * Fraction(smooth), LIMIT, source)

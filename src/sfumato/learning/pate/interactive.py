@@ -63,7 +63,7 @@ class InteractiveGNMax(NoisyCheckAggregator):
         object.__setattr__(self, "teachers", _check.integer("teachers", self.teachers, minimum=1))
         confidence = _check.finite("confidence", self.confidence)
         if not 0 <= confidence <= 1:
-            _check.refuse("confidence", "be from 0 to 1", confidence)
+            _check.refuse("confidence", "be from 0 to 1", confidence, "use 1 for never")
         object.__setattr__(self, "confidence", confidence)
         NoisyCheckAggregator._settle(self)  # noqa: SLF001  # a slotted dataclass has no super() without arguments
 
@@ -106,5 +106,10 @@ def as_probabilities(given: object, shape: tuple[int, ...]) -> NDArray[np.float6
     guess = np.asarray(given)
     if guess.dtype.kind != "f" or guess.shape != shape or not ((guess >= 0) & (guess <= 1)).all():
         rule = f"be probabilities of shape {shape}"
-        _check.refuse("probabilities", rule, f"array of {guess.dtype} of shape {guess.shape}")
+        _check.refuse(
+            "probabilities",
+            rule,
+            f"array of {guess.dtype} of shape {guess.shape}",
+            "pass the student's predict_proba",
+        )
     return guess.astype(np.float64)

@@ -71,7 +71,7 @@ class Views:
         """Check."""
         _check.integer("count", self.count, minimum=1)
         if self.transform is not None and not callable(self.transform):
-            _check.refuse("transform", "be callable", self.transform)
+            _check.refuse("transform", "be callable", self.transform, "pass a function of one input")
 
     def of(self, example: Any) -> list[Any]:
         """Return the views of one example, each in the form of the example.

@@ -186,7 +186,12 @@ class WeightAverage:
             If it is of other parameters or of another decay.
         """
         if missing := {"decay", "updates", "weights"} - set(state):
-            _check.refuse("state", "be one of state_dict()", f"one without {', '.join(sorted(missing))}")
+            _check.refuse(
+                "state",
+                "be one of state_dict()",
+                f"one without {', '.join(sorted(missing))}",
+                "pass what state_dict() returned",
+            )
         stored: Mapping[str, Tensor] = state["weights"]
         shapes = {name: average.shape for name, average in self.weights.items()}
         if {name: average.shape for name, average in stored.items()} != shapes:
@@ -194,7 +199,12 @@ class WeightAverage:
                 "state", "be of the module's parameters", sorted(stored), "make it of the same module"
             )
         if state["decay"] != self._decay:
-            _check.refuse("decay", f"be that of the state, {state['decay']!r}", self._decay)
+            _check.refuse(
+                "decay",
+                f"be that of the state, {state['decay']!r}",
+                self._decay,
+                "make the average with that decay",
+            )
         self.updates = _check.integer("updates", state["updates"])
         for name, average in self.weights.items():
             average.copy_(stored[name])

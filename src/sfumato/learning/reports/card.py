@@ -251,7 +251,12 @@ class PrivacyCard:
         _require_fields("run", run, _RUN)
         neighboring = _NEIGHBORINGS.get(guarantee["neighboring"])
         if neighboring is None:
-            _check.refuse("neighboring", f"be one of {', '.join(_NEIGHBORINGS)}", guarantee["neighboring"])
+            _check.refuse(
+                "neighboring",
+                f"be one of {', '.join(_NEIGHBORINGS)}",
+                guarantee["neighboring"],
+                "check the file",
+            )
         sampling = dict(run["sampler"])
         return cls(
             epsilon=NUMBER.decode("epsilon", guarantee["epsilon"]),

@@ -149,15 +149,15 @@ def group_accuracies(
     >>> import numpy as np
     >>> groups = np.repeat(["old", "young"], [9000, 1000])
     >>> right = np.arange(10_000) % 10 < np.where(groups == "old", 9, 6)
-    >>> told = group_accuracies(right, groups, public_groups=["old", "young"], epsilon=1.0, rng=1)
-    >>> told.gap.lower < 0.3 < told.gap.upper, told.gap.upper - told.gap.lower < 0.03
+    >>> report = group_accuracies(right, groups, public_groups=["old", "young"], epsilon=1.0, rng=1)
+    >>> report.gap.lower < 0.3 < report.gap.upper, report.gap.upper - report.gap.lower < 0.03
     (True, True)
     """
     _check.ledger(ledger)
     names, source = tuple(public_groups), random_source(rng)
     risk = 1 - _check.unit_interval("confidence", confidence)
     if not names or len(set(names)) < len(names):
-        _check.refuse("public_groups", "be distinct, and one at least", names)
+        _check.refuse("public_groups", "be distinct, and one at least", names, "list each public group once")
     if any(np.ndim(name) for name in names):  # type: ignore[arg-type]
         _check.refuse("public_groups", "be single values", names, "name each group by a number or a text")
     hits, group = np.asarray(right), column(groups)
@@ -165,7 +165,12 @@ def group_accuracies(
         rule = "be a bool array with one entry for each example"
         _check.refuse("right", rule, f"{hits.dtype} of {hits.ndim} dimensions", "pass predicted == label")
     if group.shape != hits.shape:
-        _check.refuse("groups", "be one for each example", f"shape {group.shape} beside {hits.shape}")
+        _check.refuse(
+            "groups",
+            "be one for each example",
+            f"shape {group.shape} beside {hits.shape}",
+            "pass one group for each example",
+        )
     cells = 2 * len(names)
     counted = Laplace.for_query(Histogram(categories=range(cells + 1)), epsilon=epsilon)
     loss, receipt = counted.mechanism.privacy_loss, None

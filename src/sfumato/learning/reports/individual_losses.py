@@ -208,7 +208,9 @@ class IndividualLosses:
         """
         example = _check.integer("example", example)
         if example >= self._sampler.population:
-            _check.refuse("example", f"be below {self._sampler.population}", example)
+            _check.refuse(
+                "example", f"be below {self._sampler.population}", example, "number the examples from 0"
+            )
         return self._loss(self._counts[example])
 
     def run_loss(self) -> PrivacyLoss:
@@ -270,7 +272,12 @@ class IndividualLosses:
         if groups is not None:
             names = column(groups)
             if names.shape != found.shape:
-                _check.refuse("groups", "be one for each example", f"shape {names.shape}")
+                _check.refuse(
+                    "groups",
+                    "be one for each example",
+                    f"shape {names.shape}",
+                    "pass one group for each example",
+                )
             for name in np.unique(names):
                 own = found[names == name]
                 by_group[name] = (float(own.mean()), float(own.max()))

@@ -182,7 +182,7 @@ class ForeignLoader:
 
     def _numbers(self, ids: ArrayLike | None) -> NDArray[np.int64]:
         """Return positions as they are, and keys by the order in which they first came."""
-        remedy = "have the loader tell which examples it took, or take the batches of a sampler"
+        remedy = "have the loader report which examples it took, or take the batches of a sampler"
         if ids is None:
             _check.refuse("ids", "be known for each batch", ids, remedy)
         values = np.asarray(ids)

@@ -138,7 +138,7 @@ class Seed:
         KeyedStream
         """
         if not 0 <= step < _MOST_STEPS:
-            _check.refuse("step", "be from 0 to 2^63 - 1", step)
+            _check.refuse("step", "be from 0 to 2^63 - 1", step, "count the steps from 0")
         key = hmac.digest(self._secret, purpose.encode(), "sha256")
         return KeyedStream(key, step, simulated=self._simulated)
 

@@ -155,7 +155,7 @@ class UserSampler(_Users):
 
     def __post_init__(self, user_ids: ArrayLike) -> None:
         if self.clip not in {"user", "example"}:
-            _check.refuse("clip", 'be "user" or "example"', self.clip)
+            _check.refuse("clip", 'be "user" or "example"', self.clip, 'use "user" if unsure')
         if self.max_examples is not None:
             self._set("max_examples", _check.integer("max_examples", self.max_examples, minimum=1))
         elif self.clip == "example":

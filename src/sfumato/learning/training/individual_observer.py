@@ -95,7 +95,7 @@ class IndividualObserver:
 
     def __init__(self, run: TrainingRun, *, unseen: Literal["bound", "last"] = "bound") -> None:
         if unseen not in ("bound", "last"):
-            _check.refuse("unseen", "be 'bound' or 'last'", unseen)
+            _check.refuse("unseen", "be 'bound' or 'last'", unseen, "use 'bound' if unsure")
         if run.cursor:
             _check.refuse("run", "be watched from its first step", f"step {run.cursor}", "watch another run")
         if run.ranks.together:

@@ -134,7 +134,7 @@ def _real(name: str, value: object) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        return _check.refuse(name, "be a number", type(value).__name__)
+        return _check.refuse(name, "be a number", type(value).__name__, "pass float(...) of it")
 
 
 def progress(batches: Iterable[Any], run: TrainingRun, *, delta: float, every: int = 10) -> Iterator[Any]:

@@ -74,7 +74,9 @@ class Columns:
                 _check.refuse(name, "have one or more different values", list(values), "write sex=F,M")
         names = [self.target, *self.numbers, *self.categories]
         if len(names) < 2 or len(set(names)) != len(names):
-            _check.refuse("columns", "be a target and one or more others, each once", names)
+            _check.refuse(
+                "columns", "be a target and one or more others, each once", names, "name each column once"
+            )
 
     @property
     def inputs(self) -> int:

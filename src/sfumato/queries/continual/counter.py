@@ -159,7 +159,7 @@ class Counter:
         EngineError
             If the engine fails; the periods before it are released, asking again goes on from there.
         SourceError
-            If the counter is closed, or is another process's: whoever goes on with its state would tell the
+            If the counter is closed, or is another process's: who goes on with its state would release the
             same period with other noise.
         """
         if self._process != os.getpid():

@@ -115,10 +115,10 @@ class PlanRequest:
         found: dict[str, Target] = {}
         for aggregate in query.aggregates:
             goal = self.target.get(aggregate.name) if isinstance(self.target, Mapping) else self.target
-            told = aggregate.kind in (*ADDITIVE, AggregateKind.AVG) and not aggregate.unbounded
-            if goal is None or (not named and not told):
+            known = aggregate.kind in (*ADDITIVE, AggregateKind.AVG) and not aggregate.unbounded
+            if goal is None or (not named and not known):
                 continue
-            if not told:
+            if not known:
                 self._refuse(aggregate)
             if aggregate.kind is AggregateKind.AVG and self.units is None:
                 _check.refuse("units", "be given for a target on an AVG", None, "pass a public figure")

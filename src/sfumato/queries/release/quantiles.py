@@ -57,7 +57,7 @@ def noisy_quantiles(
     """
     lower, upper = _row_bounds(measure)
     if not isinstance(law, DiscreteLaplaceDistribution | DiscreteGaussianDistribution):
-        _check.refuse("law", "be discrete Laplace or Gaussian", law)
+        _check.refuse("law", "be discrete Laplace or Gaussian", law, "use noise of one of the two")
     found = estimate_quantiles(
         TreeShape.of(upper - lower + 1),
         law,

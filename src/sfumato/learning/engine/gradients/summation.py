@@ -236,7 +236,7 @@ def _joined(uses: Sequence[PerExampleGradients]) -> list[PerExampleGradients]:
 def _norms_of(uses: Sequence[PerExampleGradients]) -> Tensor:
     """Return the squared norms of sums of outer products and of looked-up rows, cross terms included.
 
-    Where both all but cancel out, the gradients tell; where they are `faint`, they are dropped.
+    Where both all but cancel out, the gradients decide; where they are `faint`, they are dropped.
     """
     if len(uses) == 1:
         return uses[0].squared_norms()

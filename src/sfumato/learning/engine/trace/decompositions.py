@@ -59,7 +59,7 @@ _AFFINE = {F.rms_norm: 2, F.instance_norm: 3}
 
 
 def _affine(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the weight and bias of a norm: without them it has no parameters to tell apart."""
+    """Return the weight and bias of a norm: without them it has no parameters to separate."""
     return (*args[_AFFINE[func] : _AFFINE[func] + 2], kwargs.get("weight"), kwargs.get("bias"))
 
 

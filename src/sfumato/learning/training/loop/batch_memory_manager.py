@@ -49,7 +49,12 @@ class BatchMemoryManager:
             remedy = "pass the one that it returned"
             _check.refuse("data_loader", "be of make_private", type(data_loader).__name__, remedy)
         if not is_private(optimizer):
-            _check.refuse("optimizer", "be of make_private", type(optimizer).__name__)
+            _check.refuse(
+                "optimizer",
+                "be of make_private",
+                type(optimizer).__name__,
+                "pass the optimizer that make_private returned",
+            )
         self._loader = data_loader
         self._largest = _check.integer("max_physical_batch_size", max_physical_batch_size, minimum=1)
         self._before: int | None = None

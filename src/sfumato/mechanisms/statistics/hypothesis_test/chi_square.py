@@ -21,7 +21,7 @@ __all__ = ["goodness_of_fit", "independence_test"]
 
 _Array = NDArray[np.float64]
 _DRAWS: Final = 9999
-_REMEDY: Final = "leave n out: the noisy counts tell their total"
+_REMEDY: Final = "leave n out: the noisy counts estimate their total"
 _GIVEN_AWAY: Final = 0.05
 _AT_ONCE: Final = 300
 _ROUNDING: Final = 1e-9

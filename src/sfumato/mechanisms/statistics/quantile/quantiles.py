@@ -157,7 +157,9 @@ class Quantile(RankMechanism):
             _check.refuse("quantile", "be strictly between 0 and 1, to 2**-20", self.quantile, remedy)
         object.__setattr__(self, "quantile", quantile)
         if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < MINIMUM_RATE:
-            _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, "such an answer tells nothing")
+            _check.refuse(
+                "epsilon", "be at least about 2**-15", self.epsilon, "such an answer carries no information"
+            )
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -58,7 +58,7 @@ class CachedBounding:
 
     def with_answer(self, measures: tuple[Measure, ...], answer: pa.Table) -> CachedBounding:
         """Return the layout with one more answer remembered, of the last few."""
-        rest = {asked: told for asked, told in self.answers.items() if asked != measures}
+        rest = {asked: answer for asked, answer in self.answers.items() if asked != measures}
         return replace(self, answers=dict([*rest.items(), (measures, answer)][-_ANSWERS:]))
 
     def serves(self, slots: MeasureColumns) -> bool:
