@@ -81,9 +81,7 @@ class PrivacyEngine:
     def __init__(self, *, accountant: str = "prv", secure_mode: bool = False) -> None:
         del secure_mode
         if accountant not in ("prv", "rdp", "gdp", "pld"):
-            _check.refuse(
-                "accountant", "be 'prv', 'pld', 'rdp' or 'gdp'", accountant, "leave it out: all are one"
-            )
+            _check.refuse("accountant", "be 'prv', 'pld', 'rdp' or 'gdp'", accountant, "leave it out")
         self._parts: RunParts | None = None
 
     def make_private(

@@ -107,9 +107,9 @@ class Options:
 
     ``max_groups_contributed`` is None only where a unit cannot be in two groups (no GROUP BY, or rows as
     units), or where ``max_rows_contributed`` bounds its rows over all groups instead.
-    ``group_selection`` is None where the planner may choose the law; ``group_selection_epsilon`` is the part
-    of epsilon that choosing the groups was given. ``min_privacy_units`` is the least number of units that a
-    group must have, exactly, to be considered.
+    ``group_selection`` is None where the planner may choose the distribution; ``group_selection_epsilon`` is
+    the part of epsilon that choosing the groups was given. ``min_privacy_units`` is the least number of units
+    that a group must have, exactly, to be considered.
     """
 
     epsilon: float

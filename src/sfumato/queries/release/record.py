@@ -68,7 +68,7 @@ class NoisyMeasure:
 
     @property
     def noise(self) -> SymmetricDistribution:
-        """The law of the noise on the grid."""
+        """The distribution of the noise on the grid."""
         if self.law is NoiseDistribution.TRUNCATED and self.limit is not None:
             return TruncatedLaplaceDistribution(self.scale, self.limit)
         return (
