@@ -90,10 +90,10 @@ class Delimited:
             If the file cannot be read; also while its rows are taken.
         """
         known, start = self._head()
-        places = [place for place, name in enumerate(known) if names is None or name in names]
-        schema = pa.schema([(known[place], pa.string()) for place in places])
+        indices = [index for index, name in enumerate(known) if names is None or name in names]
+        schema = pa.schema([(known[index], pa.string()) for index in indices])
         rules = _Rules.of(self._delimiter, width=len(known), longest=self.longest)
-        return pa.RecordBatchReader.from_batches(schema, self._batches(schema, places, rules, start))
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema, indices, rules, start))
 
     @property
     def _delimiter(self) -> bytes:
@@ -120,14 +120,14 @@ class Delimited:
                 f"the first line of {self.path.name!r} must be the names of the columns, in UTF-8, with "
                 "quotes in pairs, and end in LF or CRLF; write the file again"
             )
-        return [name or f"column{place}" for place, name in enumerate(names)], end.end() if end else stop
+        return [name or f"column{index}" for index, name in enumerate(names)], end.end() if end else stop
 
     def _batches(
-        self, schema: pa.Schema, places: list[int], rules: _Rules, start: int
+        self, schema: pa.Schema, indices: list[int], rules: _Rules, start: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows: Arrow reads blocks of text that hold whole rows only, under made-up names."""
-        wanted = [f"c{place}" for place in places]
-        head = self._delimiter.join(f"c{place}".encode() for place in range(rules.width)) + b"\n"
+        wanted = [f"c{index}" for index in indices]
+        head = self._delimiter.join(f"c{index}".encode() for index in range(rules.width)) + b"\n"
         convert = pa_csv.ConvertOptions(
             column_types=dict.fromkeys(wanted, pa.binary()),
             include_columns=wanted,

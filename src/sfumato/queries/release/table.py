@@ -280,15 +280,15 @@ def with_computed(record: ReleaseRecord, computed: Sequence[Named]) -> ReleaseRe
         return record
     made = evaluate(_base(record), [named.expression for named in computed])
     table = record.table
-    for place, values in enumerate(made):
-        table = table.append_column(f"p{place}", values)
+    for index, values in enumerate(made):
+        table = table.append_column(f"p{index}", values)
     columns = (ComputedColumn(n.name, n.expression.sql, n.expression.type) for n in computed)
     return replace(record, table=table, computed=tuple(columns))
 
 
 def _base(record: ReleaseRecord) -> pa.Table:
     """Return keys and noised columns, shown or not, in the types that expressions compute in."""
-    columns = {name: record.table[f"k{place}"] for place, name in enumerate(record.keys)}
+    columns = {name: record.table[f"k{index}"] for index, name in enumerate(record.keys)}
     for column in record.columns:
         if column.kind is not AggregateKind.QUANTILES:  # an array, which no expression can use
             columns[column.name] = _as_type(values_of(record, column), released_type(column.kind))

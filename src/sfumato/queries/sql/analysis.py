@@ -199,7 +199,7 @@ def _bins(keys: Sequence[Expression], options: Mapping[str, object]) -> PublicGr
     if len(keys) != 1 or not (strategy is public or str(strategy).upper() == public.value):
         return None
     many = buckets(keys[0])
-    return None if many is None else PublicValues(tuple((place,) for place in range(many + 2)))
+    return None if many is None else PublicValues(tuple((index,) for index in range(many + 2)))
 
 
 def _listed_groups(
