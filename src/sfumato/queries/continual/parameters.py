@@ -94,7 +94,7 @@ def _require_plain(query: Query, terms: CounterParameters) -> None:
         )
     if query.order_by or query.limit is not None or query.having or query.offset or query.computed:
         raise UnsupportedSql(
-            "a counter releases its sums only, got HAVING, ORDER BY, LIMIT or a computed column; do that "
+            "a counter releases sums as they are, got HAVING, ORDER BY, LIMIT or a computed column; do that "
             "on the table it returns"
         )
     if any(aggregate.epsilon is not None for aggregate in query.aggregates):
