@@ -43,7 +43,8 @@ def test_the_first_answer_stands_beside_the_truth(output: str) -> None:
     for state, truth in people_by_state().items():
         (line,) = re.findall(rf"^ *{state} .*$", output, re.MULTILINE)
         assert f" {truth.people:,} " in line
-        assert line.rstrip().endswith(f"{truth.income:,.0f}")
+        assert line.rstrip().endswith(f" {truth.income:,.0f}")
+        assert len(re.findall(r"[0-9,]+\u2013[0-9,]+", line)) == 2
     # Each of 32 intervals misses with probability at most 0.05; below 10 hits has odds under 1e-15.
     (inside,) = re.findall(r"(\d+) of 32 intervals", output)
     assert 10 <= int(inside) <= 32
@@ -60,16 +61,23 @@ def test_rare_groups_are_hidden(output: str) -> None:
 def test_the_last_question_is_refused(output: str) -> None:
     assert output.count("Cost: 0.5-DP") >= 1
     assert output.count("BudgetExceeded:") == 1
-    told = " ".join(output.split("BudgetExceeded:")[1].split())
-    assert "nothing was charged" in told
-    assert "Left: (" in told
+    refusal = " ".join(output.split("BudgetExceeded:")[1].split())
+    assert "nothing was charged" in refusal
+    assert "Left: (" in refusal
 
 
-def test_it_fits_the_width_of_a_page(output: str) -> None:
-    assert max(map(len, output.splitlines())) <= 100
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_no_line_is_over_80_characters(columns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert max(map(len, demo().splitlines())) <= 80
 
 
-def test_a_kept_ledger_answers_the_same_again(tmp_path: Path) -> None:
+def test_every_group_has_a_line_of_its_own(output: str) -> None:
+    (table,) = re.findall(r"^ *race  .*?\n\n", output, re.MULTILINE | re.DOTALL)
+    assert len(table.strip().splitlines()) == 2 + len(people_by_race())
+
+
+def test_a_stored_ledger_answers_the_same_again(tmp_path: Path) -> None:
     path = str(tmp_path / "demo.ledger")
     first, second = demo("--ledger", path), demo("--ledger", path)
     answers = [re.findall(r"^ *Iowa .*$", output, re.MULTILINE) for output in (first, second)]

@@ -40,7 +40,7 @@ def check_model(
         bool, typer.Option("--fix", help="Replace layers that mix examples, and check the result.")
     ] = False,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Also tell how each parameter's gradients are found.")
+        bool, typer.Option("--plan", help="Also print how each parameter's gradients are found.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -73,13 +73,23 @@ def _made(found: Any) -> Any:
     if hasattr(found, "named_parameters"):
         return found
     if not callable(found):
-        _check.refuse(_TARGET, "name a torch.nn.Module or what returns one", type(found).__name__)
+        _check.refuse(
+            _TARGET,
+            "name a torch.nn.Module or what returns one",
+            type(found).__name__,
+            "write package.module:Model",
+        )
     try:
         made = found()
     except Exception as error:
         raise unusable(_TARGET, "name what needs no arguments", error) from error
     if not hasattr(made, "named_parameters"):
-        _check.refuse(_TARGET, "name a torch.nn.Module or what returns one", type(made).__name__)
+        _check.refuse(
+            _TARGET,
+            "name a torch.nn.Module or what returns one",
+            type(made).__name__,
+            "write package.module:make_model",
+        )
     return made
 
 

@@ -11,7 +11,7 @@ from sfumato import _check
 from sfumato.cli.data import ACS
 from sfumato.cli.local_demo import local_demo
 from sfumato.cli.page import Page
-from sfumato.cli.tables import plain_table, shown, spread
+from sfumato.cli.tables import cut, dashed, plain_table, shown
 from sfumato.cli.truth import people_by_race, people_by_state
 from sfumato.errors import BudgetExceeded
 from sfumato.session.connection import connect
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 _EPSILON, _DELTA = 2.0, 1e-7
+_NAME = 47  # characters of a race that leave room for its numbers
 
 _STATES = """\
 SELECT WITH DIFFERENTIAL_PRIVACY
@@ -47,7 +48,8 @@ FROM data WHERE age >= {age}"""
 
 def demo(
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="Keep the demo's ledger in this file; else in memory.")
+        Path | None,
+        typer.Option("--ledger", help="Write the demo's ledger to this file; else it stays in memory."),
     ] = None,
     local: Annotated[
         bool, typer.Option("--local", help="Ask people's own devices, beside a trusted curator.")
@@ -79,7 +81,7 @@ def _answer_states(page: Page, session: Session) -> None:
     page.title("1. A question, answered")
     release = _ask(page, session, _STATES)
     truth = people_by_state()
-    names = ("state", "n", "95 % interval", "true n", "income", "95 % interval", "true income")
+    names = ("state", "n", "95 % interval", "true", "income", "95 % interval", "true")
     table = plain_table(names, right=range(1, 7))
     inside = 0
     rows = release.to_arrow(intervals=True).to_pylist()
@@ -103,10 +105,10 @@ def _hide_rare_groups(page: Page, session: Session) -> None:
     release = _ask(page, session, _RACES)
     answers = {row["race"]: row for row in release.to_arrow(intervals=True).to_pylist()}
     truth = people_by_race()
-    table = plain_table(("race", "n", "95 % interval", "true n"), right=(1, 2, 3))
+    table = plain_table(("race", "n", "95 % interval", "true"), right=(1, 2, 3))
     for race, people in truth.items():
         cells = _estimate(answers[race], "n", people) if race in answers else ("hidden", "", shown(people))
-        table.add_row(race, *cells, style="" if race in answers else "dim")
+        table.add_row(cut(race, _NAME), *cells, style="" if race in answers else "dim")
     page.table(table)
     page.say(
         f"{len(answers)} of {len(truth)} groups are shown. That a group exists at all can give a person "
@@ -130,12 +132,12 @@ def _ask_until_refused(page: Page, session: Session) -> None:
             )
             return
         (row,) = release.to_arrow(intervals=True).to_pylist()
-        page.say(f"Answer: {shown(row['n'])} people ({spread(row['n_lower'], row['n_upper'])}).")
+        page.say(f"Answer: {shown(row['n'])} people ({dashed(row['n_lower'], row['n_upper'])}).")
         _account(page, session, release)
 
 
 def _estimate(row: dict[str, Any], name: str, true: float) -> tuple[str, str, str]:
-    return shown(row[name]), spread(row[f"{name}_lower"], row[f"{name}_upper"]), shown(true)
+    return shown(row[name]), dashed(row[f"{name}_lower"], row[f"{name}_upper"]), shown(true)
 
 
 def _ask(page: Page, session: Session, query: str) -> TableRelease:

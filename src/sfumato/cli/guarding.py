@@ -79,7 +79,7 @@ def _read_files(sources: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Tell whether two paths lead to one file, which may not exist, or have two names."""
+    """Return whether two paths lead to one file, which may not exist, or have two names."""
     try:
         return one == other or one.samefile(other)
     except OSError:
@@ -87,7 +87,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def _alike(one: Path, other: Path) -> bool:
-    """Tell whether two files that do not exist yet might be one, where names are looked up without case."""
+    """Return whether two files that do not exist yet might be one, where names are looked up without case."""
     return one.parent == other.parent and one.name.casefold() == other.name.casefold()
 
 

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sfumato import local
 from sfumato.cli.data import ACS
 from sfumato.cli.page import Page
-from sfumato.cli.tables import plain_table, shown, spread
+from sfumato.cli.tables import cut, dashed, plain_table, shown
 from sfumato.cli.truth import INCOMES, adults
 from sfumato.session.connection import connect
 
 __all__ = ["local_demo"]
 
 _EPSILON, _DELTA = 1.0, 1e-8
+_NAME = 22  # characters of an industry that leave room for its numbers
 
 _INDUSTRIES = """\
 SELECT WITH DIFFERENTIAL_PRIVACY
@@ -39,7 +40,7 @@ def local_demo() -> None:
     occupations, incomes = adults()
     page.say(
         f"The data: {len(occupations):,} people of 15 and over, of the American Community Survey of 2019. "
-        "Each tells two things by a device of their own, which adds noise before anything leaves it: the "
+        "Each reports two things by a device of their own, which adds noise before anything leaves it: the "
         f"occupation's industry and the income. Each answer costs its person epsilon {_EPSILON:g}, whoever "
         "collects it and whatever is done with it. Beside it stands what a curator who is trusted with all "
         "rows would answer at the same cost.",
@@ -51,49 +52,51 @@ def local_demo() -> None:
     _incomes(page, incomes, mean)
 
 
-def _occupations(page: Page, told: list[str], central: dict[str, dict[str, float]]) -> None:
+def _occupations(page: Page, occupations: list[str], central: dict[str, dict[str, float]]) -> None:
     page.title("1. Occupations")
-    industries = sorted(set(told))
+    industries = sorted(set(occupations))
     domain = local.Domain(industries)
-    choice = local.choose(_EPSILON, len(industries), len(told))
+    choice = local.choose(_EPSILON, len(industries), len(occupations))
     oracle = choice.oracle(domain)
     aggregator = oracle.aggregator()
-    aggregator.add_batch(oracle.randomize_batch(told))
+    aggregator.add_batch(oracle.randomize_batch(occupations))
     estimate = aggregator.estimate()
-    people, interval = len(told), estimate.interval(0.95)
+    people, interval = len(occupations), estimate.interval(0.95)
     page.say(
         f"The list of industries is public. local.choose takes {choice.best.name}: {choice.best.bytes} bytes "
         "a report."
     )
-    names = ("industry", "told locally", "95 % interval", "curator", "95 % interval", "true n")
+    names = ("industry", "devices", "95 % interval", "curator", "95 % interval", "true")
     table = plain_table(names, right=range(1, 6))
     wider = []
-    for place, name in enumerate(industries):
-        low, high = people * interval.lower[place], people * interval.upper[place]
+    for index, name in enumerate(industries):
+        low, high = people * interval.lower[index], people * interval.upper[index]
         row = central.get(name)
-        cells = ("hidden", "") if row is None else (shown(row["n"]), spread(row["n_lower"], row["n_upper"]))
+        cells = ("hidden", "") if row is None else (shown(row["n"]), dashed(row["n_lower"], row["n_upper"]))
         if row is not None:
             wider.append((high - low) / (row["n_upper"] - row["n_lower"]))
-        count = shown(round(people * estimate.frequencies[place]))
-        table.add_row(name, count, spread(round(low), round(high)), *cells, shown(told.count(name)))
+        count = shown(round(people * estimate.frequencies[index]))
+        table.add_row(
+            cut(name, _NAME), count, dashed(round(low), round(high)), *cells, shown(occupations.count(name))
+        )
     page.table(table)
     _price(page, statistics.median(wider))
 
 
-def _incomes(page: Page, told: NDArray[np.float64], central: dict[str, float]) -> None:
+def _incomes(page: Page, incomes: NDArray[np.float64], central: dict[str, float]) -> None:
     page.title("2. Incomes")
     protocol = local.PiecewiseMean(epsilon=_EPSILON, bounds=INCOMES)
     aggregator = protocol.aggregator()
-    aggregator.add_batch(protocol.randomize_batch(told))
+    aggregator.add_batch(protocol.randomize_batch(incomes))
     estimate = aggregator.estimate()
     interval = estimate.interval(0.95)
     table = plain_table(("mean income", "", "95 % interval"), right=(1, 2))
     low, high = interval.lower, interval.upper
-    table.add_row("told locally", shown(round(estimate.mean)), spread(round(low), round(high)))
+    table.add_row("devices", shown(round(estimate.mean)), dashed(round(low), round(high)))
     wide = high - low
     low, high = central["income_lower"], central["income_upper"]
-    table.add_row("curator", shown(round(central["income"])), spread(round(low), round(high)))
-    table.add_row("true, between 0 and 200,000", shown(round(float(told.mean()))), "")
+    table.add_row("curator", shown(round(central["income"])), dashed(round(low), round(high)))
+    table.add_row("true, between 0 and 200,000", shown(round(float(incomes.mean()))), "")
     page.table(table)
     _price(page, wide / (high - low))
     page.say(

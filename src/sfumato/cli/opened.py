@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from sfumato.cli.tables import plain_table, shown, spread, wide_console
+from sfumato.cli.tables import interval, plain_table, shown, wide_console
 from sfumato.errors import ParameterError
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.numeric.estimate import MeanEstimate
@@ -41,16 +41,16 @@ def print_estimate(estimate: Any, facts: dict[str, Any] | None, *, level: float,
     rows = _rows(estimate, level)
     if facts is not None:
         names = ("name", "estimate", "lower", "upper")
-        told = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
+        rows_shown = [dict(zip(names, map(_plain, row), strict=True)) for row in rows]
         simulated = {"simulated": estimate.simulated}
         epsilon = {"epsilon": _plain(facts.get("epsilon"))} if "epsilon" in facts else {}
-        typer.echo(json.dumps(facts | epsilon | simulated | {"level": level, "estimates": told}))
+        typer.echo(json.dumps(facts | epsilon | simulated | {"level": level, "estimates": rows_shown}))
         return
     table = plain_table(["", "estimate", f"{100 * level:g} % interval"], right=[1, 2])
     if len(rows) > top:
         rows = sorted(rows, key=lambda row: -row[1])[:top]
     for name, value, lower, upper in rows:
-        table.add_row(*(Text(cell) for cell in (shown(name), shown(value), spread(lower, upper))))
+        table.add_row(*(Text(cell) for cell in (shown(name), shown(value), interval(lower, upper))))
     wide_console().print(table)
     if estimate.simulated:
         typer.echo("some randomness followed from a seed: nobody was protected by it")

@@ -1,4 +1,4 @@
-"""A page of prose, code and tables on standard output, as wide as the terminal or 100 characters."""
+"""A page of prose, code and tables on standard output, at most 80 columns wide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 __all__ = ["Page"]
 
-_WIDTH = 100
+_WIDTH = 80
 _INDENT = 2
 
 
@@ -19,7 +19,8 @@ class Page:
     """Prints paragraphs; nothing in them is read as markup."""
 
     def __init__(self) -> None:
-        self._console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+        terminal = Console().width if sys.stdout.isatty() else _WIDTH
+        self._console = Console(highlight=False, width=min(terminal, _WIDTH))
 
     def title(self, text: str) -> None:
         """Print a heading."""
@@ -39,10 +40,10 @@ class Page:
         self._indented(Text(text, style="bold red"))
 
     def table(self, table: Table) -> None:
-        """Print a table, indented."""
+        """Print a table, indented, its columns as close as they stay readable."""
+        table.padding, table.show_edge = (0, 1, 0, 0), False
         self._indented(table)
 
     def _indented(self, content: Text | Table) -> None:
         self._console.print(Padding(content, (0, 0, 0, _INDENT), expand=False))
-        if isinstance(content, Text):
-            self._console.print()
+        self._console.print()

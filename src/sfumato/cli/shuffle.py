@@ -33,7 +33,7 @@ _LINES: Final = 256
 _FORMAT: Final = Format("sfumato.shuffled-estimate")
 File: TypeAlias = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")]
 KeyFile: TypeAlias = Annotated[Path, typer.Option("--key", help="The file of the secret key.")]
-Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="At which the shuffled epsilon is told.")]
+Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="At which the shuffled epsilon is stated.")]
 
 
 @app.command()
@@ -43,7 +43,7 @@ def keygen(
 ) -> None:
     """Make a key: the secret half goes to a file, the public half is printed."""
     if role not in ROLES:
-        _check.refuse("role", f"be one of {', '.join(ROLES)}", role)
+        _check.refuse("role", f"be one of {', '.join(ROLES)}", role, "choose one of them")
     key = shuffle.SecretKey.generate(role)
     key.to_file(output)
     typer.echo(key.public.to_text())
@@ -91,7 +91,12 @@ def collection(
     try:
         resolved(output).write_text(text, encoding="utf-8")
     except OSError as error:
-        _check.refuse("output", f"be writable ({(error.strerror or 'a failure').lower()})", str(output))
+        _check.refuse(
+            "output",
+            f"be writable ({(error.strerror or 'a failure').lower()})",
+            str(output),
+            "choose another file",
+        )
     typer.echo(f"collection {made.device.id.hex()}")
     typer.echo(f"each client sends {made.device.envelope_width} bytes")
     typer.echo(price)
@@ -111,7 +116,7 @@ def serve_collection(
     certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS, PEM.")] = None,
     certificate_key: Annotated[Path | None, typer.Option("--certificate-key", help="Its key, PEM.")] = None,
 ) -> None:
-    """Run the shuffler of a collection until it is told to end."""
+    """Run the shuffler of a collection until it is asked to end."""
     if (certificate is None) != (certificate_key is None):
         _check.refuse("--certificate", "come with --certificate-key", None, "pass both, or a proxy with TLS")
     told = _read(file)
@@ -165,7 +170,7 @@ def open_batches(
     top: Annotated[int, typer.Option("--top", help="How many categories are shown.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Open batches with the analyst's key, count them, and tell the estimate and what it cost."""
+    """Open batches with the analyst's key, count them, and print the estimate and what it cost."""
     if not batches and url is None:
         _check.refuse("batches", "be named, or --url", None, "name the files of released batches")
     made = shuffle.Collection.from_specification(_read(file))
@@ -198,9 +203,9 @@ def open_batches(
         )
         typer.echo(_price(made, epsilon, delta))
     if opening.exposed:
-        told = ", ".join(map(str, opening.exposed))
+        batches_named = ", ".join(map(str, opening.exposed))
         typer.echo(
-            f"more records were refused than {made.colluders} colluders send, in batch {told}: "
+            f"more records were refused than {made.colluders} colluders send, in batch {batches_named}: "
             "there the loss may be greater",
             err=True,
         )
@@ -222,15 +227,15 @@ def _price(made: shuffle.Collection, epsilon: float, delta: float) -> str:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        told = json.loads(_bytes(file))
+        content = json.loads(_bytes(file))
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        content = None
+    if not isinstance(content, dict):
         raise ParameterError(
             f"{str(file)!r} must be a collection's file, got something else; "
             "write one with `sfumato shuffle collection`"
         )
-    return told
+    return content
 
 
 def _bytes(path: Path) -> bytes:
@@ -253,7 +258,9 @@ def _protocol(name: str, given: dict[str, Any]) -> ReportProtocol[Any, Any]:
     """Make a protocol of those of the given parameters that it has."""
     kind = protocol_kind(name)
     if kind is None:
-        _check.refuse("protocol", "be the name of a local or a shuffled protocol", name)
+        _check.refuse(
+            "protocol", "be the name of a local or a shuffled protocol", name, "look it up in the guide"
+        )
     fields = [field for field in dataclasses.fields(kind) if field.init]  # type: ignore[arg-type]
     known = {field.name for field in fields}
     strange = given.keys() - known - {"delta", "clients"}
@@ -303,7 +310,12 @@ def _secret(path: Path) -> bytes:
     except FileExistsError:
         pass
     except OSError as error:
-        _check.refuse("--secret", f"be writable ({(error.strerror or 'a failure').lower()})", str(path))
+        _check.refuse(
+            "--secret",
+            f"be writable ({(error.strerror or 'a failure').lower()})",
+            str(path),
+            "choose another file",
+        )
     return _bytes(path)
 
 

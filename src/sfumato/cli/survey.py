@@ -1,4 +1,4 @@
-"""``sfumato survey``: a sheet that asks a question privately, and what its answers tell."""
+"""``sfumato survey``: a sheet that asks a question privately, and estimates from its answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ app = typer.Typer(help="Ask a question so that no answer betrays anybody.", no_a
 
 
 class Kind(Enum):
-    """The designs of `sfumato.local.surveys`."""
+    """The designs of `sfumato.local.surveys`.
+
+    Examples
+    --------
+    >>> Kind("crosswise")
+    <Kind.CROSSWISE: 'crosswise'>
+    """
 
     TWO_COINS = "two-coins"
     WARNER = "warner"
@@ -90,7 +96,12 @@ def design_sheet(
     try:
         resolved(output).write_text(forms[output.suffix.lower()](), encoding="utf-8")
     except OSError as error:
-        _check.refuse("output", f"be writable ({(error.strerror or 'a failure').lower()})", str(output))
+        _check.refuse(
+            "output",
+            f"be writable ({(error.strerror or 'a failure').lower()})",
+            str(output),
+            "choose another file",
+        )
 
 
 @app.command()
@@ -185,10 +196,10 @@ def _column(source: Path, column: str) -> list[Any]:
             table = pq.read_table(source, columns=[column])
             table = table.select([column])
     except (OSError, KeyError, pa.ArrowException) as error:
-        told = (
+        message = (
             f"source must be a CSV or Parquet file with the column {column!r}, got {str(source)!r}; check it"
         )
-        raise SourceError(told) from error
+        raise SourceError(message) from error
     answers: list[Any] = table[column].to_pylist()
     return answers
 

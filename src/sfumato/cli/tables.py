@@ -14,14 +14,42 @@ from rich.text import Text
 
 from sfumato.queries.release.display import printable, shown
 
-__all__ = ["plain_table", "printable", "release_table", "shown", "spread", "wide_console"]
+__all__ = ["cut", "dashed", "interval", "plain_table", "printable", "release_table", "shown", "wide_console"]
 
 _UNLIMITED = 100_000
 
 
-def spread(lower: object, upper: object) -> str:
-    """Return an interval as a person reads it."""
+def interval(lower: object, upper: object) -> str:
+    """Return an interval in words, which stay clear where a bound is negative.
+
+    Examples
+    --------
+    >>> interval(-5, 1200)
+    '-5 to 1,200'
+    """
     return f"{shown(lower)} to {shown(upper)}"
+
+
+def dashed(lower: object, upper: object) -> str:
+    """Return an interval in few characters, for a narrow table.
+
+    Examples
+    --------
+    >>> dashed(731, 1767)
+    '731–1,767'
+    """
+    return f"{shown(lower)}\N{EN DASH}{shown(upper)}"
+
+
+def cut(text: str, width: int) -> str:
+    """Return at most ``width`` characters of a text, the last of them an ellipsis where more was there.
+
+    Examples
+    --------
+    >>> cut("Native Hawaiian", 9), cut("Iowa", 9)
+    ('Native H…', 'Iowa')
+    """
+    return text if len(text) <= width else f"{text[: width - 1].rstrip(' ,;')}…"
 
 
 def plain_table(names: Sequence[str], *, right: Iterable[int] = ()) -> Table:
@@ -40,7 +68,7 @@ def release_table(answer: pa.Table) -> Table:
     right = [i for i, field in enumerate(fields) if _is_number(field.type)]
     table = plain_table([title for title, _ in columns], right=right)
     for row in answer.to_pylist():
-        cells = [shown(row[p[0]]) if len(p) == 1 else spread(row[p[0]], row[p[1]]) for _, p in columns]
+        cells = [shown(row[p[0]]) if len(p) == 1 else interval(row[p[0]], row[p[1]]) for _, p in columns]
         table.add_row(*(Text(cell) for cell in cells))
     return table
 

@@ -111,10 +111,10 @@ def content(answer: pa.Table, style: Format) -> bytes:
 
 def _flat(answer: pa.Table) -> pa.Table:
     """Return a table with arrays as JSON in a text, for CSV knows no arrays."""
-    for place, field in enumerate(answer.schema):
+    for index, field in enumerate(answer.schema):
         if pa.types.is_list(field.type):
-            texts = [None if value is None else json.dumps(value) for value in answer[place].to_pylist()]
-            answer = answer.set_column(place, field.name, pa.array(texts, pa.string()))
+            texts = [None if value is None else json.dumps(value) for value in answer[index].to_pylist()]
+            answer = answer.set_column(index, field.name, pa.array(texts, pa.string()))
     return answer
 
 

@@ -99,8 +99,8 @@ def _from_pandas(name: str, frame: Any, pandas: Any) -> pa.Table:
     if not all(isinstance(column, str) for column in frame.columns):
         raise SourceError(f"the columns of table {name!r} must have strings as names; rename them")
     untyped = {column: values.dtype for column, values in frame.items() if not _is_typed(values, pandas)}
-    told = ", ".join(f"{column!r}: 'string'" for column in untyped)
-    _refuse_untyped(name, untyped, f"convert them, texts by frame.astype({{{told}}})")
+    conversions = ", ".join(f"{column!r}: 'string'" for column in untyped)
+    _refuse_untyped(name, untyped, f"convert them, texts by frame.astype({{{conversions}}})")
     try:
         made = pa.Table.from_pandas(frame, preserve_index=False)
     except UnicodeEncodeError:  # a str of Python need not be a text: half of a surrogate pair is none
@@ -129,7 +129,7 @@ def _refuse_untyped(name: str, columns: Mapping[str, object], remedy: str) -> No
 
 
 def _is_typed(values: Any, pandas: Any) -> bool:
-    """Tell whether the type of a pandas column says what Arrow will hold; its values are not looked at."""
+    """Return whether the type of a pandas column says what Arrow will hold; its values are not looked at."""
     type_ = values.dtype
     if isinstance(type_, pandas.CategoricalDtype):
         return _is_typed(type_.categories, pandas)

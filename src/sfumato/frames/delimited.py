@@ -1,6 +1,6 @@
 """CSV and TSV files, read row by row: nothing about them is found out by looking at the rows.
 
-The first line names the columns, the file's suffix tells the delimiter, quotes are those of RFC 4180, and all
+The first line names the columns, the suffix sets the delimiter, quotes are those of RFC 4180, and all
 values are texts.
 
 - A row has one value for each name: NULL for fields that it lacks, none for fields beyond. An empty field is
@@ -63,7 +63,7 @@ class Delimited:
 
     @property
     def names(self) -> list[str]:
-        """The names in the first line; a column without one is ``column0`` and so on, by its place.
+        """The names in the first line; a column without one is ``column0`` and so on, by its position.
 
         Raises
         ------
@@ -90,10 +90,10 @@ class Delimited:
             If the file cannot be read; also while its rows are taken.
         """
         known, start = self._head()
-        places = [place for place, name in enumerate(known) if names is None or name in names]
-        schema = pa.schema([(known[place], pa.string()) for place in places])
+        indices = [index for index, name in enumerate(known) if names is None or name in names]
+        schema = pa.schema([(known[index], pa.string()) for index in indices])
         rules = _Rules.of(self._delimiter, width=len(known), longest=self.longest)
-        return pa.RecordBatchReader.from_batches(schema, self._batches(schema, places, rules, start))
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema, indices, rules, start))
 
     @property
     def _delimiter(self) -> bytes:
@@ -120,14 +120,14 @@ class Delimited:
                 f"the first line of {self.path.name!r} must be the names of the columns, in UTF-8, with "
                 "quotes in pairs, and end in LF or CRLF; write the file again"
             )
-        return [name or f"column{place}" for place, name in enumerate(names)], end.end() if end else stop
+        return [name or f"column{index}" for index, name in enumerate(names)], end.end() if end else stop
 
     def _batches(
-        self, schema: pa.Schema, places: list[int], rules: _Rules, start: int
+        self, schema: pa.Schema, indices: list[int], rules: _Rules, start: int
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows: Arrow reads blocks of text that hold whole rows only, under made-up names."""
-        wanted = [f"c{place}" for place in places]
-        head = self._delimiter.join(f"c{place}".encode() for place in range(rules.width)) + b"\n"
+        wanted = [f"c{index}" for index in indices]
+        head = self._delimiter.join(f"c{index}".encode() for index in range(rules.width)) + b"\n"
         convert = pa_csv.ConvertOptions(
             column_types=dict.fromkeys(wanted, pa.binary()),
             include_columns=wanted,
@@ -227,7 +227,7 @@ class _Rules:
         return (self.delimiter.join(kept) or b'""') + b"\n", after, goes_on
 
     def fields(self, text: bytes, at: int, stop: int) -> tuple[list[bytes], bool]:
-        """Return the fields between two places up to the first that breaks the rules; whether none does."""
+        """Return the fields between two positions up to one that breaks the rules; whether none does."""
         found: list[bytes] = []
         while at <= stop:
             match = self.field.match(text, at, stop)

@@ -176,7 +176,7 @@ def _many(path: Path, found: list[Path]) -> FileSource:
 
 
 def _recognised(path: Path, table: str | None) -> FileSource:
-    """Tell the kind by the file's first bytes; CSV is told by its suffix, for those may be of a row."""
+    """Return the kind by the file's first bytes; CSV is known by its suffix, for those may be of a row."""
     try:
         with path.open("rb") as stream:
             head = stream.read(16)

@@ -1,7 +1,7 @@
 """What a ledger belongs to: one dataset, in one or more versions.
 
 A dataset is given a random id when its ledger is created. Its content is recognised by a keyed fingerprint:
-the key is drawn by the ledger and stays in the curator's file, so the fingerprint tells nobody else whether
+the key is drawn by the ledger and stays in the curator's file, so the fingerprint shows nobody else whether
 a guessed dataset is the real one, and two ledgers of the same data show different fingerprints.
 """
 

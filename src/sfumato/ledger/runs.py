@@ -202,7 +202,7 @@ class Run:
         """
         step = _check.integer("step", step)
         if not re.fullmatch("[0-9a-f]{64}", digest):
-            _check.refuse("digest", "be 64 hexadecimal digits", digest)
+            _check.refuse("digest", "be 64 hexadecimal digits", digest, "pass a SHA-256 in hexadecimal")
         with self._log.transaction(write=True) as snapshot:
             if step < self._next(snapshot.connection):
                 row = snapshot.connection.execute(AT, {"run": self.number, "step": step}).fetchone()

@@ -53,7 +53,7 @@ def within_period(scan: Scan, renewal: Renewal, period: str) -> Expression:
     if column.type not in _LITERALS:
         hint = advice(term_of(column.name, column.type, column.declare), "DATE")
         raise SchemaError(
-            f"the column {column.name!r} of {scan.table!r} must be a date or a timestamp to tell a row's "
+            f"the column {column.name!r} of {scan.table!r} must be a date or a timestamp to state a row's "
             f"period; {hint}name another one, or convert it before connecting"
         )
     first, after = (

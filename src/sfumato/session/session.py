@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Self, final
+from typing import Self, final
 
-from sfumato.errors import BudgetExceeded, SourceError
+from sfumato.errors import SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.factorization.strategies.strategy import Strategy
@@ -18,26 +18,18 @@ from sfumato.queries.continual.parameters import CounterParameters
 from sfumato.queries.continual.schedule import Moment, Period, Schedule
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.policy import PrivacyPolicy
-from sfumato.queries.plan.query import AggregationJob, Query
-from sfumato.queries.plan.query_key import query_key
+from sfumato.queries.plan.query import Query
 from sfumato.queries.planner.targets import PlanRequest, Target
 from sfumato.queries.planner.workload import Workload, WorkloadPlan, plan_workload
-from sfumato.queries.pricing.alternatives import loss_at, with_parts_named
-from sfumato.queries.pricing.found_bounds import find_bounds
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.explanation import explain
-from sfumato.queries.release.noise import add_noise
-from sfumato.queries.release.table import TableRelease, read_back
+from sfumato.queries.release.table import TableRelease
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from sfumato.queries.sql.parser import without_explain
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from sfumato.session.answer import answer
 
 __all__ = ["Session"]
-
-_SECRET_BYTES = 32
 
 
 @final
@@ -68,6 +60,17 @@ class Session:
     Guarantee: all answers of all sessions on one ledger together meet the ledger's budget, when one privacy
     unit is added or removed, also when each question depends on the answers before it (see
     :class:`sfumato.ledger.Ledger` for the theorems). Whoever runs Python here is the curator, and trusted.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> people = pa.table({"person": range(1000), "smokes": [True, False] * 500})
+    >>> with sf.connect(people, privacy_unit="person", epsilon=1.0, rng=7) as session:
+    ...     query = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
+    ...     release = session.sql(query)
+    ...     (session.sql(query).replayed, abs(release.to_arrow()["n"][0].as_py() - 1000) < 100)
+    (True, True)
     """
 
     __slots__ = (
@@ -87,16 +90,11 @@ class Session:
         rng: Rng,
         policy: PrivacyPolicy | None = None,
     ) -> None:
-        self._engine = engine
-        self._ledger = ledger
-        self._account = account
-        self._policy = policy
-        self._catalog = catalog
-        self._privacy_unit = privacy_unit
+        self._engine, self._ledger, self._account = engine, ledger, account
+        self._policy, self._catalog, self._privacy_unit = policy, catalog, privacy_unit
         self._defaults = MappingProxyType(dict(defaults))
         self._rng = None if rng is None else random_source(rng)
-        self._process = os.getpid()
-        self._closed = False
+        self._process, self._closed = os.getpid(), False
 
     @property
     def ledger(self) -> Ledger:
@@ -124,7 +122,12 @@ class Session:
         return self._engine
 
     def randomness(self) -> RandomSource:
-        """Return where noise comes from: the operating system's entropy, unless the session simulates."""
+        """Return where noise comes from: the operating system's entropy, unless the session simulates.
+
+        Returns
+        -------
+        RandomSource
+        """
         return random_source(self._rng)
 
     def sql(self, text: str, *, public_groups: Mapping[str, Sequence[object]] | None = None) -> TableRelease:
@@ -164,6 +167,17 @@ class Session:
         """Say what a query would do and cost; nothing is charged and no row is read.
 
         The text may begin with ``EXPLAIN``.
+
+        Parameters
+        ----------
+        text : str
+            A query, as for `sql`.
+        public_groups : mapping, optional
+            As for `sql`.
+
+        Returns
+        -------
+        str
         """
         priced = self._price(without_explain(text), public_groups)
         return explain(priced, privacy_unit=self._privacy_unit, budget=self._account.budget)
@@ -175,6 +189,10 @@ class Session:
         ----------
         name : str, optional
             The private table; may be left out where there is one only.
+
+        Returns
+        -------
+        Table
 
         Raises
         ------
@@ -205,7 +223,7 @@ class Session:
             interval, in the column's unit or as :func:`~sfumato.relative` says.
         epsilon : float, optional
             What to split over the queries: errors are then one multiple of their targets, or, without
-            targets, the parts are equal. Left out, every query gets the least that meets its targets.
+            targets, the parts are equal. Left out, every query gets the smallest that meets its targets.
         units : float, optional
             Units in a group, a public or released figure: the error of an AVG depends on it.
         level : float
@@ -227,11 +245,8 @@ class Session:
             If a pilot does not fit into the budget.
         """
         self._check_usable()
-        return plan_workload(
-            queries,
-            self,
-            PlanRequest(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot),
-        )
+        request = PlanRequest(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot)
+        return plan_workload(queries, self, request)
 
     def counter(
         self,
@@ -273,7 +288,7 @@ class Session:
             given.
         state : path, optional
             The file in which the counter goes on after this process; raw data, for the curator's eyes. None
-            keeps it in memory.
+            holds it in memory.
 
         Returns
         -------
@@ -325,6 +340,10 @@ class Session:
             As for `sql`.
         **defaults
             Values of OPTIONS that the query leaves out, before those of the session.
+
+        Returns
+        -------
+        Query
         """
         defaults = {**self._defaults, **defaults}
         query = read(text, self._catalog, defaults=defaults, public_groups=public_groups)
@@ -344,33 +363,10 @@ class Session:
         self._check_usable()
         if self._policy is not None:
             self._policy.check(priced.query.options)
-        request = query_key(priced.query)
-        committed = self._account.find(request)
-        if committed is not None:
-            return read_back(committed)
-        source = self.randomness()
-        try:
-            receipt = self._account.charge(
-                priced.loss,
-                delta=priced.query.options.delta,
-                request=request,
-                description=description,
-                simulated=source.simulated,
-                loss_at=loss_at(priced.query),
-            )
-        except BudgetExceeded as refused:
-            raise with_parts_named(priced.query, refused) from None
-
-        def exact(job: AggregationJob) -> pa.Table:  # of rows and groups chosen with a fresh secret
-            return self._engine.aggregate(job, source.bytes(_SECRET_BYTES))
-
-        priced, found = find_bounds(priced, exact, source)
-        unit = self._privacy_unit
-        words = explain(priced, privacy_unit=unit, found=found)
-        answer = exact(priced.job)
-        record = add_noise(priced, answer, source, privacy_unit=unit, explanation=words, found=found)
-        self._account.commit(receipt, record.to_bytes())
-        return TableRelease(record, receipt)
+        source, unit = self.randomness(), self._privacy_unit
+        return answer(
+            priced, description, engine=self._engine, account=self._account, source=source, privacy_unit=unit
+        )
 
     def release(self, priced: PricedQuery, description: str) -> TableRelease:
         """Answer a query that was priced elsewhere, as by a plan, charging the ledger before any row is read.
@@ -380,6 +376,10 @@ class Session:
         priced : PricedQuery
         description : str
             What the ledger's entry says.
+
+        Returns
+        -------
+        TableRelease
         """
         self._check_usable()
         for job in priced.jobs:

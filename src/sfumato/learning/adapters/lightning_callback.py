@@ -80,7 +80,7 @@ class PrivacyCallback(Callback):
         The name of the submodule that ``training_step`` calls, if that is not the module itself; it holds all
         parameters of the optimizer.
     directory : path, optional
-        Where the run's part of checkpoints is kept, apart from what may be published;
+        Where the run's part of checkpoints is stored, apart from what may be published;
         ``default_root_dir/_privacy`` by default.
 
     Raises
@@ -109,7 +109,9 @@ class PrivacyCallback(Callback):
         directory: str | os.PathLike[str] | None = None,
     ) -> None:
         if not isinstance(privacy, PrivacyArguments):
-            _check.refuse("privacy", "be PrivacyArguments", type(privacy).__name__)
+            _check.refuse(
+                "privacy", "be PrivacyArguments", type(privacy).__name__, "pass PrivacyArguments(...)"
+            )
         self._privacy, self._name = privacy, module
         self._directory = None if directory is None else Path(directory)
         self._batches: _Batches | None = None
@@ -125,9 +127,16 @@ class PrivacyCallback(Callback):
         ----------
         data_loader : DataLoader
             Tells the dataset, the collate function and the expected batch size.
+
+        Returns
+        -------
+        iterable of batches
+            For ``Trainer.fit(model, train_dataloaders=...)``; batches are of different sizes.
         """
         if not isinstance(data_loader, DataLoader):
-            _check.refuse("data_loader", "be a torch DataLoader", type(data_loader).__name__)
+            _check.refuse(
+                "data_loader", "be a torch DataLoader", type(data_loader).__name__, "pass your own DataLoader"
+            )
         population = self._privacy.sampling.population
         epoch_of(data_loader, population)
         self._batches = _Batches(data_loader, population)
@@ -152,7 +161,16 @@ class PrivacyCallback(Callback):
     # Lightning's hooks
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """Refuse what would break the guarantee, and take accumulation over."""
+        """Refuse what would break the guarantee, and take accumulation over.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+            Its accumulation of gradients becomes the size of logical batches.
+        pl_module : lightning.LightningModule
+        stage : str
+            What begins: only "fit" is examined.
+        """
         if stage != "fit":
             return
         if self._begun is not None:
@@ -170,7 +188,15 @@ class PrivacyCallback(Callback):
     def on_load_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Find the run's part of a checkpoint that a fit goes on from."""
+        """Find the run's part of a checkpoint that a fit goes on from.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+        checkpoint : dict
+            What Lightning read; the run's part lies in a file beside it.
+        """
         if trainer.state.fn != "fit":
             return
         if _KEY not in checkpoint:
@@ -179,10 +205,22 @@ class PrivacyCallback(Callback):
         self._resumed = self._folder(trainer) / checkpoint[_KEY]
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Begin the run, or go on with it; it is charged here, if there is a ledger."""
+        """Begin the run, or go on with it; it is charged here, if there is a ledger.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+            The model whose gradients are clipped from here on.
+        """
         steps = trainer.estimated_stepping_batches
         if len(trainer.optimizers) != 1:
-            _check.refuse("configure_optimizers", "return one optimizer", len(trainer.optimizers))
+            _check.refuse(
+                "configure_optimizers",
+                "return one optimizer",
+                len(trainer.optimizers),
+                "return one that has all parameters",
+            )
         if any(schedule.reduce_on_plateau for schedule in trainer.lr_scheduler_configs):
             remedy = (
                 "use a schedule of the step alone; what follows from measurements on rows is not in epsilon"
@@ -202,7 +240,14 @@ class PrivacyCallback(Callback):
         batches.private = self._begun.parts.loader
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Refuse to train on other batches than the run's."""
+        """Refuse to train on other batches than the run's.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+            Its training loader is compared with the one that `loader` returned.
+        pl_module : lightning.LightningModule
+        """
         if trainer.train_dataloader is not self._batches:
             remedy = "fit(module, train_dataloaders=privacy.loader(loader))"
             _check.refuse("train_dataloaders", "be what the callback's loader() returned", "another", remedy)
@@ -210,14 +255,33 @@ class PrivacyCallback(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Log the epsilon spent so far, where Lightning logs."""
+        """Log the epsilon spent so far, where Lightning logs.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+            Logs the epsilon.
+        outputs, batch : object
+            Not used: they follow from private rows.
+        batch_idx : int
+            The batch's number in its epoch.
+        """
         if trainer.global_step % trainer.log_every_n_steps == 0 or trainer.is_last_batch:
             pl_module.log("epsilon", self.get_epsilon(), on_step=True, on_epoch=False, prog_bar=True)
 
     def on_save_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
     ) -> None:
-        """Write the run's part, and note in the checkpoint what it is called."""
+        """Write the run's part, and note in the checkpoint what it is called.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+        checkpoint : dict
+            What Lightning is about to write; the name of the run's part is added.
+        """
         if self._begun is None:
             return
         folder = self._folder(trainer)
@@ -226,11 +290,27 @@ class PrivacyCallback(Callback):
         self._begun.save_checkpoint(path=folder / checkpoint[_KEY])
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """End the run."""
+        """End the run.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+        exception : BaseException
+            What ended the fit; not used.
+        """
         self._end(trainer)
 
     def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        """End the run."""
+        """End the run.
+
+        Parameters
+        ----------
+        trainer : lightning.Trainer
+        pl_module : lightning.LightningModule
+        stage : str
+            What ends, such as "fit".
+        """
         self._end(trainer)
 
     def _end(self, trainer: Trainer) -> None:

@@ -96,7 +96,7 @@ class PrivacyArguments:
         known = set(inspect.signature(PrivacyEngine.make_private).parameters) - _THE_LOOPS
         for name in self.options:
             if name not in known:
-                _check.refuse("options", f"be among {', '.join(sorted(known))}", name)
+                _check.refuse("options", f"be among {', '.join(sorted(known))}", name, "check the names")
         for name, kind in _KINDS.items():
             given, default = self._option(name, kind), kind()
             for part in _SET_BY_THE_LOOP.get(name, ()):
@@ -137,6 +137,11 @@ class PrivacyArguments:
             A checkpoint of the same run.
         max_physical_batch_size, chunk : int, optional
             How batches are cut up.
+
+        Returns
+        -------
+        PrivacyEngine
+            Attached to the module, and charged where there is a ledger.
         """
         engine = PrivacyEngine()
         shared: dict[str, Any] = {

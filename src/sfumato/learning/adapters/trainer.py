@@ -59,6 +59,14 @@ class PrivateTrainerMixin(_Loop):
     one, returns for each example a loss that follows from that example.
 
     The loss is the mean over the examples of each one's own mean; see `example_losses`.
+
+    Examples
+    --------
+    >>> from sfumato.learning import PrivateTrainerMixin
+    >>> class MyTrainer(PrivateTrainerMixin):  # before a subclass of transformers.Trainer
+    ...     pass
+    >>> issubclass(MyTrainer, PrivateTrainerMixin)
+    True
     """
 
     def __init__(
@@ -136,7 +144,13 @@ class PrivateTrainerMixin(_Loop):
     # what the loop asks
 
     def get_train_dataloader(self) -> LogicalBatches:
-        """Return the batches that the run draws; it begins here, and is charged if there is a ledger."""
+        """Return the batches that the run draws; it begins here, and is charged if there is a ledger.
+
+        Returns
+        -------
+        LogicalBatches
+            Each item is one logical batch, as a list of its parts.
+        """
         if not self._training:
             remedy = "make a DataLoader to look at the data"
             _check.refuse("train_dataloader", "be asked for by train()", "another call", remedy)
@@ -161,7 +175,7 @@ class PrivateTrainerMixin(_Loop):
         )
 
     def _whole_loader(self) -> DataLoader[Any]:
-        """Return a plain loader of logical batches, which tells the private one what to draw from."""
+        """Return a plain loader of logical batches, from whose dataset the private one draws."""
         args, dataset, collate = self.args, self.train_dataset, self.data_collator
         if dataset is None or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
             remedy = "use a dataset with a length and __getitem__"
@@ -184,7 +198,21 @@ class PrivateTrainerMixin(_Loop):
     def training_step(
         self, model: Any, inputs: list[dict[str, Any]], num_items_in_batch: Any = None
     ) -> Tensor:
-        """Bring a logical batch through the model, part by part; nobody's part is passed over."""
+        """Bring a logical batch through the model, part by part; nobody's part is passed over.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+        inputs : list of dict
+            The parts of one logical batch, as the collator makes them.
+        num_items_in_batch : object
+            Not used: a number of tokens follows from private rows.
+
+        Returns
+        -------
+        torch.Tensor
+            The logical batch's mean loss, detached; of private rows, and not logged.
+        """
         del num_items_in_batch
         total, examples = torch.zeros((), device=self.args.device), 0
         for part in inputs:
@@ -195,7 +223,21 @@ class PrivateTrainerMixin(_Loop):
         return total / max(1, examples)
 
     def compute_loss(self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, **_: Any) -> Any:
-        """Return the mean of the examples' losses; of evaluation too, so that both can be compared."""
+        """Return the mean of the examples' losses; of evaluation too, so that both can be compared.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+        inputs : dict
+            One part of a batch, with its labels.
+        return_outputs : bool
+            Whether to return the model's outputs too.
+
+        Returns
+        -------
+        torch.Tensor, or tuple of torch.Tensor and outputs
+            A scalar that can go backward.
+        """
         inputs, size = dict(inputs), size_of(inputs)
         labels = inputs.pop("labels", None)
         outputs = model(**inputs)
@@ -218,12 +260,31 @@ class PrivateTrainerMixin(_Loop):
         return (losses.mean(), outputs) if return_outputs else losses.mean()
 
     def floating_point_ops(self, inputs: Any) -> int:
-        """Return nothing: how many tokens a batch has is of private rows, and checkpoints tell the sum."""
+        """Return nothing: how many tokens a batch has is of private rows, and checkpoints would show the sum.
+
+        Parameters
+        ----------
+        inputs : object
+            Not used.
+
+        Returns
+        -------
+        int
+            Always 0.
+        """
         del inputs
         return 0
 
     def log(self, logs: dict[str, float], *more: Any, **options: Any) -> None:
-        """Log with the epsilon spent so far, and without what is of private rows."""
+        """Log with the epsilon spent so far, and without what is of private rows.
+
+        Parameters
+        ----------
+        logs : dict of str to float
+            What the trainer logs: the training loss and the gradients' norm are removed, epsilon is added.
+        *more, **options
+            Passed on to ``Trainer.log``.
+        """
         if self._begun is not None:
             logs = (logs if self.privacy.show_loss else _shown(logs)) | {"epsilon": self.get_epsilon()}
         super().log(logs, *more, **options)

@@ -64,7 +64,9 @@ def check_arguments(args: object, privacy: object) -> TrainingArguments:
         With what to do instead.
     """
     if not isinstance(args, TrainingArguments):
-        _check.refuse("args", "be TrainingArguments", type(args).__name__)
+        _check.refuse(
+            "args", "be TrainingArguments", type(args).__name__, "pass transformers.TrainingArguments(...)"
+        )
     if not isinstance(privacy, PrivacyArguments):
         remedy = "pass privacy=PrivacyArguments(...)"
         _check.refuse("privacy", "be PrivacyArguments", type(privacy).__name__, remedy)

@@ -54,7 +54,7 @@ def _children(value: Any) -> list[tuple[str, Any]]:
 
 
 def _is_data(value: Any) -> bool:
-    """Tell whether an attribute of a plain object may hold outputs: what could refer back to it does not."""
+    """Return whether an attribute of a plain object may hold outputs: what can refer back to it does not."""
     return isinstance(value, Tensor) or (
         isinstance(value, tuple | list) and all(isinstance(inner, Tensor) for inner in value)
     )
@@ -93,11 +93,16 @@ def batch_size(batch: Any) -> int:
     for _, tensor in leaves(batch):
         if tensor.ndim:
             return tensor.shape[0]
-    return _check.refuse("batch", "hold a tensor with one row for each example", type(batch).__name__)
+    return _check.refuse(
+        "batch",
+        "hold a tensor with one row for each example",
+        type(batch).__name__,
+        "pass tensors, or lists and mappings of them",
+    )
 
 
 def is_example(tensor: Tensor, size: int) -> bool:
-    """Tell whether a tensor has one row for each example; others are shared by all and kept as they are."""
+    """Return whether a tensor has one row for each example; others are shared by all and stay as they are."""
     return tensor.ndim > 0 and tensor.shape[0] == size
 
 

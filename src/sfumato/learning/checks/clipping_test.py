@@ -125,7 +125,7 @@ class Trial:
         )
 
     def _draws_anew(self) -> bool:
-        """Tell whether the loss still differs between two states of randomness."""
+        """Return whether the loss still differs between two states of randomness."""
         with torch.no_grad():
             values = []
             for seed in (self._seed, self._seed + 1):

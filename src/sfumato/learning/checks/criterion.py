@@ -71,7 +71,7 @@ def check_loss(criterion: nn.Module, batch: Any, *, loss_reduction: Reduction, s
     -----
     The engine clips what each example's outputs add, by the gradient that came to them. If that gradient
     follows from others' outputs or labels, or from their number otherwise than as declared, an example moves
-    what the others add, and the clipping's sensitivity does not bound it. A backward does not tell: this
+    what the others add, and the clipping's sensitivity does not bound it. A backward does not show it: this
     tries the loss itself. What passes is no proof.
     """
     device = next(tensor.device.type for _, tensor in leaves(batch))

@@ -21,7 +21,7 @@ def different(first: Tensor, second: Tensor) -> Tensor:
 
 
 def apart(first: Tensor, second: Tensor, example: int, size: int) -> bool:
-    """Tell whether two runs of a batch differ in one example only, in whatever dimension it may stand.
+    """Return whether two runs of a batch differ in one example only, in whatever dimension it may stand.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def leaking_module(
     batches : tuple of two batches
         They differ in ``example`` only.
     example, size : int
-        Its place, and the number of examples.
+        Its position, and the number of examples.
 
     Returns
     -------

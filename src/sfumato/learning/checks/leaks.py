@@ -68,6 +68,12 @@ class LeakReport:
         is not a mean over examples shows in the self-test only.
     runs : int
         Forward passes.
+
+    Examples
+    --------
+    >>> report = LeakReport(leaks=(), probed=("logits",), aggregates=(), runs=12)
+    >>> bool(report.leaks), report.probed
+    (False, ('logits',))
     """
 
     leaks: tuple[Leak, ...]
@@ -122,7 +128,7 @@ def leak_probe(
         Left as it was.
     batch : tensor, tuple or mapping
         What the module is called with, as one argument, positional or named ones. Its shapes, types and
-        devices are read; a tensor whose first dimension is not the batch's is shared by all, and is kept.
+        devices are read; a tensor whose first dimension is not the batch's is shared by all, and stays.
     run : callable of (module, batch), optional
         Returns the outputs, where they are not ``module(batch)``.
     random_batch : callable of (size, seed), optional
@@ -199,7 +205,12 @@ class _Probe:
         draw = random_batch or drawing_for(batch, self.run).batch
         self._batches = [draw(self.size, seed + index) for index in range(1 + _CROWDS)]
         if (got := batch_size(self._batches[0])) != self.size:
-            _check.refuse("random_batch", f"return {self.size} examples when asked", got)
+            _check.refuse(
+                "random_batch",
+                f"return {self.size} examples when asked",
+                got,
+                "make it return as many as its argument says",
+            )
 
     def run(self, batch: Any) -> Any:
         """Return the outputs."""

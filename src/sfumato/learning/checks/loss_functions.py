@@ -23,7 +23,7 @@ class OwnLoss:
     """A curved loss of all outputs that have a row for each example, added up as declared.
 
     Where there are none and the module gives one number, that is the loss. Beside such outputs, `number`
-    tells of one that may be the loss that a loop takes, as of models that are given labels.
+    reports one that may be the loss that a loop takes, as of models that are given labels.
 
     Parameters
     ----------

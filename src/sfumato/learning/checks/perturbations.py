@@ -32,9 +32,9 @@ def changes(batch: Any, other: Any, example: int, size: int) -> Iterator[tuple[s
 
 
 def leavings(crowd: Any, other: Any, size: int) -> Iterator[tuple[str, Any]]:
-    """Yield changes that make the first of a crowd ask for another place.
+    """Yield changes that make the first of a crowd ask for another position.
 
-    A large multiple and its opposite ask a linear router for two places, one of them not the crowd's.
+    A large multiple and its opposite ask a linear router for two positions, one of them not the crowd's.
     """
     fresh = dict(leaves(other))
     yield "drawn anew", _changed(crowd, 0, size, lambda path, _: fresh[path][0])
@@ -44,7 +44,7 @@ def leavings(crowd: Any, other: Any, size: int) -> Iterator[tuple[str, Any]]:
 
 
 def alike(batch: Any, size: int, seed: int) -> Any:
-    """Return a batch of examples that are all nearly the first one, so that they ask for the same places."""
+    """Return a batch of examples that are all nearly the first, so that they ask for the same positions."""
     generator = torch.Generator().manual_seed(seed)
 
     def diverse(_: str, tensor: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ class Drawing:
     Parameters
     ----------
     like : object
-        The batch whose form is taken; a tensor without a row for each example is kept as it is.
+        The batch whose form is taken; a tensor without a row for each example stays as it is.
     limits : mapping of str to int
         Path of an integer tensor to the number of values it may take.
     fractions : frozenset of str

@@ -94,7 +94,7 @@ def fix_module(module: nn.Module) -> nn.Module:
 
     Batch normalisation becomes `torch.nn.GroupNorm`, with as many groups as leave at least 4 channels in each
     (16 where there may be no positions to normalise over), and at most 32; instance normalisation loses its
-    running statistics. Weights and biases are kept; a layer that is used twice stays one layer. Running
+    running statistics. Weights and biases are retained; a layer that is used twice stays one layer. Running
     statistics are dropped, so a trained module must be trained on.
 
     Parameters

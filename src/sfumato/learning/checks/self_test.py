@@ -36,6 +36,12 @@ class SelfTest:
         What passes from one example to the others.
     findings : Findings or None
         How the engine compares; None where leaks make that void.
+
+    Examples
+    --------
+    >>> leaks = LeakReport(leaks=(), probed=("logits",), aggregates=(), runs=12)
+    >>> SelfTest(leaks=leaks, findings=None).findings is None
+    True
     """
 
     leaks: LeakReport
@@ -136,7 +142,7 @@ def self_test(
     True
     """
     if not 2 <= _check.integer("examples", examples) <= _MOST:
-        _check.refuse("examples", f"be from 2 to {_MOST}", examples)
+        _check.refuse("examples", f"be from 2 to {_MOST}", examples, "use the default, 4")
     if any(isinstance(getattr(h, "__self__", None), Engine) for h in module._forward_pre_hooks.values()):  # noqa: SLF001
         _check.refuse("module", "have no engine on it", "one that is attached", "call its detach() first")
     loss: Loss = OwnLoss(loss_reduction) if loss_fn is None else loss_fn

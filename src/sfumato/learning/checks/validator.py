@@ -71,7 +71,7 @@ class ModuleValidator:
 
     @staticmethod
     def is_valid(module: nn.Module) -> bool:
-        """Tell whether nothing is known against a module.
+        """Return whether nothing is known against a module.
 
         Parameters
         ----------

@@ -120,6 +120,11 @@ class AdaptiveQuantile(Clipping):
         ----------
         noise_multiplier : float
             Of the gradients and the count together, as it is charged; below twice ``count_stddev``.
+
+        Returns
+        -------
+        float
+            Greater than ``noise_multiplier``: the count's noise takes up a part of it.
         """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         share = div_up(noise, 2 * self.count_stddev)

@@ -68,6 +68,13 @@ class Clipping(ABC):
 
     The rounding of the sum over examples is not in it: like the noise, it is float (see `GridNoise`). An
     example with a gradient that is not finite contributes zero.
+
+    Examples
+    --------
+    >>> from sfumato.learning import Flat
+    >>> clipping: Clipping = Flat(clip_norm=0.5)
+    >>> 0.5 < clipping.sensitivity < 0.501
+    True
     """
 
     __slots__ = ()
@@ -131,7 +138,12 @@ class Clipping(ABC):
         """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         if len(names) != len(sizes):
-            _check.refuse("sizes", f"have one entry for each of {len(names)} names", len(sizes))
+            _check.refuse(
+                "sizes",
+                f"have one entry for each of {len(names)} names",
+                len(sizes),
+                "pass the sizes in the order of the names",
+            )
         return (mul_up(noise, self.sensitivity),) * len(names)
 
     def after(
@@ -155,5 +167,10 @@ class Clipping(ABC):
             The step that the norms are of.
         noise : Noise
             What an adapting clipping draws from; its draws are part of the step's loss.
+
+        Returns
+        -------
+        Clipping
+            This very object, unless the clipping adapts.
         """
         return self

@@ -72,9 +72,11 @@ class PerGroup(Clipping):
         pairs = given.items() if isinstance(given, Mapping) else given
         checked = tuple((str(prefix), clip_norm_of("clip_norms", norm)) for prefix, norm in pairs)
         if not checked or len(dict(checked)) != len(checked):
-            _check.refuse("clip_norms", "have one or more different prefixes", len(checked))
+            _check.refuse(
+                "clip_norms", "have one or more different prefixes", len(checked), "give each prefix one norm"
+            )
         if self.allocation not in ALLOCATIONS:
-            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation)
+            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
         object.__setattr__(self, "clip_norms", checked)
 
     @property

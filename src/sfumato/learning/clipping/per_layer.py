@@ -56,13 +56,33 @@ class PerLayer(Clipping):
         object.__setattr__(self, "clip_norm", clip_norm_of("clip_norm", self.clip_norm))
         object.__setattr__(self, "layers", tuple(self.layers))
         if not self.layers or len(set(self.layers)) != len(self.layers):
-            _check.refuse("layers", "be one or more different names", len(self.layers))
+            _check.refuse(
+                "layers",
+                "be one or more different names",
+                len(self.layers),
+                "use PerLayer.of(names, clip_norm=...)",
+            )
         if self.allocation not in ALLOCATIONS:
-            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation)
+            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
 
     @classmethod
     def of(cls, names: Sequence[str], *, clip_norm: float, allocation: str = "optimal") -> PerLayer:
-        """Return the clipping for parameters of these names, such as ``module.named_parameters()`` gives."""
+        """Return the clipping for parameters of these names, such as ``module.named_parameters()`` gives.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of parameters; a layer's weight and bias share a group.
+        clip_norm : float
+            The L2 bound on an example's whole gradient, over all layers.
+        allocation : {"optimal", "uniform"}
+            How the noise is allotted to the layers.
+
+        Returns
+        -------
+        PerLayer
+            With one group for each layer.
+        """
         layers = tuple(dict.fromkeys(layer_of(name) for name in names))
         return cls(clip_norm=clip_norm, layers=layers, allocation=allocation)
 

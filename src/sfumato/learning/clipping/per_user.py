@@ -76,10 +76,15 @@ def clipped_by_user(
     for gradient in gradients:
         if not gradient.dim() or len(gradient) != len(users):
             rule = f"have a row for each of {len(users)} examples"
-            _check.refuse("gradients", rule, tuple(gradient.shape))
+            _check.refuse("gradients", rule, tuple(gradient.shape), "pass one gradient for each example")
     groups = clipping.groups(names)
     if len(groups) != len(gradients):
-        _check.refuse("names", f"have one entry for each of {len(gradients)} gradients", len(groups))
+        _check.refuse(
+            "names",
+            f"have one entry for each of {len(gradients)} gradients",
+            len(groups),
+            "name each gradient once",
+        )
     present, index = torch.unique(users, return_inverse=True)
     sums = [_summed(gradient, index, len(present)) for gradient in gradients]
     wide = torch.promote_types(torch.float32, sums[0].dtype) if sums else torch.float32

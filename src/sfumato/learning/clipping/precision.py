@@ -33,7 +33,7 @@ def in_full(device: torch.device) -> AbstractContextManager[None]:
 
 
 def _is_full(device: torch.device) -> bool:
-    """Tell whether nothing on this device is set to round: seen at once for CPUs, where settings are few."""
+    """Return whether nothing on a device is set to round: seen at once for CPUs, where settings are few."""
     if device.type != "cpu" or torch.is_autocast_enabled("cpu"):
         return False
     if _or(torch.get_float32_matmul_precision, "") != "highest":

@@ -24,6 +24,13 @@ class ClippedSums:
         How many examples were summed, those with gradients that are not finite included.
     norms : Tensor of shape (groups, examples)
         Norms before clipping, in the order in which the examples came; not finite where a gradient was not.
+
+    Examples
+    --------
+    >>> import torch
+    >>> sums = ClippedSums(gradients={"w": torch.zeros(2)}, examples=3, norms=torch.ones(1, 3))
+    >>> sums.examples, tuple(sums.norms.shape)
+    (3, (1, 3))
     """
 
     gradients: Mapping[str, Tensor]

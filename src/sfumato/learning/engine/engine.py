@@ -62,8 +62,7 @@ class Engine:
     views : int
         How many rows in a row are one example, seen in so many ways: their gradients are averaged first.
     loss_scale : float
-        A power of two from 1 to 2**40 that the user's loss is multiplied by, so that float16 holds its
-        gradients.
+        A power of two from 1 to 2**40 that the user's loss is multiplied by, for gradients in float16.
 
     Notes
     -----
@@ -99,9 +98,9 @@ class Engine:
         loss_scale: float = 1.0,
     ) -> None:
         if loss_reduction not in get_args(Reduction):
-            _check.refuse("loss_reduction", "be 'mean' or 'sum'", loss_reduction)
+            _check.refuse("loss_reduction", "be 'mean' or 'sum'", loss_reduction, "pass what the loss does")
         if mode not in get_args(Mode):
-            _check.refuse("mode", f"be one of {', '.join(get_args(Mode))}", mode)
+            _check.refuse("mode", f"be one of {', '.join(get_args(Mode))}", mode, "use 'auto' if unsure")
         self.module, self.clipping = module, clipping
         self._mean, self._mode = loss_reduction == "mean", mode
         self._memory = _KEPT if memory is None else _check.integer("memory", memory, minimum=1)
@@ -171,6 +170,10 @@ class Engine:
             How many there were, as the caller knows it. The engine counts the rows of the first tensor that
             each forward takes, whatever these are; a run compares them with what its loader gave.
 
+        Returns
+        -------
+        ClippedSums
+
         Raises
         ------
         UnattributedParameter
@@ -184,8 +187,7 @@ class Engine:
             name: self._sums[name] if name in self._sums else torch.zeros_like(wide(p.detach()))
             for name, p in self._parameters.items()
         }
-        groups = max(self._groups.values()) + 1
-        norms = torch.cat(self._norms, 1) if self._norms else torch.zeros(groups, 0)
+        norms = torch.cat(self._norms, 1) if self._norms else torch.zeros(max(self._groups.values()) + 1, 0)
         sums = ClippedSums(gradients=gradients, examples=self._examples, norms=norms)
         self._reset()
         if strays:
@@ -199,9 +201,12 @@ class Engine:
         return sums
 
     def forget(self) -> int:
-        """Drop what backwards have added since the last step, and return of how many examples it was.
+        """Drop what backwards have added since the last step; a forward still to go backward stays.
 
-        A forward whose backward is still to come stays.
+        Returns
+        -------
+        int
+            The number of examples whose gradients were dropped.
         """
         waiting = None if self._pass is None or self._pass.complete else self._pass
         if waiting is None:
@@ -212,7 +217,12 @@ class Engine:
         return examples
 
     def explain(self) -> str:
-        """Return how each parameter's gradients are found: known after the first forward."""
+        """Return how each parameter's gradients are found: known after the first forward.
+
+        Returns
+        -------
+        str
+        """
         if self._found is None:
             return "not known before the first forward"
         if self._found.plan is None or self._mode in ("vmap", "microbatch"):
@@ -254,7 +264,7 @@ class Engine:
         if self._busy or not torch.is_grad_enabled():
             return
         if torch.compiler.is_compiling():
-            # A compiler that comes upon this runs the forward as it is; one told not to reports it.
+            # A compiler that comes upon this runs the forward as it is; one that may not do so reports it.
             raise UnfitModule(
                 "module must run uncompiled while its gradients are clipped, got torch.compile with a whole "
                 "graph; leave fullgraph out: the training forward then runs uncompiled"
@@ -274,8 +284,7 @@ class Engine:
             self._quiet.enter_context(torch.no_grad())
             return
         collector = self._collector(count)
-        stack = ExitStack()
-        stack.enter_context(RuleDispatch(plan, collector))
+        (stack := ExitStack()).enter_context(RuleDispatch(plan, collector))
         self._open = (stack, collector, torch.get_rng_state())
 
     def _hold_still(self) -> None:
@@ -359,11 +368,7 @@ class Engine:
             return chunked.forward(None if drawn else output)
         for vmap in self._ways():
             replay = MicrobatchRecomputation(
-                forward,
-                parameters=self._parameters,
-                views=self._views,
-                memory=4 * self._memory,
-                vmap=vmap,
+                forward, parameters=self._parameters, views=self._views, memory=4 * self._memory, vmap=vmap
             )
             try:
                 if self._vmap is None and vmap:

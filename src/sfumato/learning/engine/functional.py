@@ -39,6 +39,16 @@ class ClippedGrad:
         Bytes of per-example gradients to hold at a time.
     randomness : str
         What ``torch.func.vmap`` does with random numbers.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sfumato.learning import clipped_grad
+    >>> def loss(parameters, x):
+    ...     return parameters["w"] @ x
+    >>> grad = clipped_grad(loss, clip_norm=1.0, batch_argnums=(1,))
+    >>> isinstance(grad, ClippedGrad), grad({"w": torch.zeros(2)}, torch.ones(3, 2)).examples
+    (True, 3)
     """
 
     loss: Callable[..., Tensor]
@@ -84,7 +94,12 @@ class ClippedGrad:
     def _count(self, batch: Sequence[Any]) -> int:
         counts = {len(batch[index - 1]) for index in self.batch_argnums}
         if len(counts) != 1:
-            _check.refuse("batch", "have as many rows in each of its arguments", sorted(counts))
+            _check.refuse(
+                "batch",
+                "have as many rows in each of its arguments",
+                sorted(counts),
+                "pass one row for each example in every argument",
+            )
         return counts.pop()
 
     def _gradients(
@@ -153,7 +168,7 @@ def clipped_grad(
     Raises
     ------
     ParameterError
-        If not one of `clip_norm` and `clipping` is given, or a place is no argument of a batch.
+        If not one of `clip_norm` and `clipping` is given, or a position is no argument of a batch.
 
     Notes
     -----
@@ -178,7 +193,9 @@ def clipped_grad(
         rule = "be different places of arguments after the parameters"
         _check.refuse("batch_argnums", rule, batch_argnums, "count from 1")
     if randomness not in ("error", "different", "same"):
-        _check.refuse("randomness", "be 'error', 'different' or 'same'", randomness)
+        _check.refuse(
+            "randomness", "be 'error', 'different' or 'same'", randomness, "use 'different' for dropout"
+        )
     return ClippedGrad(
         loss=loss_fn,
         clipping=Flat(clip_norm=clip_norm) if clipping is None else clipping,  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ def add_remedy(error: BaseException | None) -> None:
 
 
 def _is_exhaustion(error: BaseException | None) -> bool:
-    """Tell whether an error is one of memory: Python's, a device's, or that of torch's allocator for CPUs."""
+    """Return whether an error is one of memory: Python's, a device's, or of torch's allocator for CPUs."""
     if error is None or isinstance(error, OutOfMemory):
         return False
     if isinstance(error, MemoryError | torch.OutOfMemoryError):

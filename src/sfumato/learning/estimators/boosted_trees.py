@@ -57,7 +57,7 @@ class _Boosting(PrivateEstimator):
         trees = _check.integer("n_estimators", self.n_estimators, minimum=1)
         depth = _check.integer("depth", self.depth, minimum=1)
         if depth > _DEEPEST:
-            _check.refuse("depth", f"be at most {_DEEPEST}", depth)
+            _check.refuse("depth", f"be at most {_DEEPEST}", depth, "use more trees instead")
         _check.positive("learning_rate", self.learning_rate)
         return [SumSpecification(norm=math.sqrt(2.0), entries=scores + 1, times=trees)]
 
@@ -237,7 +237,7 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):
 
     Notes
     -----
-    Guarantee: that of `GradientBoostingClassifier`; the gradient is the residual, in places of the
+    Guarantee: that of `GradientBoostingClassifier`; the gradient is the residual, in positions of the
     response, clamped to one half width.
 
     Examples

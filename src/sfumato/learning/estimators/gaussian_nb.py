@@ -52,7 +52,7 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
     Notes
     -----
     Guarantee: (epsilon, delta)-DP under add/remove of one row: one release of the number of rows of each
-    class and of their sums of places and of squared places. A row adds to one class only (`VectorSum`).
+    class and of their sums of positions and of squared positions. A row adds to one class only (`VectorSum`).
 
     References
     ----------

@@ -35,7 +35,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         The guarantee of one fit; delta must be positive.
     bounds : pair of float or of arrays
         Lower and upper bounds of the features, public; what lies beyond is clamped. Features are learned from
-        as places in them, from 0 to 1, so a wide bound makes a small feature.
+        as positions in them, from 0 to 1, so a wide bound makes a small feature.
     classes : sequence, optional
         The labels there are, public. Rows with another one are left out. Unless given they are read off the
         data, with a warning.
@@ -51,7 +51,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         classes, and without rates to choose, but its guarantee is of real numbers (``float_safe_`` is
         False), and several classes share epsilon, one against the rest.
     data_norm : float, optional
-        For the objective: rows of places, and a one, are shortened to this L2 norm. Unless given it is the
+        For the objective: rows of positions, and a one, are shortened to this L2 norm. Unless given it is the
         most that their bounds allow, the square root of the number of features and one.
     ledger : Ledger, optional
         Charged before the data is read.
@@ -113,7 +113,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         """
         X, y, finite = self._labelled(X, y, numeric=False)
         if self.solver not in ("descent", "objective"):
-            _check.refuse("solver", "be 'descent' or 'objective'", self.solver)
+            _check.refuse("solver", "be 'descent' or 'objective'", self.solver, "use 'descent' if unsure")
         self._bounds = box("bounds", self.bounds, X.shape[1])
         self.classes_ = self._classes(y[finite], self.classes)
         labels = encoded(y, self.classes_, finite)
@@ -211,7 +211,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def _features(self, X: _Array) -> _Array:
-        """Return the places in the bounds, from 0 to 1, and a one."""
+        """Return the positions in the bounds, from 0 to 1, and a one."""
         return np.concatenate([(placed(X, self._bounds) + 1) / 2, np.ones((len(X), 1))], axis=1)
 
 

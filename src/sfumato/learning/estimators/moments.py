@@ -1,4 +1,4 @@
-"""Noisy first and second moments of rows whose places in their bounds are from -1 to 1."""
+"""Noisy first and second moments of rows whose positions in their bounds are from -1 to 1."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MeanAndVariance(NamedTuple):
     rows : float64 array of shape (groups,)
         At least 1.
     mean, variance : float64 array of shape (groups, columns)
-        Of places; means from -1 to 1, variances from 0 to 1.
+        Of positions; means from -1 to 1, variances from 0 to 1.
     """
 
     rows: _Array
@@ -42,10 +42,10 @@ class MeanAndVariance(NamedTuple):
 
 
 def mean_and_variance_part(columns: int, weight: float = 1.0) -> SumSpecification:
-    """Return the sum of a one, of places and of their squares.
+    """Return the sum of a one, of positions and of their squares.
 
-    The places and squares of a row have an L2 norm of at most the square root of ``2 * columns``; the one is
-    made as large as that, for a count that is as good as all of them.
+    The positions and squares of a row have an L2 norm of at most the square root of ``2 * columns``; the one
+    is made as large as that, for a count that is as good as all of them.
     """
     return SumSpecification(norm=2 * math.sqrt(columns), entries=2 * columns + 1, weight=weight)
 
@@ -73,7 +73,7 @@ def noisy_mean_and_variance(
 
 
 def moments_part(columns: int) -> SumSpecification:
-    """Return the sum of the upper triangle of each row's products, with a one before its places.
+    """Return the sum of the upper triangle of each row's products, with a one before its positions.
 
     With the entries off the diagonal times the square root of 2 the L2 norm is the row's squared norm.
     """
@@ -82,7 +82,7 @@ def moments_part(columns: int) -> SumSpecification:
 
 
 def noisy_moments(total: VectorSum, places: _Array, source: RandomSource) -> _Array:
-    """Release the matrix of products of a one and the places, shape (columns + 1, columns + 1).
+    """Release the matrix of products of a one and the positions, shape (columns + 1, columns + 1).
 
     It is projected to what data can have: no negative eigenvalue.
     """

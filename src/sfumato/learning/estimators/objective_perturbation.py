@@ -71,10 +71,10 @@ class ObjectivePerturbation:
     \epsilon_3)` for :math:`\epsilon - \epsilon_3 \ge R^2/2\sigma^2`, in both directions.
 
     The weights that are found have a gradient of norm at most :math:`\gamma = 10^{-6}\max(1, R,
-    10^{-6}\sigma)`, far above what floats tell of sums of that size, so they are within
+    10^{-6}\sigma)`, far above what floats resolve in sums of that size, so they are within
     :math:`\gamma/\Lambda` of the minimum. Given the minimum, telling them with normal noise is the Gaussian
     mechanism for a shift of :math:`2\gamma/\Lambda`. The two compose. Condition: fewer than a billion rows,
-    so that floats can tell a gradient of :math:`\gamma/2`; Newton's steps with backtracking reach it, as the
+    so that floats can hold a gradient of :math:`\gamma/2`; Newton's steps with backtracking reach it, as the
     objective is smooth and strongly convex.
 
     References
@@ -183,7 +183,7 @@ class ObjectivePerturbation:
 
 
 def _gradient(norm: float, stddev: float) -> float:
-    """Return the norm of a gradient that is small enough, and that floats still tell from 0."""
+    """Return the norm of a gradient that is small enough, and that floats still distinguish from 0."""
     return _GRADIENT * max(1.0, norm, _GRADIENT * stddev)
 
 

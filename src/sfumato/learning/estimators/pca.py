@@ -45,7 +45,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     Notes
     -----
     Guarantee: (epsilon, delta)-DP under add/remove of one row: one release of all products of two of a one
-    and the features' places in their bounds (`VectorSum`); mean and covariance follow.
+    and the features' positions in their bounds (`VectorSum`); mean and covariance follow.
 
     References
     ----------
@@ -96,7 +96,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
             else _check.integer("n_components", self.n_components, minimum=1)
         )
         if components_kept > size:
-            _check.refuse("n_components", f"be at most {size}, the features", components_kept)
+            _check.refuse(
+                "n_components",
+                f"be at most {size}, the features",
+                components_kept,
+                "ask for fewer components",
+            )
         lower, upper = bounds = box("bounds", self.bounds, size)
         (total,), source = self._pay([moments_part(size)])
         moments = noisy_moments(total, placed(X, bounds), source)

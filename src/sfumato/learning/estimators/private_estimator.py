@@ -27,7 +27,15 @@ _Array = NDArray[np.float64]
 
 
 class UndeclaredClasses(UserWarning):
-    """The classes were read off the data, unprotected."""
+    """The classes were read off the data, unprotected.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.simplefilter("error", UndeclaredClasses)  # refuse to read classes off the data
+    >>> issubclass(UndeclaredClasses, UserWarning)
+    True
+    """
 
 
 @dataclass(eq=False, repr=False)
@@ -53,6 +61,12 @@ class PrivateEstimator(BaseEstimator):
     One fixed rule covers odd values: NaN counts as the middle of its bounds, infinities as their ends, and
     no value raises an error; so do no rows at all. Clones share the ledger, and every fit is charged to it;
     pickles leave it out.
+
+    Examples
+    --------
+    >>> from sfumato.learning import PCA
+    >>> issubclass(PCA, PrivateEstimator), PCA(n_components=2, epsilon=0.5).get_params()["epsilon"]
+    (True, 0.5)
     """
 
     epsilon: float = 1.0
@@ -122,7 +136,7 @@ class PrivateEstimator(BaseEstimator):
         finite = np.ones(given.shape[:1], np.bool_)
         if y is not None and given.ndim == 1 and given.dtype.kind == "f":
             finite = np.isfinite(given)
-            y = np.where(finite, given, 0.0)  # scikit-learn would raise an error that tells of them
+            y = np.where(finite, given, 0.0)  # scikit-learn would raise an error that shows them
         elif y is not None and given.ndim == 1 and given.dtype.kind == "O":
             finite = np.array([is_label(one) for one in given.tolist()], np.bool_)
             y = given.copy()
@@ -200,7 +214,7 @@ def box(name: str, bounds: Any, size: int) -> tuple[_Array, _Array]:
 
 
 def placed(X: _Array, bounds: tuple[_Array, _Array]) -> _Array:
-    """Return each number's place in its bounds, from -1 to 1; NaN is in the middle."""
+    """Return each number's position in its bounds, from -1 to 1; NaN is in the middle."""
     lower, upper = bounds
     middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
     with np.errstate(all="ignore"):

@@ -53,7 +53,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     Notes
     -----
     Guarantee: (epsilon, delta)-DP under add/remove of one row: one release of the sums of the features'
-    places in their bounds and of their squares, and, where bounds are found, one of the number of rows in
+    positions in their bounds and of their squares, and, where bounds are found, one of the number of rows in
     bins that end at signed powers of two from 2^-32 to 2^64, one bin a feature (`VectorSum`). Bounds are the
     outermost bins whose count passes six standard deviations of the noise: a few outliers are left outside.
 

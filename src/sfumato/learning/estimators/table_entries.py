@@ -16,7 +16,7 @@ __all__ = ["is_label", "number", "numbers_of", "refuse_complex"]
 def numbers_of(X: Any) -> Any:
     """Return a table whose columns of objects or texts are numbers, NaN where an entry is none.
 
-    scikit-learn's own conversion would raise an error that shows an entry, and tell by it that there is one.
+    scikit-learn's own conversion would raise an error that shows an entry, and thereby that there is one.
     Columns that are numbers already, and all other types, are left as they are.
 
     Parameters
@@ -30,11 +30,11 @@ def numbers_of(X: Any) -> Any:
     """
     if hasattr(X, "iloc") and hasattr(X, "isetitem"):
         refuse_complex("X", X.dtypes)
-        places = [place for place, kind in enumerate(X.dtypes) if getattr(kind, "kind", "O") == "O"]
-        if places:
+        columns = [index for index, kind in enumerate(X.dtypes) if getattr(kind, "kind", "O") == "O"]
+        if columns:
             X = X.copy()
-        for place in places:
-            X.isetitem(place, _column(X.iloc[:, place].tolist()))
+        for index in columns:
+            X.isetitem(index, _column(X.iloc[:, index].tolist()))
         return X
     if hasattr(X, "with_columns") and hasattr(X, "get_columns"):
         texts = [one for one in X.get_columns() if not (one.dtype.is_numeric() or one.dtype == bool)]

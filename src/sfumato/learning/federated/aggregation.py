@@ -21,6 +21,12 @@ class SecureAggregation(Protocol):
     -----
     Who must be trusted follows from the implementation; the guarantee of the training is that of whoever sees
     the noisy sum only. Contributions are clipped before they come here.
+
+    Examples
+    --------
+    >>> aggregation: SecureAggregation = TrustedAggregator()
+    >>> aggregation.total([[torch.ones(1)]] * 3, like=[torch.zeros(1)])[0].tolist()
+    [3.0]
     """
 
     def total(self, contributions: Iterable[Sequence[Tensor]], like: Sequence[Tensor]) -> list[Tensor]:
@@ -32,6 +38,11 @@ class SecureAggregation(Protocol):
             Of each client in the round, one after the other; possibly none.
         like : sequence of Tensor
             The parameters, whose shapes the contributions have.
+
+        Returns
+        -------
+        list of torch.Tensor
+            In the order and the shapes of ``like``.
         """
 
 
@@ -47,13 +58,31 @@ class TrustedAggregator:
     """
 
     def total(self, contributions: Iterable[Sequence[Tensor]], like: Sequence[Tensor]) -> list[Tensor]:
-        """Return the sum in at least single precision; zeros if there is no client."""
+        """Return the sum in at least single precision; zeros if there is no client.
+
+        Parameters
+        ----------
+        contributions : iterable of sequence of torch.Tensor
+            Of each client in the round, already clipped.
+        like : sequence of torch.Tensor
+            The parameters, whose shapes the contributions have.
+
+        Returns
+        -------
+        list of torch.Tensor
+            In the order and the shapes of ``like``.
+        """
         wide = [torch.promote_types(part.dtype, torch.float32) for part in like]
         sums = [torch.zeros_like(part, dtype=kind) for part, kind in zip(like, wide, strict=True)]
         for contribution in contributions:
             if [part.shape for part in contribution] != [part.shape for part in like]:
                 shown = [tuple(part.shape) for part in contribution]
-                _check.refuse("contributions", "have the parameters' shapes", shown)
+                _check.refuse(
+                    "contributions",
+                    "have the parameters' shapes",
+                    shown,
+                    "return one tensor for each parameter",
+                )
             for total, part in zip(sums, contribution, strict=True):
                 total.add_(part)
         return sums

@@ -117,6 +117,11 @@ def local_sgd(
     batch_size : int, optional
         In shuffled batches of that size; all at once unless given.
 
+    Returns
+    -------
+    callable
+        Trains a module in place on one client's ``(inputs, targets)``; `FederatedTraining` takes it.
+
     Examples
     --------
     >>> module = nn.Linear(1, 1, bias=False)

@@ -62,9 +62,10 @@ class FederatedTraining(Generic[T]):
     local : callable
         From a copy of the module and a client's data to nothing; trains the copy in place. See `local_sgd`.
     sampler : Sampler
-        Draws clients by their places in ``clients``; its steps are the rounds. With a ``public_batch_size``
-        it is under add/remove of a client, and draws from as many as there are. Without one the number of
-        clients is public, and the guarantee is under zero-out (or replace-one, as the sampler says).
+        Draws clients by their positions in ``clients``; its steps are the rounds. With a
+        ``public_batch_size`` it is under add/remove of a client, and draws from as many as there are. Without
+        one the number of clients is public, and the guarantee is under zero-out (or replace-one,
+        as the sampler says).
     clipping : Clipping
         Of a client's change: flat, by groups, adaptive.
     noise_multiplier : float
@@ -80,7 +81,7 @@ class FederatedTraining(Generic[T]):
         `TrustedAggregator` unless given.
     ledger : Ledger, optional
         Charged for all rounds before the first begins, and each round is claimed before its noise is drawn.
-        Without one nothing is charged, and `epsilon` is all that tells.
+        Without one nothing is charged, and `epsilon` is the only account.
     delta : float, optional
         Needed with a ledger: where the charge is read.
 
@@ -151,7 +152,9 @@ class FederatedTraining(Generic[T]):
         self._noise = KeyedNoise() if noise is None else noise
         self._names = list(trained(module))
         if not self._names:
-            _check.refuse("module", "have parameters that require a gradient", "none")
+            _check.refuse(
+                "module", "have parameters that require a gradient", "none", "set requires_grad on some"
+            )
         self._optimizer = server(list(trained(module).values()))
         self._groups = clipping.groups(self._names)
         self._run: Run | None = None
@@ -298,7 +301,9 @@ def _check_sampler(sampler: Sampler) -> None:
     if not isinstance(sampler, Sampler):
         _check.refuse("sampler", "be a Sampler", type(sampler).__name__, "pass PoissonSampler(...)")
     if not sampler.distinct:
-        _check.refuse("sampler", "draw each client once in a round", type(sampler).__name__)
+        _check.refuse(
+            "sampler", "draw each client once in a round", type(sampler).__name__, "use PoissonSampler(...)"
+        )
     if sampler.clips != "example":
         _check.refuse(
             "sampler", "be priced for clipping each client", sampler.clips, "draw clients, not users"
@@ -307,7 +312,7 @@ def _check_sampler(sampler: Sampler) -> None:
 
 def _check_parts(module: object, local: object, clipping: object) -> None:
     if not isinstance(module, nn.Module):
-        _check.refuse("module", "be a torch.nn.Module", type(module).__name__)
+        _check.refuse("module", "be a torch.nn.Module", type(module).__name__, "pass the model itself")
     if not callable(local):
         _check.refuse("local", "be a function of a module and a client's data", local, "pass local_sgd(...)")
     if not isinstance(clipping, Clipping):

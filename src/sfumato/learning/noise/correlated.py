@@ -92,7 +92,7 @@ class CorrelatedNoise(Noise):
 
     @property
     def memory(self) -> int:
-        """How many arrays of each parameter's size are kept."""
+        """How many arrays of each parameter's size are retained."""
         return self.strategy.noise().memory
 
     def loss(self, noise_multiplier: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> Gaussian:
@@ -104,6 +104,11 @@ class CorrelatedNoise(Noise):
             Standard deviation of the fresh noise over the sensitivity of one step's sum.
         neighboring : Neighboring
             The relation that this sensitivity is about.
+
+        Returns
+        -------
+        Gaussian
+            Of the whole run, however many steps of it were taken.
         """
         return self.strategy.loss(noise_multiplier, participation=self.participation, neighboring=neighboring)
 
@@ -175,7 +180,7 @@ class _Parameter:
         return fresh
 
     def adding(self, step: int) -> Any:
-        """Return what adds a step's noise to entries; the last step's is kept, to be given again."""
+        """Return what adds a step's noise to entries; the last step's is retained, to be given again."""
         if step + 1 < self._time:
             self._restart()
         while self._time <= step:

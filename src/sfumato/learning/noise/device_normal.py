@@ -36,7 +36,7 @@ def add_normals_on_device(
         As in `sfumato.numerics.randomness.keyed_normal.add_normals`.
     scale : float
     first : int
-        The place whose number is added to the first entry.
+        The position whose number is added to the first entry.
 
     Notes
     -----

@@ -27,7 +27,7 @@ _PART: Final = 1 << 18
 
 
 def _spacing(stddev: float) -> float:
-    """Return the greatest power of two that is at most ``stddev / 2**30``."""
+    """Return the largest power of two that is at most ``stddev / 2**30``."""
     return ldexp(1.0, frexp(stddev)[1] - 1 - _BITS)
 
 
@@ -129,6 +129,17 @@ class GridNoise(Noise):
 
     def scalar(self, *, step: int, stddev: float) -> float:
         """Return the noise of a step's one number beside the gradients: a multiple of the grid.
+
+        Parameters
+        ----------
+        step : int
+            The step that the number is of.
+        stddev : float
+            Standard deviation of the noise, in the number's unit.
+
+        Returns
+        -------
+        float
 
         Notes
         -----

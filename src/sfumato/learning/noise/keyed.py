@@ -47,7 +47,7 @@ def change_entries(tensor: Tensor, change: Callable[[NDArray[Any]], None]) -> No
 
 
 def _add_by_parts(entries: NDArray[Any], drawn: tuple[bytes, tuple[int, int], float, int]) -> None:
-    """Add noise with as many threads as torch may use: places are independent, so the noise is the same."""
+    """Add noise with as many threads as torch may use: entries are independent, so the noise is the same."""
     key, stream, stddev, first = drawn
     parts = min(torch.get_num_threads(), entries.size // _PART)
     if parts < 2:
@@ -118,8 +118,9 @@ class KeyedNoise(_Keyed):
     Notes
     -----
     Guarantee: each entry's noise is normal, to the accuracy stated in
-    `sfumato.numerics.randomness.keyed_normal`, and independent of all others, against whoever cannot tell
-    ChaCha20 from random bits. Sums are float: ``float_safe`` is False; `GridNoise` is the exact alternative.
+    `sfumato.numerics.randomness.keyed_normal`, and independent of all others, against whoever cannot
+    distinguish ChaCha20 from random bits. Sums are float: ``float_safe`` is False; `GridNoise` is the
+    exact alternative.
 
     On a CUDA device the same numbers are made by torch's operations there (`add_normals_on_device`); for
     other devices they are made on the CPU and copied.

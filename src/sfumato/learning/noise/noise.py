@@ -43,10 +43,20 @@ def parts_of(gradients: Sequence[Tensor], parts: Sequence[ParameterSlice] | None
     if parts is None:
         return [ParameterSlice(0, gradient.numel()) for gradient in gradients]
     if len(parts) != len(gradients):
-        _check.refuse("parts", f"have one entry for each of {len(gradients)} gradients", len(parts))
+        _check.refuse(
+            "parts",
+            f"have one entry for each of {len(gradients)} gradients",
+            len(parts),
+            "pass one part for each gradient",
+        )
     for gradient, (start, whole) in zip(gradients, parts, strict=True):
         if not 0 <= start <= whole - gradient.numel():
-            _check.refuse("parts", "lie in their parameters", (start, gradient.numel(), whole))
+            _check.refuse(
+                "parts",
+                "lie in their parameters",
+                (start, gradient.numel(), whole),
+                "check where the parts begin",
+            )
     return parts
 
 
@@ -55,10 +65,17 @@ class Noise(ABC):
 
     Notes
     -----
-    The noise of an entry is a function of the key, the step, the parameter's place in the list and the
-    entry's place in the parameter: the same call gives the same noise again, so a step must never be run on
-    other gradients with the same key. Two gradients with one noise differ by no noise at all. So a noise
+    The noise of an entry is a function of the key, the step, the parameter's position in the list and the
+    entry's position in the parameter: the same call gives the same noise again, so a step must never be run
+    on other gradients with the same key. Two gradients with one noise differ by no noise at all. So a noise
     that protects is neither copied nor pickled with what holds it: checkpoints seal its key apart.
+
+    Examples
+    --------
+    >>> from sfumato.learning import SimulatedNoise
+    >>> noise: Noise = SimulatedNoise(seed=1)
+    >>> noise.simulated
+    True
     """
 
     @property
@@ -128,7 +145,12 @@ class Noise(ABC):
         if step >= _MOST:
             _check.refuse("step", "be below 2**31", step, "start a new run with a new key")
         if len(gradients) != len(stddevs):
-            _check.refuse("stddevs", f"have one entry for each of {len(gradients)} gradients", len(stddevs))
+            _check.refuse(
+                "stddevs",
+                f"have one entry for each of {len(gradients)} gradients",
+                len(stddevs),
+                "pass one deviation for each gradient",
+            )
         for gradient, stddev in zip(gradients, stddevs, strict=True):
             _check.non_negative("stddevs", stddev)
             if gradient.dtype not in _FLOATS or gradient.layout is not torch.strided:

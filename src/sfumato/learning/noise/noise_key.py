@@ -52,7 +52,7 @@ class NoiseKey:
 
         Notes
         -----
-        Different purposes have independent keys against whoever cannot tell SHA-256, keyed in its first
-        block, from random functions.
+        Different purposes have independent keys against whoever cannot distinguish SHA-256, keyed in its
+        first block, from random functions.
         """
         return hashlib.sha256(self.secret + b"\0sfumato noise: " + purpose.encode()).digest()

@@ -36,13 +36,22 @@ class Aggregator(ABC):
     neighboring : Neighboring
         Who is protected. One unit changes one teacher under add/remove and zero-out, two under replace-one,
         where the unit that comes may belong to another part than the one that goes.
+
+    Examples
+    --------
+    >>> from sfumato.learning import GNMax
+    >>> aggregator: Aggregator = GNMax(stddev=40)
+    >>> aggregator.loss(questions=100).epsilon(1e-5) < aggregator.loss(questions=200).epsilon(1e-5)
+    True
     """
 
     neighboring: Neighboring = Neighboring.ADD_REMOVE
 
     def __post_init__(self) -> None:
         if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring)
+            _check.refuse(
+                "neighboring", "be a Neighboring", self.neighboring, "use Neighboring.ADD_REMOVE, say"
+            )
         self._settle()
 
     @property
@@ -84,7 +93,7 @@ class Aggregator(ABC):
         questions = _check.integer("questions", questions)
         answers = questions if answers is None else _check.integer("answers", answers)
         if answers > questions:
-            _check.refuse("answers", "be at most questions", answers)
+            _check.refuse("answers", "be at most questions", answers, "plan more questions")
         parts = [self.answer_loss * answers]
         if self.question_loss is not None:
             parts.append(self.question_loss * questions)
@@ -113,6 +122,13 @@ class Aggregator(ABC):
         source : RandomSource
         probabilities : float64 array of shape (n, classes), optional
             What the student thinks; public.
+
+        Returns
+        -------
+        labels : int64 array of shape (n,)
+            Classes, and `UNANSWERED` where none is released.
+        paid : int
+            How many answers are to be charged, at most ``answers``.
         """
 
 
@@ -121,7 +137,12 @@ def as_votes(votes: Any) -> NDArray[np.int64]:
     array = np.asarray(votes)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] < 2:
         got = f"array of {array.dtype} of shape {array.shape}"
-        _check.refuse("votes", "be integers of shape (examples, classes), two classes or more", got)
+        _check.refuse(
+            "votes",
+            "be integers of shape (examples, classes), two classes or more",
+            got,
+            "count the teachers' votes for each class",
+        )
     return array.astype(np.int64)
 
 

@@ -28,7 +28,7 @@ _SLACK: Final = 1 + 1e-9
 class Consensus:
     r"""Bounds on the Rényi divergence of labels that hold for the votes as they are.
 
-    Everything it returns is private: it is for the data's owner, and for `ConsensusRelease`, which tells a
+    Everything it returns is private: it is for the data's owner, and for `ConsensusRelease`, which releases a
     bound privately. A ledger is always charged the loss of the worst votes.
 
     Parameters
@@ -97,12 +97,12 @@ class Consensus:
     def __post_init__(self) -> None:
         if not isinstance(self.aggregator, GNMax | ConfidentGNMax):
             name = type(self.aggregator).__name__
-            _check.refuse("aggregator", "be a GNMax or ConfidentGNMax", name)
+            _check.refuse("aggregator", "be a GNMax or ConfidentGNMax", name, "use GNMax(...)")
         object.__setattr__(self, "teachers", _check.integer("teachers", self.teachers, minimum=1))
         object.__setattr__(self, "classes", _check.integer("classes", self.classes, minimum=2))
         order = _check.finite("order", self.order)
         if not 1 < order <= 1e6:
-            _check.refuse("order", "be above 1, and at most 1e6", order)
+            _check.refuse("order", "be above 1, and at most 1e6", order, "use 20, say")
         object.__setattr__(self, "order", order)
 
     def costs(self, votes: NDArray[np.int64]) -> _Array:
@@ -130,6 +130,16 @@ class Consensus:
 
         The first index is the most votes (0 where they do not matter), the second how many more they are than
         the next. A teacher who votes otherwise moves the first by at most 1 and the second by at most 2.
+
+        Parameters
+        ----------
+        votes : int64 array of shape (n, classes)
+            Private; a vote a teacher in each row.
+
+        Returns
+        -------
+        tuple of two int64 arrays of shape (n,)
+            The first and the second index.
         """
         ordered = np.sort(np.clip(as_votes(votes), 0, self.teachers), axis=1)
         most, gap = ordered[:, -1], ordered[:, -1] - ordered[:, -2]

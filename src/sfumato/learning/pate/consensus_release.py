@@ -63,7 +63,7 @@ class ConsensusRelease(Mechanism):
 
     *Smooth sensitivity.* A question's cost is a function of two whole numbers, the most votes and the gap
     (`Consensus.places`). One teacher moves them by at most 1 and 2; so by how much a neighbor's cost differs
-    at most, for any votes d units away, is the greatest such difference in a window of the table. Summed over
+    at most, for any votes d units away, is the largest such difference in a window of the table. Summed over
     the questions, times :math:`e^{-\beta d}`, and maximized over d, this is :math:`\beta`-smooth and at least
     the local sensitivity (Nissim, Raskhodnikova, Smith 2007). Costs are whole steps, rounded up, so the sums
     are exact.
@@ -99,7 +99,7 @@ class ConsensusRelease(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.consensus, Consensus):
-            _check.refuse("consensus", "be a Consensus", type(self.consensus).__name__)
+            _check.refuse("consensus", "be a Consensus", type(self.consensus).__name__, "pass Consensus(...)")
         object.__setattr__(self, "questions", _check.integer("questions", self.questions, minimum=1))
         beta = 0.4 / self.consensus.order if self.smoothness is None else self.smoothness
         object.__setattr__(self, "smoothness", _check.positive("smoothness", beta))
@@ -141,7 +141,7 @@ class ConsensusRelease(Mechanism):
         votes = as_votes(value)
         if votes.shape != (self.questions, self.consensus.classes):
             rule = f"have shape ({self.questions}, {self.consensus.classes})"
-            _check.refuse("votes", rule, votes.shape)
+            _check.refuse("votes", rule, votes.shape, "pass one row of counts for each question")
         source = random_source(rng)
         total, smooth = self._around(votes)
         noisy = total + rounded(normal, Fraction(self.noise_multiplier) * Fraction(smooth), LIMIT, source)
@@ -173,7 +173,18 @@ class ConsensusRelease(Mechanism):
         return RDPCurve([order], [(bound + own) * (1 + 1e-12)], neighboring=self.neighboring).epsilon(delta)
 
     def smooth_sensitivity(self, votes: Any) -> float:
-        """Return the smooth bound on the local sensitivity: private."""
+        """Return the smooth bound on the local sensitivity: private.
+
+        Parameters
+        ----------
+        votes : int64 array of shape (n, classes)
+            Private; a vote a teacher in each row.
+
+        Returns
+        -------
+        float
+            In the unit of the cost; the noise of `release` follows from it.
+        """
         return self._around(as_votes(votes))[1] * _STEP
 
     @property
@@ -215,12 +226,12 @@ def _differences(table: _Steps, moved: int) -> Iterator[_Steps]:
 
 
 def _windowed(table: _Steps, moved: int) -> _Steps:
-    """Return the greatest entry in reach of a unit: ``moved`` rows and twice as many columns."""
+    """Return the largest entry in reach of a unit: ``moved`` rows and twice as many columns."""
     return _along(_along(table, moved).T, 2 * moved).T
 
 
 def _along(table: _Steps, reach: int) -> _Steps:
-    """Return the greatest entry within so many rows, from the greatest of 2, 4, ... rows."""
+    """Return the largest entry within so many rows, from the largest of 2, 4, ... rows."""
     found, width, window = np.pad(table, ((reach, reach), (0, 0)), mode="edge"), 1, 2 * reach + 1
     while width < window:
         step = min(width, window - width)

@@ -39,6 +39,22 @@ def distill(student: Any, teachers: Teachers, poll: Poll, X: Any) -> Release:  #
     ------
     ParameterError
         If no example was answered; what the labels are is public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sfumato.learning import GNMax, Poll, Teachers
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 2))
+    >>> teachers = Teachers.fit(
+    ...     lambda number: LogisticRegression(), X, X[:, 0] > 0, units=np.arange(2000), count=20,
+    ...     classes=[False, True], rng=1,
+    ... )
+    >>> poll = Poll(GNMax(stddev=2), questions=40, rng=1)
+    >>> release = distill(LogisticRegression(), teachers, poll, rng.normal(size=(40, 2)))
+    >>> release.value.predict(np.array([[3.0, 0.0], [-3.0, 0.0]])).tolist()
+    [True, False]
     """
     _check_asked(teachers, poll)
     X = np.asarray(X)[: poll.questions_left]  # noqa: N806
@@ -72,6 +88,23 @@ def distill_in_rounds(
     -------
     Release
         Of the last student, with the poll's loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sfumato.learning import InteractiveGNMax, Poll, Teachers
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 2))
+    >>> teachers = Teachers.fit(
+    ...     lambda number: LogisticRegression(), X, X[:, 0] > 0, units=np.arange(2000), count=20,
+    ...     classes=[False, True], rng=1,
+    ... )
+    >>> aggregator = InteractiveGNMax(teachers=20, threshold=5, check_stddev=2, stddev=2)
+    >>> poll = Poll(aggregator, questions=40, rng=1)
+    >>> release = distill_in_rounds(LogisticRegression, teachers, poll, rng.normal(size=(40, 2)))
+    >>> release.value.predict(np.array([[3.0, 0.0], [-3.0, 0.0]])).tolist()
+    [True, False]
     """
     rounds = _check.integer("rounds", rounds, minimum=1)
     _check_asked(teachers, poll)

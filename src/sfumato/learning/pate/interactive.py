@@ -42,11 +42,18 @@ class InteractiveGNMax(NoisyCheckAggregator):
     -----
     Guarantee: the costs of `ConfidentGNMax`. The student's probabilities are a function of earlier labels and
     public examples; given them, one teacher moves the largest surplus by at most 1. A question that fails the
-    check is labelled by the student, which tells nothing new.
+    check is labelled by the student, which reveals nothing new.
 
     References
     ----------
     Papernot et al., "Scalable private learning with PATE" (ICLR 2018), the aggregator of that name.
+
+    Examples
+    --------
+    >>> aggregator = InteractiveGNMax(teachers=250, threshold=200, check_stddev=150, stddev=40)
+    >>> checked = aggregator.loss(questions=100, answers=0)
+    >>> checked.epsilon(1e-5) < aggregator.loss(questions=100, answers=100).epsilon(1e-5)
+    True
     """
 
     teachers: int
@@ -56,7 +63,7 @@ class InteractiveGNMax(NoisyCheckAggregator):
         object.__setattr__(self, "teachers", _check.integer("teachers", self.teachers, minimum=1))
         confidence = _check.finite("confidence", self.confidence)
         if not 0 <= confidence <= 1:
-            _check.refuse("confidence", "be from 0 to 1", confidence)
+            _check.refuse("confidence", "be from 0 to 1", confidence, "use 1 for never")
         object.__setattr__(self, "confidence", confidence)
         NoisyCheckAggregator._settle(self)  # noqa: SLF001  # a slotted dataclass has no super() without arguments
 
@@ -99,5 +106,10 @@ def as_probabilities(given: object, shape: tuple[int, ...]) -> NDArray[np.float6
     guess = np.asarray(given)
     if guess.dtype.kind != "f" or guess.shape != shape or not ((guess >= 0) & (guess <= 1)).all():
         rule = f"be probabilities of shape {shape}"
-        _check.refuse("probabilities", rule, f"array of {guess.dtype} of shape {guess.shape}")
+        _check.refuse(
+            "probabilities",
+            rule,
+            f"array of {guess.dtype} of shape {guess.shape}",
+            "pass the student's predict_proba",
+        )
     return guess.astype(np.float64)

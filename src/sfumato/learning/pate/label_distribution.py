@@ -57,7 +57,9 @@ def label_distribution(aggregator: Aggregator, votes: NDArray[np.int64]) -> _Arr
         winner = _winner_law(votes, *_gaussian(float(aggregator.stddev)))
         return np.append(passes * winner, fails)
     name = type(aggregator).__name__
-    return _check.refuse("aggregator", "ask questions that depend on no earlier label", name)
+    return _check.refuse(
+        "aggregator", "ask questions that depend on no earlier label", name, "use GNMax or ConfidentGNMax"
+    )
 
 
 def vote_divergence(aggregator: Aggregator, votes: NDArray[np.int64], order: float) -> float:

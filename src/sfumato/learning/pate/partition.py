@@ -47,7 +47,12 @@ def parts_of(units: Any, count: int, rng: Rng = None) -> NDArray[np.int64]:
     array = column(units)
     if array.ndim != 1 or array.dtype.kind not in "iuUSO":
         got = f"array of {array.dtype} with {array.ndim} axes"
-        _check.refuse("units", "be a one-dimensional array of integers, strings or bytes", got)
+        _check.refuse(
+            "units",
+            "be a one-dimensional array of integers, strings or bytes",
+            got,
+            "convert them to strings",
+        )
     names, places = _distinct(array)
     key = random_source(rng).bytes(32)
     parts = [
@@ -87,4 +92,6 @@ def _bytes(name: object) -> bytes:
         return b"s" + name.encode("utf-8", "surrogatepass")
     if isinstance(name, int | np.integer) and not isinstance(name, bool):
         return b"i%d" % int(name)
-    return _check.refuse("units", "be integers, strings or bytes", type(name).__name__)
+    return _check.refuse(
+        "units", "be integers, strings or bytes", type(name).__name__, "convert them to strings"
+    )

@@ -34,7 +34,7 @@ class Predictor(Protocol):
 class Teachers:
     """Classifiers that each saw another part of the private data; made by `fit`.
 
-    Nothing of them may be shown: neither the models, nor their votes, nor how many agree. An aggregator tells
+    Nothing of them may be shown: neither the models, nor their votes, nor how many agree. An aggregator says
     labels from their votes privately.
 
     Notes
@@ -110,7 +110,12 @@ class Teachers:
             _check.refuse("X", "have a type", type(X).__name__, remedy)
         X, y, units, known = np.asarray(X), column(y), column(units), _classes(classes)  # noqa: N806
         if X.ndim < 2 or y.shape != X.shape[:1] or units.shape != y.shape:
-            _check.refuse("X, y and units", "have rows, a label each and a unit each", "other shapes")
+            _check.refuse(
+                "X, y and units",
+                "have rows, a label each and a unit each",
+                "other shapes",
+                "pass arrays of one length",
+            )
         count = _check.integer("count", count, minimum=1)
         _try_out(make, X, np.asarray(classes))
         names, labels = np.asarray(classes), _places(y, known)
@@ -161,7 +166,7 @@ class Teachers:
 def _classes(given: Sequence[Any]) -> tuple[Any, ...]:
     known = tuple(np.asarray(given).tolist()) if not isinstance(given, str | bytes) else ()
     if len(known) < 2 or len(set(known)) < len(known):
-        _check.refuse("classes", "be at least two different labels", given)
+        _check.refuse("classes", "be at least two different labels", given, "list all labels, each once")
     return known
 
 
@@ -192,7 +197,12 @@ def _try_out(make: Callable[[int], Predictor], X: NDArray[Any], classes: NDArray
     model.fit(made, np.resize(classes, rows))
     predicted = np.asarray(model.predict(made))
     if predicted.shape != (rows,):
-        _check.refuse("make", "return a classifier that predicts a label a row", f"shape {predicted.shape}")
+        _check.refuse(
+            "make",
+            "return a classifier that predicts a label a row",
+            f"shape {predicted.shape}",
+            "return a classifier of scikit-learn's kind",
+        )
 
 
 def _trained(
@@ -207,7 +217,7 @@ def _trained(
         return None if not len(y) else _Constant(y[0])
     try:
         model = make(number)
-        with warnings.catch_warnings(action="ignore"):  # a warning would tell of this part
+        with warnings.catch_warnings(action="ignore"):  # a warning would reveal something of this part
             model.fit(X, y)
     except Exception:
         return None

@@ -30,7 +30,7 @@ class Views:
         Takes one example's input and returns a view of it, of one shape for all. It sees one example at a
         time: nothing that mixes examples, such as mixup, can be a view. None repeats the input.
     field : int, str or None
-        Which part of an example is its input: a place in a tuple, a key of a mapping, or the whole example.
+        Which part of an example is its input: an index of a tuple, a key of a mapping, or the whole example.
 
     Notes
     -----
@@ -71,10 +71,20 @@ class Views:
         """Check."""
         _check.integer("count", self.count, minimum=1)
         if self.transform is not None and not callable(self.transform):
-            _check.refuse("transform", "be callable", self.transform)
+            _check.refuse("transform", "be callable", self.transform, "pass a function of one input")
 
     def of(self, example: Any) -> list[Any]:
         """Return the views of one example, each in the form of the example.
+
+        Parameters
+        ----------
+        example : object
+            One item of the dataset, such as ``(image, label)``.
+
+        Returns
+        -------
+        list
+            As many views as the augmentation makes.
 
         Raises
         ------
@@ -90,6 +100,11 @@ class Views:
         ----------
         collate : callable or None
             Makes a batch of a list of examples; torch's own if None.
+
+        Returns
+        -------
+        callable
+            From a list of examples to a batch with all views of each.
         """
         return _Collated(self, default_collate if collate is None else collate)
 

@@ -92,10 +92,17 @@ def frozen_features(
             "one that was trained on private rows releases them: train it privately, and all in one run",
         )
     if normalization not in get_args(Normalization):
-        _check.refuse("normalization", f"be one of {', '.join(get_args(Normalization))}", normalization)
+        _check.refuse(
+            "normalization",
+            f"be one of {', '.join(get_args(Normalization))}",
+            normalization,
+            "use the default if unsure",
+        )
     size = _check.integer("batch_size", batch_size, minimum=1)
     if not getattr(dataset, "__len__", int)():
-        _check.refuse("dataset", "have a length and examples", type(dataset).__name__)
+        _check.refuse(
+            "dataset", "have a length and examples", type(dataset).__name__, "pass a Dataset with indices"
+        )
     loader = DataLoader(dataset, batch_size=size, num_workers=num_workers)
     first, _ = _parts(next(iter(DataLoader(dataset, batch_size=min(size, 8)))))
     leak_probe(extractor, first, run=_in_eval, random_batch=random_batch).check()
@@ -137,7 +144,12 @@ def _parts(batch: Any) -> tuple[Tensor, list[Tensor]]:
 def _rows(output: Any, count: int) -> Tensor:
     if not isinstance(output, Tensor) or output.shape[:1] != (count,):
         shown = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-        _check.refuse("extractor", "return one tensor with a row for each input", shown)
+        _check.refuse(
+            "extractor",
+            "return one tensor with a row for each input",
+            shown,
+            "return the features as one tensor",
+        )
     return output.detach().flatten(1)
 
 

@@ -120,6 +120,15 @@ class WeightAverage:
         """Have the averaged weights in the module, in eval mode and without gradients: for measurements.
 
         Nothing that is done inside counts as training. Its own weights and modes are put back at the end.
+
+        Returns
+        -------
+        context manager
+
+        Yields
+        ------
+        torch.nn.Module
+            The module, with averaged weights until the context ends.
         """
         if self._applied:
             raise UnfitModule(
@@ -164,7 +173,12 @@ class WeightAverage:
         return {"decay": self._decay, "updates": self.updates, "weights": weights}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on with a kept average.
+        """Go on with a stored average.
+
+        Parameters
+        ----------
+        state : mapping of str to object
+            As `state_dict` returned it.
 
         Raises
         ------
@@ -172,7 +186,12 @@ class WeightAverage:
             If it is of other parameters or of another decay.
         """
         if missing := {"decay", "updates", "weights"} - set(state):
-            _check.refuse("state", "be one of state_dict()", f"one without {', '.join(sorted(missing))}")
+            _check.refuse(
+                "state",
+                "be one of state_dict()",
+                f"one without {', '.join(sorted(missing))}",
+                "pass what state_dict() returned",
+            )
         stored: Mapping[str, Tensor] = state["weights"]
         shapes = {name: average.shape for name, average in self.weights.items()}
         if {name: average.shape for name, average in stored.items()} != shapes:
@@ -180,7 +199,12 @@ class WeightAverage:
                 "state", "be of the module's parameters", sorted(stored), "make it of the same module"
             )
         if state["decay"] != self._decay:
-            _check.refuse("decay", f"be that of the state, {state['decay']!r}", self._decay)
+            _check.refuse(
+                "decay",
+                f"be that of the state, {state['decay']!r}",
+                self._decay,
+                "make the average with that decay",
+            )
         self.updates = _check.integer("updates", state["updates"])
         for name, average in self.weights.items():
             average.copy_(stored[name])

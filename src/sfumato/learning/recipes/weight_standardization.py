@@ -72,7 +72,7 @@ def standardize_weights(
     ------
     UnfitModule
         If no such layer is there, or one's weight is used elsewhere or made of other parameters already: it
-        would be standardised in one place only.
+        would be standardised in one position only.
 
     Notes
     -----
@@ -110,7 +110,7 @@ def standardize_weights(
 
 
 def _holders(module: nn.Module) -> dict[int, int]:
-    """Return in how many places each parameter is."""
+    """Return in how many positions each parameter is."""
     counts: dict[int, int] = {}
     for inner in module.modules():
         for parameter in inner._parameters.values():  # noqa: SLF001 - with repeated ones

@@ -100,6 +100,18 @@ class PrivacyCard:
     -----
     Guarantee: every field follows from the run's parameters and the steps it took, none from the examples.
     Conditions: those of the run (`TrainingRun`), which `conditions` says in words.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian, Neighboring
+    >>> card = PrivacyCard(
+    ...     epsilon=1.5, delta=1e-5, neighboring=Neighboring.ADD_REMOVE, unit="row",
+    ...     loss=Gaussian(noise_multiplier=3.0), steps=1, sampler="full batch", sampling={}, participation=1,
+    ...     noise={"kind": "keyed"}, noise_multiplier=3.0, clipping={"kind": "flat", "clip_norm": 1.0},
+    ...     float_safe=False, simulated=False,
+    ... )
+    >>> card.unit, card.steps
+    ('row', 1)
     """
 
     epsilon: float
@@ -222,6 +234,11 @@ class PrivacyCard:
         text : str
             The conditions in it are not read: they follow from the rest.
 
+        Returns
+        -------
+        PrivacyCard
+            Equal to the card that was written.
+
         Raises
         ------
         ParameterError
@@ -234,7 +251,12 @@ class PrivacyCard:
         _require_fields("run", run, _RUN)
         neighboring = _NEIGHBORINGS.get(guarantee["neighboring"])
         if neighboring is None:
-            _check.refuse("neighboring", f"be one of {', '.join(_NEIGHBORINGS)}", guarantee["neighboring"])
+            _check.refuse(
+                "neighboring",
+                f"be one of {', '.join(_NEIGHBORINGS)}",
+                guarantee["neighboring"],
+                "check the file",
+            )
         sampling = dict(run["sampler"])
         return cls(
             epsilon=NUMBER.decode("epsilon", guarantee["epsilon"]),

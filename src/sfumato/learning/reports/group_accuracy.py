@@ -33,6 +33,15 @@ class GroupAccuracy(NamedTuple):
         Noisy counts of examples that the model gets right and wrong; possibly negative.
     accuracy : Interval
         The part of the group's examples that it gets right.
+
+    Examples
+    --------
+    >>> from sfumato.learning import group_accuracies
+    >>> right, groups = [True] * 90 + [False] * 10, ["a"] * 100
+    >>> report = group_accuracies(right, groups, public_groups=["a"], epsilon=5.0, rng=1)
+    >>> group = report.groups["a"]
+    >>> group.accuracy.lower < 0.9 < group.accuracy.upper
+    True
     """
 
     right: int
@@ -58,6 +67,14 @@ class GroupAccuracies:
         Proof of the charge.
     simulated : bool
         Whether the noise came from a seed.
+
+    Examples
+    --------
+    >>> from sfumato.learning import group_accuracies
+    >>> right, groups = [True, False] * 50, ["a", "b"] * 50
+    >>> report = group_accuracies(right, groups, public_groups=["a", "b"], epsilon=5.0, rng=1)
+    >>> sorted(report.groups), report.simulated
+    (['a', 'b'], True)
     """
 
     groups: Mapping[Hashable, GroupAccuracy]
@@ -132,15 +149,15 @@ def group_accuracies(
     >>> import numpy as np
     >>> groups = np.repeat(["old", "young"], [9000, 1000])
     >>> right = np.arange(10_000) % 10 < np.where(groups == "old", 9, 6)
-    >>> told = group_accuracies(right, groups, public_groups=["old", "young"], epsilon=1.0, rng=1)
-    >>> told.gap.lower < 0.3 < told.gap.upper, told.gap.upper - told.gap.lower < 0.03
+    >>> report = group_accuracies(right, groups, public_groups=["old", "young"], epsilon=1.0, rng=1)
+    >>> report.gap.lower < 0.3 < report.gap.upper, report.gap.upper - report.gap.lower < 0.03
     (True, True)
     """
     _check.ledger(ledger)
     names, source = tuple(public_groups), random_source(rng)
     risk = 1 - _check.unit_interval("confidence", confidence)
     if not names or len(set(names)) < len(names):
-        _check.refuse("public_groups", "be distinct, and one at least", names)
+        _check.refuse("public_groups", "be distinct, and one at least", names, "list each public group once")
     if any(np.ndim(name) for name in names):  # type: ignore[arg-type]
         _check.refuse("public_groups", "be single values", names, "name each group by a number or a text")
     hits, group = np.asarray(right), column(groups)
@@ -148,7 +165,12 @@ def group_accuracies(
         rule = "be a bool array with one entry for each example"
         _check.refuse("right", rule, f"{hits.dtype} of {hits.ndim} dimensions", "pass predicted == label")
     if group.shape != hits.shape:
-        _check.refuse("groups", "be one for each example", f"shape {group.shape} beside {hits.shape}")
+        _check.refuse(
+            "groups",
+            "be one for each example",
+            f"shape {group.shape} beside {hits.shape}",
+            "pass one group for each example",
+        )
     cells = 2 * len(names)
     counted = Laplace.for_query(Histogram(categories=range(cells + 1)), epsilon=epsilon)
     loss, receipt = counted.mechanism.privacy_loss, None

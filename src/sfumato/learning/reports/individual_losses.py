@@ -18,7 +18,7 @@ An adversary who ends the gradients of an example just when the answers revealed
 than delta says. A limit that holds whatever happens is a filter, which leaves an example out before its own
 limit is passed (`sfumato.ledger.IndividualFilter`).
 
-The norms, and so the numbers, follow from the data: an example's number may tell of it, and of all others.
+The norms, and so the numbers, follow from the data: an example's number may reveal it, and all others.
 None may be published.
 
 References
@@ -70,7 +70,13 @@ class IndividualSummary:
     quantiles : mapping of float to float
         Of the examples' epsilons.
     groups : mapping of group to (float, float)
-        The mean and the greatest epsilon in each group.
+        The mean and the largest epsilon in each group.
+
+    Examples
+    --------
+    >>> summary = IndividualSummary(delta=1e-5, run=2.0, quantiles={0.5: 0.4, 1.0: 2.0})
+    >>> summary
+    <IndividualSummary at delta 1e-05; print it for the curator>
     """
 
     delta: float
@@ -188,10 +194,23 @@ class IndividualLosses:
         self._steps += steps
 
     def loss_of(self, example: int) -> PrivacyLoss:
-        """Return the loss of one example's own norms; for the curator's eyes only."""
+        """Return the loss of one example's own norms; for the curator's eyes only.
+
+        Parameters
+        ----------
+        example : int
+            From 0 to the population less one.
+
+        Returns
+        -------
+        PrivacyLoss
+            At most the run's.
+        """
         example = _check.integer("example", example)
         if example >= self._sampler.population:
-            _check.refuse("example", f"be below {self._sampler.population}", example)
+            _check.refuse(
+                "example", f"be below {self._sampler.population}", example, "number the examples from 0"
+            )
         return self._loss(self._counts[example])
 
     def run_loss(self) -> PrivacyLoss:
@@ -220,8 +239,8 @@ class IndividualLosses:
         Notes
         -----
         Proof that a class's loss is above: sort each example's steps by their norms. The class has, at every
-        place, the largest norm of its examples; a step of a larger norm has the greater loss, and the product
-        of the steps' pairs does not depend on their order.
+        position, the largest norm of its examples; a step of a larger norm has the greater loss, and the
+        product of the steps' pairs does not depend on their order.
         """
         delta = _check.unit_interval("delta", delta)
         # How many steps had at least each norm: one example's losses are above another's if all of these are.
@@ -243,13 +262,22 @@ class IndividualLosses:
         delta : float
         groups : array_like of shape (population,), optional
             The group of each example: groups that a model serves worse often pay more.
+
+        Returns
+        -------
+        IndividualSummary
         """
         found = self.epsilons(delta)
         by_group = {}
         if groups is not None:
             names = column(groups)
             if names.shape != found.shape:
-                _check.refuse("groups", "be one for each example", f"shape {names.shape}")
+                _check.refuse(
+                    "groups",
+                    "be one for each example",
+                    f"shape {names.shape}",
+                    "pass one group for each example",
+                )
             for name in np.unique(names):
                 own = found[names == name]
                 by_group[name] = (float(own.mean()), float(own.max()))

@@ -17,7 +17,7 @@ _PIECE = 1 << 18
 
 
 def heads(count: int, chance: Fraction, stream: KeyedStream) -> NDArray[np.int64]:
-    """Return the sorted places of the coins that fall heads.
+    """Return the sorted positions of the coins that fall heads.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def heads(count: int, chance: Fraction, stream: KeyedStream) -> NDArray[np.int64
 
 
 def _decided(indices: NDArray[np.intp], rest: Fraction, stream: KeyedStream) -> NDArray[np.intp]:
-    """Return the places of those among coins that fall heads with the chance ``rest``, below 1."""
+    """Return the positions of those among coins that fall heads with the chance ``rest``, below 1."""
     scaled = rest * (1 << 64)
     whole = scaled.numerator // scaled.denominator
     if not indices.size:

@@ -54,7 +54,7 @@ class CyclicSampler(EpochSampler):
     def __post_init__(self) -> None:
         self._check_epochs()
         if not isinstance(self.shuffle, bool):
-            _check.refuse("shuffle", "be True or False", self.shuffle)
+            _check.refuse("shuffle", "be True or False", self.shuffle, "use True for a random order")
 
     @property
     def participation(self) -> Participation:

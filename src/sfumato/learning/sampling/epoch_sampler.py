@@ -114,7 +114,7 @@ class EpochSampler(Sampler):
         if self.batch_size > self.population:
             _check.refuse("batch_size", "be at most population", self.batch_size, "take smaller batches")
         if not isinstance(self.drop_last, bool):
-            _check.refuse("drop_last", "be True or False", self.drop_last)
+            _check.refuse("drop_last", "be True or False", self.drop_last, "use True for batches of one size")
         check_public_number(self.neighboring)
 
 

@@ -127,7 +127,19 @@ class ForeignLoader:
         return gaussian_step(noise_multiplier, self.neighboring)
 
     def priced(self, step: PrivacyLoss, participations: int) -> PrivacyLoss:
-        """Return the loss of so many participations in a step of another mechanism, under `neighboring`."""
+        """Return the loss of so many participations in a step of another mechanism, under `neighboring`.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        participations : int
+            In how many steps one example is.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         if step.neighboring is not self.neighboring:
             raise NeighboringMismatch(
                 f"step must be under {self.neighboring}, got {step.neighboring}; price it under that relation"
@@ -170,7 +182,7 @@ class ForeignLoader:
 
     def _numbers(self, ids: ArrayLike | None) -> NDArray[np.int64]:
         """Return positions as they are, and keys by the order in which they first came."""
-        remedy = "have the loader tell which examples it took, or take the batches of a sampler"
+        remedy = "have the loader report which examples it took, or take the batches of a sampler"
         if ids is None:
             _check.refuse("ids", "be known for each batch", ids, remedy)
         values = np.asarray(ids)

@@ -58,7 +58,9 @@ class FullBatchSampler(IndependentSampler):
         self._check_public_size()
         self._check_population()
         if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring)
+            _check.refuse(
+                "neighboring", "be a Neighboring", self.neighboring, "use Neighboring.ADD_REMOVE, say"
+            )
 
     @property
     def sampling_rate(self) -> float:

@@ -45,6 +45,13 @@ class Sampler(ABC):
     The indices number the examples from 0 to ``population - 1``. Under add/remove the numbers of examples of
     two neighbors differ by one, but what sums are divided by, and what a sampling probability was computed
     from, must be public numbers that do not; see `IndependentSampler`.
+
+    Examples
+    --------
+    >>> from sfumato.learning import PoissonSampler
+    >>> sampler: Sampler = PoissonSampler(population=1000, sampling_probability=0.02, steps=100, seed=1)
+    >>> (sampler.batch(3) == sampler.batch(3)).all().item()
+    True
     """
 
     __slots__ = ()
@@ -112,6 +119,10 @@ class Sampler(ABC):
             Of one step on a batch that is known, under `neighboring`: of what one unit in it changes.
         steps : int
             From 0 to the planned number.
+
+        Returns
+        -------
+        PrivacyLoss
         """
 
     def loss(self, noise_multiplier: float) -> PrivacyLoss:
@@ -122,6 +133,11 @@ class Sampler(ABC):
         noise_multiplier : float
             Standard deviation of the noise over the most by which one unit's presence moves the sum over a
             batch in the L2 norm (`Clipping.sensitivity`), whatever `neighboring` is.
+
+        Returns
+        -------
+        PrivacyLoss
+            Under `neighboring`.
         """
         return self.loss_of(noise_multiplier, self.steps)
 

@@ -89,7 +89,17 @@ class Seed:
 
     @classmethod
     def of(cls, seed: SeedLike) -> Seed:
-        """Return the seed that an argument means: None is a fresh secret, an int is for simulation only."""
+        """Return the seed that an argument means: None is a fresh secret, an int is for simulation only.
+
+        Parameters
+        ----------
+        seed : Seed, int or None
+            None draws 32 bytes from the operating system.
+
+        Returns
+        -------
+        Seed
+        """
         if isinstance(seed, Seed):
             return seed
         if seed is None or isinstance(seed, bytes):
@@ -128,7 +138,7 @@ class Seed:
         KeyedStream
         """
         if not 0 <= step < _MOST_STEPS:
-            _check.refuse("step", "be from 0 to 2^63 - 1", step)
+            _check.refuse("step", "be from 0 to 2^63 - 1", step, "count the steps from 0")
         key = hmac.digest(self._secret, purpose.encode(), "sha256")
         return KeyedStream(key, step, simulated=self._simulated)
 

@@ -103,7 +103,25 @@ class SeparatedSampler(IndependentSampler):
     def of_batch_size(
         cls, *, population: int, batch_size: int, separation: int, steps: int, seed: SeedLike = None
     ) -> SeparatedSampler:
-        """Return the sampler whose batches hold ``batch_size`` examples in the long run."""
+        """Return the sampler whose batches hold ``batch_size`` examples in the long run.
+
+        Parameters
+        ----------
+        population : int
+            A public number of examples.
+        batch_size : int
+            Expected number of examples in a batch.
+        separation : int
+            An example that was drawn is not drawn again in so many steps.
+        steps : int
+            The planned number of logical batches.
+        seed : Seed, int or None
+            None is a fresh secret; an int simulates.
+
+        Returns
+        -------
+        SeparatedSampler
+        """
         size = _check.integer("batch_size", batch_size, minimum=1)
         rested = population - size * (_check.integer("separation", separation, minimum=1) - 1)
         if rested < size:

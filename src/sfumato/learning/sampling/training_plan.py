@@ -74,6 +74,13 @@ class TrainingPlanRow:
         The total noise of full batches over this one: near 1, larger batches gain nothing any more.
     epochs : float
         How often each example is used, on average.
+
+    Examples
+    --------
+    >>> row = TrainingPlanRow(batch_size=100.0, steps=400, noise_multiplier=2.0, step_noise=0.02,
+    ...                       total_noise=0.001, efficiency=0.5, epochs=4.0)
+    >>> row.total_noise == row.step_noise / row.steps**0.5
+    True
     """
 
     batch_size: float
@@ -94,6 +101,13 @@ class TrainingPlan:
     ----------
     rows : tuple of TrainingPlanRow
     recommended : TrainingPlanRow
+
+    Examples
+    --------
+    >>> row = TrainingPlanRow(batch_size=100.0, steps=400, noise_multiplier=2.0, step_noise=0.02,
+    ...                       total_noise=0.001, efficiency=0.5, epochs=4.0)
+    >>> TrainingPlan(rows=(row,), recommended=row).recommended.steps
+    400
     """
 
     rows: tuple[TrainingPlanRow, ...]

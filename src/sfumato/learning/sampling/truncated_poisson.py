@@ -27,7 +27,7 @@ __all__ = ["TruncatedPoissonSampler"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TruncatedPoissonSampler(IndependentSampler):
-    """Fresh Poisson samples; of one that is too large, a random part is kept.
+    """Fresh Poisson samples; of one that is too large, a random part is retained.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class TruncatedPoissonSampler(IndependentSampler):
 
     @property
     def mean_batch_size(self) -> float:
-        """The sampling probability times the population, or the greatest size if that is less."""
+        """The sampling probability times the population, or the largest size if that is less."""
         return min(float(self.max_batch_size), self.sampling_probability * self.population)
 
     @property
@@ -104,7 +104,7 @@ class TruncatedPoissonSampler(IndependentSampler):
         return EVERY_STEP
 
     def batch(self, step: int) -> Indices:
-        """Return the examples that are drawn and kept, sorted.
+        """Return the examples that are drawn and retained, sorted.
 
         Parameters
         ----------
@@ -123,9 +123,21 @@ class TruncatedPoissonSampler(IndependentSampler):
         return drawn[subset(drawn.size, self.max_batch_size, stream)]
 
     def padded(self, step: int) -> tuple[Indices, NDArray[np.bool_]]:
-        """Return the batch filled up with example 0 to its greatest size, and which places are of the batch.
+        """Return the batch filled up with example 0 to its largest size, and which entries are of the batch.
 
-        What is in the other places must not enter any sum.
+        What is in the other entries must not enter any sum.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        indices : ndarray of int64
+            Of length ``max_batch_size``.
+        mask : ndarray of bool
+            True where an index is of the batch.
         """
         batch = self.batch(step)
         indices = np.zeros(self.max_batch_size, np.int64)

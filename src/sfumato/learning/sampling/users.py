@@ -132,7 +132,7 @@ class UserSampler(_Users):
     Guarantee: add/remove or zero-out of a user, `PoissonSubsampled` of the loss of what one user changes: of
     the step if users are clipped, of the step's loss for a group of ``max_examples`` if examples are (the sum
     moves by so many sensitivities in the L2 norm: exact for Gaussian noise). Conditions: as for
-    `PoissonSampler`; what is kept of a user's examples depends on no other user.
+    `PoissonSampler`; what is retained of a user's examples depends on no other user.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class UserSampler(_Users):
 
     def __post_init__(self, user_ids: ArrayLike) -> None:
         if self.clip not in {"user", "example"}:
-            _check.refuse("clip", 'be "user" or "example"', self.clip)
+            _check.refuse("clip", 'be "user" or "example"', self.clip, 'use "user" if unsure')
         if self.max_examples is not None:
             self._set("max_examples", _check.integer("max_examples", self.max_examples, minimum=1))
         elif self.clip == "example":
@@ -222,16 +222,16 @@ class UserSampler(_Users):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UserRecordsSampler(_Users):
-    """Examples are drawn and clipped one by one; users are protected, of whom few examples are kept for good.
+    """Examples are drawn and clipped one by one; users are protected, of whom few examples ever count.
 
     Parameters
     ----------
     user_ids : array of shape (examples,)
         Whose each example is: whole numbers or texts.
     sampling_probability : float
-        With which each kept example is in a batch; above 0, at most 1.
+        With which each retained example is in a batch; above 0, at most 1.
     max_examples : int
-        How many examples of each user are kept, drawn once for the whole run; at most 1000.
+        How many examples of each user are retained, drawn once for the whole run; at most 1000.
     steps : int
         The planned number of batches.
     neighboring : Neighboring
@@ -275,7 +275,7 @@ class UserRecordsSampler(_Users):
 
     @property
     def mean_batch_size(self) -> float:
-        """The sampling probability times the number of examples that are kept."""
+        """The sampling probability times the number of examples that are retained."""
         return self.sampling_probability * len(self._chosen)
 
     @property
@@ -285,7 +285,7 @@ class UserRecordsSampler(_Users):
         _check.refuse("sampler", "draw users for correlated noise", type(self).__name__, remedy)
 
     def batch(self, step: int) -> Indices:
-        """Return the kept examples that are drawn, sorted.
+        """Return the retained examples that are drawn, sorted.
 
         Parameters
         ----------

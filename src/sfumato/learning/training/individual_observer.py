@@ -74,11 +74,28 @@ class IndividualObserver:
 
     A sampled run shows few of its norms: with ``"bound"`` nearly everybody pays nearly all. Of full batches
     all are seen. A loop of one's own may give `IndividualLosses` all norms of each step.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import DataLoader, TensorDataset
+    >>> from sfumato.learning import PrivacyEngine
+    >>> engine, module = PrivacyEngine(), torch.nn.Linear(3, 1)
+    >>> _ = engine.make_private(
+    ...     module=module,
+    ...     optimizer=torch.optim.SGD(module.parameters()),
+    ...     data_loader=DataLoader(TensorDataset(torch.zeros(40, 3), torch.zeros(40, 1)), batch_size=20),
+    ...     noise_multiplier=1.0,
+    ...     max_grad_norm=1.0,
+    ... )
+    >>> observer = IndividualObserver(engine.run)
+    >>> observer.losses.steps
+    0
     """
 
     def __init__(self, run: TrainingRun, *, unseen: Literal["bound", "last"] = "bound") -> None:
         if unseen not in ("bound", "last"):
-            _check.refuse("unseen", "be 'bound' or 'last'", unseen)
+            _check.refuse("unseen", "be 'bound' or 'last'", unseen, "use 'bound' if unsure")
         if run.cursor:
             _check.refuse("run", "be watched from its first step", f"step {run.cursor}", "watch another run")
         if run.ranks.together:

@@ -38,6 +38,23 @@ class LearningCurve:
         `PrivacyEngine.run`.
     delta : float
         Where epsilon is read.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import DataLoader, TensorDataset
+    >>> from sfumato.learning import PrivacyEngine
+    >>> engine, module = PrivacyEngine(), torch.nn.Linear(3, 1)
+    >>> _ = engine.make_private(
+    ...     module=module,
+    ...     optimizer=torch.optim.SGD(module.parameters()),
+    ...     data_loader=DataLoader(TensorDataset(torch.zeros(40, 3), torch.zeros(40, 1)), batch_size=20),
+    ...     noise_multiplier=1.0,
+    ...     max_grad_norm=1.0,
+    ... )
+    >>> curve = LearningCurve(engine.run, delta=1e-5)
+    >>> curve.add(loss=0.7)
+    Point(step=0, epsilon=0.0, values={'loss': 0.7})
     """
 
     def __init__(self, run: TrainingRun, *, delta: float) -> None:
@@ -47,7 +64,17 @@ class LearningCurve:
     def add(self, **values: float) -> Point:
         """Note values at this moment of the run.
 
-        A value may be NaN or infinite, as a loss that has left its bounds: no error tells of it.
+        A value may be NaN or infinite, as a loss that has left its bounds: no error reveals it.
+
+        Parameters
+        ----------
+        **values : float
+            By name, such as ``loss=0.3``.
+
+        Returns
+        -------
+        Point
+            The step, the epsilon and the values.
         """
         numbers = {name: _real(name, value) for name, value in values.items()}
         point = Point(self._run.cursor, self._run.epsilon(self._delta), numbers)
@@ -55,7 +82,18 @@ class LearningCurve:
         return point
 
     def curve(self, name: str) -> tuple[list[float], list[float]]:
-        """Return the epsilons at which a value was noted, and the value."""
+        """Return the epsilons at which a value was noted, and the value.
+
+        Parameters
+        ----------
+        name : str
+            As it was given to `add`.
+
+        Returns
+        -------
+        tuple of two lists of float
+            Of one length: epsilons and values.
+        """
         points = [point for point in self._points if name in point.values]
         return [point.epsilon for point in points], [point.values[name] for point in points]
 
@@ -65,7 +103,17 @@ class LearningCurve:
         return tuple(self._points)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw every value over epsilon; return the axes, and show nothing."""
+        """Draw every value over epsilon; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         if ax is None:
             try:
                 from matplotlib.figure import Figure  # noqa: PLC0415 - an optional library
@@ -86,7 +134,7 @@ def _real(name: str, value: object) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        return _check.refuse(name, "be a number", type(value).__name__)
+        return _check.refuse(name, "be a number", type(value).__name__, "pass float(...) of it")
 
 
 def progress(batches: Iterable[Any], run: TrainingRun, *, delta: float, every: int = 10) -> Iterator[Any]:
@@ -101,6 +149,31 @@ def progress(batches: Iterable[Any], run: TrainingRun, *, delta: float, every: i
         Where epsilon is read.
     every : int
         Epsilon is computed anew after so many steps.
+
+    Returns
+    -------
+    iterator
+
+    Yields
+    ------
+    object
+        Each batch, as the loader gives it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import DataLoader, TensorDataset
+    >>> from sfumato.learning import PrivacyEngine
+    >>> engine, module = PrivacyEngine(), torch.nn.Linear(3, 1)
+    >>> module, optimizer, loader = engine.make_private(
+    ...     module=module,
+    ...     optimizer=torch.optim.SGD(module.parameters()),
+    ...     data_loader=DataLoader(TensorDataset(torch.zeros(40, 3), torch.zeros(40, 1)), batch_size=20),
+    ...     noise_multiplier=1.0,
+    ...     max_grad_norm=1.0,
+    ... )
+    >>> len(list(progress(loader, engine.run, delta=1e-5)))
+    2
     """
     delta = _check.unit_interval("delta", delta)
     every = _check.integer("every", every, minimum=1)

@@ -81,7 +81,7 @@ class PrivacyEngine:
     def __init__(self, *, accountant: str = "prv", secure_mode: bool = False) -> None:
         del secure_mode
         if accountant not in ("prv", "rdp", "gdp", "pld"):
-            _check.refuse("accountant", "be 'prv', 'pld', 'rdp' or 'gdp'", accountant)
+            _check.refuse("accountant", "be 'prv', 'pld', 'rdp' or 'gdp'", accountant, "leave it out")
         self._parts: RunParts | None = None
 
     def make_private(
@@ -294,10 +294,11 @@ class PrivacyEngine:
         unit : str, optional
             What one example is: "row", "visit". A user's examples are "user" where users are sampled.
 
-        Notes
-        -----
-        On a ledger the card is of the whole run that was charged, also while it lasts; without one, of the
-        steps so far.
+        Returns
+        -------
+        PrivacyCard
+            On a ledger of the whole run that was charged, also while it lasts; without one, of the steps so
+            far.
         """
         return card_of(self.parts, delta=delta, unit=unit)
 
@@ -341,6 +342,20 @@ class PrivacyEngine:
         """Load a checkpoint into a run without a ledger, as Opacus does; return what else is in it.
 
         A run on a ledger goes on with ``RecordOptions(resume_from=...)``, which charges nothing again.
+
+        Parameters
+        ----------
+        path : str or path
+            As `save_checkpoint` wrote it.
+        module, optimizer : optional
+            Get the weights and the optimizer's state.
+        torch_load_kwargs : dict, optional
+            For ``torch.load``, such as ``{"map_location": "cpu"}``.
+
+        Returns
+        -------
+        dict
+            What the caller put into the checkpoint beside the run.
         """
         return load(self.parts, path, module=module, optimizer=optimizer, options=torch_load_kwargs or {})
 
@@ -362,7 +377,7 @@ class PrivacyEngine:
 
     @staticmethod
     def is_compatible(*, module: nn.Module, **_: Any) -> bool:
-        """Tell whether nothing is known against a module; see `ModuleValidator`.
+        """Return whether nothing is known against a module; see `ModuleValidator`.
 
         Parameters
         ----------

@@ -40,12 +40,20 @@ class Columns:
     target : str
     classes : sequence of str
         The public values of the target, at least two. Rows with another have weight zero: they keep their
-        place, so that nothing but the noisy gradients depends on how many they are.
+        position, so that nothing but the noisy gradients depends on how many they are.
     numbers : mapping of str to (lower, upper)
         Columns of numbers: clamped to their bounds and scaled to -1 to 1. What is no number counts as the
         middle.
     categories : mapping of str to sequence of str
         Columns of texts, with their public values: one input for each; other values give none.
+
+    Examples
+    --------
+    >>> columns = Columns(
+    ...     target="y", classes=["no", "yes"], numbers={"age": (0, 100)}, categories={"sex": ["F", "M"]}
+    ... )
+    >>> columns.inputs  # the age, and one for each sex
+    3
     """
 
     target: str
@@ -66,7 +74,9 @@ class Columns:
                 _check.refuse(name, "have one or more different values", list(values), "write sex=F,M")
         names = [self.target, *self.numbers, *self.categories]
         if len(names) < 2 or len(set(names)) != len(names):
-            _check.refuse("columns", "be a target and one or more others, each once", names)
+            _check.refuse(
+                "columns", "be a target and one or more others, each once", names, "name each column once"
+            )
 
     @property
     def inputs(self) -> int:
@@ -108,7 +118,13 @@ class Columns:
         return {value: index for index, value in enumerate(self.classes)}
 
     def to_json(self) -> dict[str, Any]:
-        """Return what inputs and outputs of the module mean."""
+        """Return what inputs and outputs of the module mean.
+
+        Returns
+        -------
+        dict
+            Plain values: the target, its classes, bounds and categories.
+        """
         return {
             "target": self.target,
             "classes": list(self.classes),
@@ -137,6 +153,12 @@ class TrainedTable:
     card : dict
         A document of the format ``sfumato.table-classifier``: what the model's inputs and outputs mean, and
         under ``privacy`` its `PrivacyCard`: what was run, and what that guarantees.
+
+    Examples
+    --------
+    >>> trained = TrainedTable(module=nn.Linear(3, 2), card={"format": "sfumato.table-classifier"})
+    >>> trained.card["format"]
+    'sfumato.table-classifier'
     """
 
     module: nn.Module
@@ -204,6 +226,18 @@ def train_table(
         An argument breaks its rule; nothing was charged.
     BudgetExceeded
         The run does not fit; no row was used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> columns = Columns(target="y", classes=["no", "yes"], numbers={"age": (0, 100)}, categories={})
+    >>> data = columns.read(pa.table({"age": list(range(100)), "y": ["no", "yes"] * 50}))
+    >>> trained = train_table(
+    ...     data, columns, hidden=[], epsilon=1.0, delta=1e-5, epochs=1, batch_size=100, learning_rate=0.1,
+    ...     clip_norm=1.0, ledger=None, description="an example",
+    ... )
+    >>> trained.card["format"]
+    'sfumato.table-classifier'
     """
     size = _check.integer("batch_size", batch_size, minimum=1)
     rate = _check.positive("learning_rate", learning_rate)

@@ -131,7 +131,7 @@ class Runs:
         Parameters
         ----------
         base_loss : PrivacyLoss
-            Of one run: of all that it tells, its score too.
+            Of one run: of all that it releases, its score too.
 
         Returns
         -------

@@ -382,7 +382,12 @@ _RECORD: Final[Record[Budget]] = Record(
 def _read(name: str, written: Any) -> Budget:
     budget = _RECORD.decode(name, written)
     if not budget._is_made_by_its_constructor():  # noqa: SLF001 - a part of reading one
-        _check.refuse(name, "be one that its constructor makes, with its filters", budget.kind)
+        _check.refuse(
+            name,
+            "be one that its constructor makes, with its filters",
+            budget.kind,
+            "use Budget's constructors",
+        )
     return budget
 
 

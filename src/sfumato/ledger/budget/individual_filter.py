@@ -121,7 +121,12 @@ class IndividualFilter:
         given = np.asarray(norms, dtype=float)
         if given.shape != self._spent.shape or not (given >= 0).all():
             # Neither a norm nor how many there are is shown: both are the curator's.
-            _check.refuse("norms", "be one non-negative number for each record", "other values")
+            _check.refuse(
+                "norms",
+                "be one non-negative number for each record",
+                "other values",
+                "pass the norms as one array",
+            )
         with np.errstate(over="ignore", under="ignore"):
             ratio = given / stddev
             # Four roundings up, and away from zero where the square vanishes.

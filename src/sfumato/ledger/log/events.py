@@ -199,7 +199,7 @@ def read_event(event: Event) -> tuple[Body, RunningTotals, str]:
         time = TEXT.decode("time", fields.pop("time", None))
         totals = _TOTALS.decode("totals", {name: fields.pop(name, None) for name in _TOTAL_NAMES})
         if event.kind not in _RECORDS:
-            _check.refuse("kind", "be of an event", event.kind)
+            _check.refuse("kind", "be of an event", event.kind, "check the ledger with sfumato ledger verify")
         body: Body = _RECORDS[event.kind].decode("body", fields)
     except ParameterError as error:
         raise unreadable(event.position) from error
@@ -226,7 +226,9 @@ def _document(event: Event) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise unreadable(event.position) from error
     if not isinstance(fields, dict):
-        _check.refuse("body", "be an object", type(fields).__name__)
+        _check.refuse(
+            "body", "be an object", type(fields).__name__, "check the ledger with sfumato ledger verify"
+        )
     return fields
 
 

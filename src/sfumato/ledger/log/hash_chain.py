@@ -26,6 +26,27 @@ class Event(NamedTuple):
 
     ``charge`` is the number of the charge that the event records or commits, None for an event about the
     ledger itself.
+
+    Parameters
+    ----------
+    position : int
+        The number of the link, from 0.
+    kind : str
+        What happened, such as "charge".
+    charge : int or None
+        The number of the charge.
+    body : str
+        The event's content.
+    previous : str
+        The hash of the event before, in hexadecimal; `GENESIS` for the first.
+    digest : str
+        The hash of this event.
+
+    Examples
+    --------
+    >>> event = Event(0, "opened", None, "{}", GENESIS, "0" * 64)
+    >>> event.intact  # the hash does not fit the content
+    False
     """
 
     position: int

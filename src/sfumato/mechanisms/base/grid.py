@@ -257,7 +257,7 @@ def whole(value: Any, *, name: str = "value", remedy: str = "") -> Any:
         if isinstance(value, list | tuple):
             remedy = "convert it with numpy.asarray"
         _check.refuse(name, "be an int or a numpy array of integers", _kind(value), remedy)
-    # Unsigned numbers are cut from above only: -LIMIT has no place in their type.
+    # Unsigned numbers are cut from above only: -LIMIT has no position in their type.
     lowest = -LIMIT if array.dtype.kind == "i" else 0
     bounds = np.iinfo(array.dtype)
     clamped = np.clip(array, max(lowest, bounds.min), min(LIMIT, bounds.max))
@@ -265,5 +265,5 @@ def whole(value: Any, *, name: str = "value", remedy: str = "") -> Any:
 
 
 def _kind(value: object) -> str:
-    """Return what an error may tell of a value: its type."""
+    """Return what an error may reveal of a value: its type."""
     return f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__

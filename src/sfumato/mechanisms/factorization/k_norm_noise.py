@@ -108,7 +108,7 @@ def ball_noise(dimension: int, scale: Fraction, source: RandomSource) -> Integer
 
 
 def _below_exp_of_root(uniform: UniformBits, square: int, less: int, rate: Fraction) -> bool:
-    """Tell whether a uniform lies below ``exp(-(sqrt(square) - less) rate)``, at most 1."""
+    """Return whether a uniform lies below ``exp(-(sqrt(square) - less) rate)``, at most 1."""
     root = math.isqrt(square)
     if root * root == square:
         return below_exp(uniform, (root - less) * rate)

@@ -84,7 +84,7 @@ class MultiplicativeWeights(Mechanism):
     query by the exponential mechanism, scored by how far the synthetic answer is off, then tells it with
     Laplace noise: the loss is the sum of these steps', each exact on whole numbers. A synthetic answer is
     computed from what was released before and rounded to a whole step, so one unit moves a score by no more
-    than it moves the answer: at most the greatest entry of the workload (twice under replace-one, as
+    than it moves the answer: at most the largest entry of the workload (twice under replace-one, as
     `LinearWorkload` knows). No step reads the data otherwise.
 
     *Error.* For n records, m queries with entries in [0, 1] and k cells, T rounds at :math:`\epsilon/2T` a

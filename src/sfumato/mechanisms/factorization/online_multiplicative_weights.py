@@ -153,7 +153,7 @@ class OnlineMultiplicativeWeights(Mechanism):
         ----------
         records : int
             About how many there are: a public guess, which no condition of the privacy rests on. Their very
-            number would tell of a record that is added.
+            number would reveal something of a record that is added.
         queries : int
             About how many will be asked; more may be.
         epsilon : float

@@ -84,7 +84,7 @@ class OnlineUtility(NamedTuple):
         return fraction_up(max(threshold + self.comparison, self.number) + self.rounding)
 
     def _enough(self, gap: float, *, cells: int, updates: int, records: int) -> bool:
-        """Tell whether more than so many updates, each off by more than ``gap``, are impossible."""
+        """Return whether more than so many updates, each off by more than ``gap``, are impossible."""
         total = float(self.total)
         if gap <= total:
             return False

@@ -109,7 +109,9 @@ class InverseSensitivity(Mechanism):
         object.__setattr__(self, "grid", column.grid)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         if Fraction(self.epsilon) < _MIN_EPSILON:
-            _check.refuse("epsilon", "be at least 2**-30", self.epsilon, "such an answer tells nothing")
+            _check.refuse(
+                "epsilon", "be at least 2**-30", self.epsilon, "such an answer carries no information"
+            )
         object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
         _check.non_negative("radius", self.radius)
         if self.neighboring not in (Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT):

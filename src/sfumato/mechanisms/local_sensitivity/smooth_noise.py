@@ -184,7 +184,7 @@ class SmoothStatistic(Mechanism):
         Returns
         -------
         Release
-            Of a number within the bounds; it has no interval, as its width would tell of the data.
+            Of a number within the bounds; it has no interval, as its width would depend on the data.
         """
         source = random_source(rng)
         return Release(

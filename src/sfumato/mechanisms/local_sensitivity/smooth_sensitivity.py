@@ -13,7 +13,7 @@ removed (y has n - 1): then :math:`x_i \le y_i \le x_{i+1}` and :math:`r' \in \{
 :math:`x_i \le y_i \le x_{i+1}` for all i, or :math:`x_{i-1} \le y_i \le x_i`: (i, j + 1) or (i - 1, j). A
 record that is zeroed is replaced.
 
-Hence the greatest of width times :math:`e^{-\beta\,\text{depth}}` is a beta-smooth bound on the local
+Hence the largest of width times :math:`e^{-\beta\,\text{depth}}` is a beta-smooth bound on the local
 sensitivity; where n is public it is the smallest one (Nissim, Raskhodnikova, Smith 2007, Proposition 3.4).
 And the smallest depth of spans wider than a number moves by at most 1, and is 0 for both of two neighbors
 whose values are further apart than that. The same holds of two ranks :math:`l \le h`, :math:`i \le l`,
@@ -93,7 +93,7 @@ def smooth_sensitivity_of_rank(around: RankNeighborhood, smoothness: Fraction, w
 
 
 def _greatest(left: NDArray[np.int64], right: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
-    """Return the greatest of ``(right[b] - left[a]) weights[a + b - 1]`` for a >= 1, by halving rows."""
+    """Return the largest of ``(right[b] - left[a]) weights[a + b - 1]`` for a >= 1, by halving rows."""
     rows = len(left) - 1
     # The best column of each row that was looked at; of those beyond the last, 0; of row 0, the last column.
     at = np.zeros(2 * rows + 2, np.int64)

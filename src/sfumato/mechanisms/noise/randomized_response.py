@@ -33,7 +33,7 @@ _MAXIMUM: Final = 1 << 62
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResponseRelease(Release):
-    """The reports of many respondents, and what they tell of the shares of the categories.
+    """The reports of many respondents, and estimates of the proportions of the categories.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class RandomizedResponse(Mechanism):
         truth = _check.fraction("truth", self.truth)
         count = len(self.categories)
         if not Fraction(1, count) < truth < 1:
-            remedy = "a report that is never false hides nothing, one that is as often false tells nothing"
+            remedy = "a report that is never false hides nothing, one that is as often false says nothing"
             _check.refuse("truth", f"be above 1/{count} and below 1", self.truth, remedy)
         if truth.denominator > _MAXIMUM:
             _check.refuse("truth", "have a denominator of at most 2**62", self.truth, "round it")
@@ -198,7 +198,9 @@ class RandomizedResponse(Mechanism):
             truth = Fraction(1 << 2 * _BITS, (1 << 2 * _BITS) + (count - 1) * rest)
             rounded = Fraction(int(truth * (1 << _BITS)) - slack, 1 << _BITS)
             if rounded * count <= 1:
-                _check.refuse("epsilon", "be above about 2**-60", epsilon, "such reports tell nothing")
+                _check.refuse(
+                    "epsilon", "be above about 2**-60", epsilon, "such reports carry no information"
+                )
             found = cls(categories=names, truth=rounded, neighboring=neighboring)
             # The loss rounds the logarithm up by a few units in the last place.
             if found.privacy_loss.epsilon(0.0) <= target:

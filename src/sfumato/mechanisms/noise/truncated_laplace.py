@@ -48,9 +48,9 @@ class TruncatedLaplace(AdditiveMechanism):
     Notes
     -----
     Guarantee, for each entry that moves: (epsilon, delta)-DP with epsilon = s / scale, s the sensitivity in
-    steps with the rounding counted, and delta the probability of the s greatest values of the noise.
+    steps with the rounding counted, and delta the probability of the s largest values of the noise.
     Proof: where both neighbors' answers can fall, the quotient of their probabilities is at most
-    exp(s / scale), as both have one normaliser; outside lie at most the s greatest values.
+    exp(s / scale), as both have one normaliser; outside lie at most the s largest values.
 
     References
     ----------
@@ -183,5 +183,5 @@ class TruncatedLaplace(AdditiveMechanism):
 
 
 def _visible(scale: Fraction, limit: int, shift: int) -> Fraction:
-    """Return the probability of the ``shift`` greatest values, rounded up to a float."""
+    """Return the probability of the ``shift`` largest values, rounded up to a float."""
     return Fraction(TruncatedLaplaceDistribution(scale, limit).upper_tail(limit - shift + 1).upper)

@@ -340,7 +340,7 @@ def candidate_count(given: Sequence[Any] | None, stated: int | None) -> int:
 
 
 def failure_probability(beta: float) -> float:
-    """Return a chance that floats can tell from zero, also after a product."""
+    """Return a chance that floats can distinguish from zero, also after a product."""
     beta = _check.unit_interval("beta", beta)
     return (
         beta

@@ -60,6 +60,19 @@ def count(
 ) -> AggregateCall:
     """Count units, or rows where ``bounds`` say how many rows of a unit count; of ``x``, those with a value.
 
+    Parameters
+    ----------
+    x : str or ColumnExpression, optional
+        A value; rows where it is NULL do not count.
+    bounds : (int, int), optional
+        How many rows of one unit may count in a group.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
+
     Examples
     --------
     >>> count().sql, count(bounds=(0, 5)).sql
@@ -72,6 +85,19 @@ def count_distinct(
     x: Expressible, *, per_unit: int | None = None, epsilon: float | None = None
 ) -> AggregateCall:
     """Count different values of ``x``, at most ``per_unit`` of one unit in a group; or the privacy units.
+
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A value, or the privacy unit's column.
+    per_unit : int, optional
+        How many different values of one unit may count in a group.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
 
     Examples
     --------
@@ -94,6 +120,21 @@ def sum(  # noqa: A001 - SQL's name
 ) -> AggregateCall:
     """Add up ``x``; ``bounds`` clamp what one unit adds to a group, ``row_bounds`` each row.
 
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A number.
+    bounds : (float, float), optional
+        Of what one unit adds to a group; found privately if left out.
+    row_bounds : (float, float), optional
+        Of each row's value.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
+
     Examples
     --------
     >>> sum("price * 2", bounds=(0, 100)).sql
@@ -104,6 +145,19 @@ def sum(  # noqa: A001 - SQL's name
 
 def mean(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:
     """Average each unit's own mean of ``x``, clamped to ``bounds``, over the units of a group.
+
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A number.
+    bounds : (float, float), optional
+        Of one unit's mean; found privately if left out.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
 
     Examples
     --------
@@ -116,7 +170,28 @@ def mean(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None 
 def variance(
     x: Expressible, *, bounds: Bounds | None = None, sample: bool = False, epsilon: float | None = None
 ) -> AggregateCall:
-    """Estimate the variance of the rows' ``x``, each clamped to ``bounds``; ``sample`` divides by n - 1."""
+    """Estimate the variance of the rows' ``x``, each clamped to ``bounds``; ``sample`` divides by n - 1.
+
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A number.
+    bounds : (float, float), optional
+        Of each row's value; found privately if left out.
+    sample : bool
+        Whether to divide by n - 1 instead of n.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
+
+    Examples
+    --------
+    >>> variance("age", bounds=(0, 120)).name
+    'variance_age'
+    """
     function = "VAR_SAMP" if sample else "VAR_POP"
     return _call(function, x, _named("variance", x), {_PER_ROW: bounds}, epsilon)
 
@@ -124,7 +199,28 @@ def variance(
 def stddev(
     x: Expressible, *, bounds: Bounds | None = None, sample: bool = False, epsilon: float | None = None
 ) -> AggregateCall:
-    """Estimate the standard deviation of the rows' ``x``, the root of :func:`variance`."""
+    """Estimate the standard deviation of the rows' ``x``, the root of :func:`variance`.
+
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A number.
+    bounds : (float, float), optional
+        Of each row's value; found privately if left out.
+    sample : bool
+        Whether to divide by n - 1 instead of n.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
+
+    Examples
+    --------
+    >>> stddev("age", bounds=(0, 120)).name
+    'stddev_age'
+    """
     function = "STDDEV_SAMP" if sample else "STDDEV_POP"
     return _call(function, x, _named("stddev", x), {_PER_ROW: bounds}, epsilon)
 
@@ -133,6 +229,21 @@ def quantile(
     x: Expressible, probability: float, *, bounds: Bounds | None = None, epsilon: float | None = None
 ) -> AggregateCall:
     """Estimate a quantile of the rows' ``x``, within ``bounds``.
+
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A number.
+    probability : float
+        From 0 to 1: the part of the rows below the quantile.
+    bounds : (float, float), optional
+        Of each row's value.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
 
     Examples
     --------
@@ -148,6 +259,21 @@ def quantiles(
 ) -> AggregateCall:
     """Estimate the ends of ``x`` and the quantiles between so many even parts of the rows, as an array.
 
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A number.
+    parts : int
+        How many even parts; the array has one entry more.
+    bounds : (float, float), optional
+        Of each row's value.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
+
     Examples
     --------
     >>> quantiles("age", 4, bounds=(0, 120)).sql
@@ -158,17 +284,74 @@ def quantiles(
 
 
 def median(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:
-    """Estimate the median of the rows' ``x``, within ``bounds``."""
+    """Estimate the median of the rows' ``x``, within ``bounds``.
+
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A number.
+    bounds : (float, float), optional
+        Of each row's value.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
+
+    Examples
+    --------
+    >>> median("age", bounds=(0, 120)).name
+    'median_age'
+    """
     return _call("MEDIAN", x, _named("median", x), {_PER_ROW: bounds}, epsilon)
 
 
 def min(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:  # noqa: A001 - SQL's name
-    """Estimate a low quantile of the rows' ``x`` that stands for the least value, within ``bounds``."""
+    """Estimate a low quantile of the rows' ``x`` that stands for the least value, within ``bounds``.
+
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A number.
+    bounds : (float, float), optional
+        Of each row's value.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
+
+    Examples
+    --------
+    >>> min("age", bounds=(0, 120)).name
+    'min_age'
+    """
     return _call("MIN", x, _named("min", x), {_PER_ROW: bounds}, epsilon)
 
 
 def max(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:  # noqa: A001 - SQL's name
-    """Estimate a high quantile of the rows' ``x`` that stands for the greatest value, within ``bounds``."""
+    """Estimate a high quantile of the rows' ``x`` that stands for the largest value, within ``bounds``.
+
+    Parameters
+    ----------
+    x : str or ColumnExpression
+        A number.
+    bounds : (float, float), optional
+        Of each row's value.
+    epsilon : float, optional
+        This aggregate's own part of the query's epsilon.
+
+    Returns
+    -------
+    AggregateCall
+
+    Examples
+    --------
+    >>> max("age", bounds=(0, 120)).name
+    'max_age'
+    """
     return _call("MAX", x, _named("max", x), {_PER_ROW: bounds}, epsilon)
 
 

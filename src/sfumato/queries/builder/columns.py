@@ -146,6 +146,15 @@ Expressible: TypeAlias = str | ColumnExpression
 def col(name: str) -> ColumnExpression:
     """Return a column by its name, to compute and compare with.
 
+    Parameters
+    ----------
+    name : str
+        Of a column; it is quoted, so any name will do.
+
+    Returns
+    -------
+    ColumnExpression
+
     Examples
     --------
     >>> (col("income") / 1000).sql

@@ -217,7 +217,7 @@ class PrivateQuery:
             f"FROM {self.table.rows}",
         ]
         if self._keys:
-            parts.append("GROUP BY " + ", ".join(str(place + 1) for place in range(self._keys)))
+            parts.append("GROUP BY " + ", ".join(str(index + 1) for index in range(self._keys)))
         if self._having:
             parts.append("HAVING " + " AND ".join(self._having))
         if self._order:

@@ -159,7 +159,7 @@ class Counter:
         EngineError
             If the engine fails; the periods before it are released, asking again goes on from there.
         SourceError
-            If the counter is closed, or is another process's: whoever goes on with its state would tell the
+            If the counter is closed, or is another process's: who goes on with its state would release the
             same period with other noise.
         """
         if self._process != os.getpid():
@@ -196,8 +196,8 @@ class Counter:
         self.close()
 
     def _send(self, step: Sequence[NDArray[np.int64]]) -> None:
-        for place, (stream, values) in enumerate(zip(self._streams, step, strict=True)):
-            self._released[place].append(stream.send(values))
+        for index, (stream, values) in enumerate(zip(self._streams, step, strict=True)):
+            self._released[index].append(stream.send(values))
 
     def _release(self) -> CounterRelease:
         plan = self._plan
@@ -208,8 +208,8 @@ class Counter:
         return CounterRelease(
             schedule=plan.schedule,
             keys=named,
-            sums={name: tuple(self._released[place]) for name, place in plan.columns.items()},
-            scales={name: 2.0 ** plan.exponents[place] for name, place in plan.columns.items()},
+            sums={name: tuple(self._released[index]) for name, index in plan.columns.items()},
+            scales={name: 2.0 ** plan.exponents[index] for name, index in plan.columns.items()},
             loss=plan.loss,
         )
 

@@ -1,4 +1,4 @@
-"""What a counter promises, and which queries it can tell."""
+"""What a counter promises, and which queries it can answer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class CounterParameters:
 
 
 def require_countable(priced: PricedQuery, terms: CounterParameters) -> None:
-    """Refuse a query that no counter can tell.
+    """Refuse a query that no counter can answer.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def _require_plain(query: Query, terms: CounterParameters) -> None:
         )
     if query.order_by or query.limit is not None or query.having or query.offset or query.computed:
         raise UnsupportedSql(
-            "a counter tells its sums as they are, got HAVING, ORDER BY, LIMIT or a computed column; do that "
+            "a counter releases sums as they are, got HAVING, ORDER BY, LIMIT or a computed column; do that "
             "on the table it returns"
         )
     if any(aggregate.epsilon is not None for aggregate in query.aggregates):
@@ -115,6 +115,6 @@ def _require_additive(priced: PricedQuery) -> None:
             )
         if estimator.kind not in ADDITIVE:
             raise UnsupportedSql(
-                f"a counter tells COUNT and SUM, got {estimator.kind.value} for {estimator.name!r}; "
+                f"a counter releases COUNT and SUM, got {estimator.kind.value} for {estimator.name!r}; "
                 "ask for sum and count, and divide what is released"
             )

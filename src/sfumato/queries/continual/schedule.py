@@ -42,7 +42,7 @@ class Schedule:
     def __post_init__(self) -> None:
         name_sql(self.moment)
         _check.integer(
-            "steps", self.steps, minimum=1, remedy="the number of periods to tell, known beforehand"
+            "steps", self.steps, minimum=1, remedy="the number of periods to release, known beforehand"
         )
         if self.steps > _LONGEST:
             _check.refuse("steps", f"be at most {_LONGEST}", self.steps, "make periods longer")

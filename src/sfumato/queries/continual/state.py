@@ -113,8 +113,8 @@ class CounterState:
     def find(cls, path: Path | None, identity: str, ledger: str, fresh: RandomSource) -> Self | None:
         """Read the state of a counter, None where there is none yet.
 
-        The file is locked before it is read: another process could else tell a period in between, and this
-        one would tell it again with other noise.
+        The file is locked before it is read: another process could else release a period in between, and this
+        one would release it again with other noise.
 
         Raises
         ------

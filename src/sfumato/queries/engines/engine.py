@@ -26,7 +26,16 @@ class Engine(Protocol):
     each of them measure i differs by at most ``job.measures[i].sensitivity``, where that of counts by bin
     bounds the sum of the differences of all bins. The reason is the same for
     every engine: the rows a unit keeps, and the groups it keeps, are a function of that unit's own rows and
-    of ``secret``; every kept number is clamped; sums are exact integers.
+    of ``secret``; every retained number is clamped; sums are exact integers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> with sf.connect(pa.table({"n": [1, 2]}), privacy_unit=sf.ROW, epsilon=1.0, rng=1) as session:
+    ...     engine: Engine = session.engine
+    ...     type(engine).__name__
+    'DuckDBEngine'
     """
 
     @property
@@ -40,7 +49,17 @@ class Engine(Protocol):
         ...
 
     def fingerprint(self, key: bytes) -> str:
-        """Keyed HMAC-SHA-256 of the content of all tables, in hexadecimal."""
+        """Keyed HMAC-SHA-256 of the content of all tables, in hexadecimal.
+
+        Parameters
+        ----------
+        key : bytes
+            A secret of the ledger's; without it nobody can test a guess at the content.
+
+        Returns
+        -------
+        str
+        """
         ...
 
     def unite(self, columns: Mapping[str, tuple[str, ...]]) -> None:
@@ -54,11 +73,23 @@ class Engine(Protocol):
         ...
 
     def check(self, job: AggregationJob) -> None:
-        """Refuse a job that cannot run, reading no row; a session calls it before it charges."""
+        """Refuse a job that cannot run, reading no row; a session calls it before it charges.
+
+        Parameters
+        ----------
+        job : AggregationJob
+        """
         ...
 
     def aggregate(self, job: AggregationJob, secret: bytes) -> pa.Table:
         """Compute the job.
+
+        Parameters
+        ----------
+        job : AggregationJob
+            As `check` accepted it.
+        secret : bytes
+            Fresh random bytes, from which follows which rows and groups of a unit count.
 
         Returns
         -------

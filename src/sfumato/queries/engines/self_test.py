@@ -1,9 +1,9 @@
 """A trial of what queries need of an engine, made when a source opens: under a query it would cost a charge.
 
-A query makes tables, fills them, and ranks and adds up rows. Who may read the rows may still be kept from
+A query makes tables, fills them, and ranks and adds up rows. Who may read the rows may still be barred from
 some of that, by the rights of a user, by a setting or by a limit on memory: then every query is charged, and
 none is answered. So an engine first computes one job over rows that stand in the text of its statements. Who
-connects is told, and nothing of it depends on the data.
+connects is stated, and nothing of it depends on the data.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
 
 
 def _groups(groups: PublicGroups, keys: Sequence[Named]) -> str:
-    names = [f"g{place}" for place in range(len(keys))]
+    names = [f"g{index}" for index in range(len(keys))]
     if isinstance(groups, PublicTable):
         pairs = zip(groups.columns, names, strict=True)
         columns = ", ".join(f"{quoted(column)} AS {name}" for column, name in pairs)

@@ -136,14 +136,14 @@ def common(terms: Sequence[TypedTree], what: str) -> tuple[list[TypedTree], Colu
             return [temporal(t.tree.name, target) if t.type is ColumnType.TEXT else t for t in terms], target
     names = " and ".join(type_.value for type_ in ColumnType if type_ in types)
     other = next((t.value for t in ColumnType if t in types and t is not ColumnType.TEXT), "")
-    to_declare = next((told for told in (advice(term, other) for term in terms) if told), "")
+    to_declare = next((words for words in (advice(term, other) for term in terms) if words), "")
     raise SchemaError(
         f"{what} must have values of one type, got {names}; {to_declare}use CAST to bring them to one type"
     )
 
 
 def is_constant(term: TypedTree) -> bool:
-    """Tell whether a term is a literal: a number, a string, a boolean, a DATE or a TIMESTAMP."""
+    """Return whether a term is a literal: a number, a string, a boolean, a DATE or a TIMESTAMP."""
     tree = term.tree
     if isinstance(tree, exp.TryCast):  # of a literal only where `temporal` made it
         return term.type in TEMPORAL and isinstance(tree.this, exp.Literal)

@@ -195,7 +195,7 @@ class InPublic:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """All rows of all parts, whose usable columns have the same types and the unit in the same place.
+    """All rows of all parts, whose usable columns have the same types and the unit in the same position.
 
     Notes
     -----

@@ -107,9 +107,9 @@ class Options:
 
     ``max_groups_contributed`` is None only where a unit cannot be in two groups (no GROUP BY, or rows as
     units), or where ``max_rows_contributed`` bounds its rows over all groups instead.
-    ``group_selection`` is None where the planner may choose the law; ``group_selection_epsilon`` is the part
-    of epsilon that choosing the groups was given. ``min_privacy_units`` is the least number of units that a
-    group must have, exactly, to be considered.
+    ``group_selection`` is None where the planner may choose the distribution; ``group_selection_epsilon`` is
+    the part of epsilon that choosing the groups was given. ``min_privacy_units`` is the least number of units
+    that a group must have, exactly, to be considered.
     """
 
     epsilon: float
@@ -163,6 +163,17 @@ class Query:
     released numbers only; ``having`` names the one that says which rows are shown. Aggregates and computed
     columns that ``output`` leaves out are for ``having``, ``order_by`` and other columns.
     ``text`` is the canonical text, equal for queries that differ only in spelling.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> with sf.connect(pa.table({"n": [1, 2]}), privacy_unit=sf.ROW, epsilon=1.0, rng=1) as session:
+    ...     query = session.read(
+    ...         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0) COUNT(*) AS people FROM data"
+    ...     )
+    >>> isinstance(query, Query), query.output
+    (True, ('people',))
     """
 
     relation: Relation

@@ -1,7 +1,7 @@
 """Typed terms: canonical trees with their types.
 
-A canonical tree is built afresh from whitelisted nodes; nothing of the parser's tree is kept. Operands that
-are operators themselves stand in parentheses, so a tree means the same whatever precedence a dialect has.
+A canonical tree is built afresh from whitelisted nodes; nothing of the parser's tree is retained. Operands
+that are operators themselves stand in parentheses, so a tree means the same whatever a dialect's precedence.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def require(term: TypedTree, accepted: Collection[ColumnType], what: str) -> Typ
 
 
 def require_order(terms: Sequence[TypedTree], what: str) -> None:
-    """Refuse digits of any length where values are put in order: they are only told apart."""
+    """Refuse digits of any length where values are put in order: they are only distinguished."""
     for term in terms:
         if term.type is ColumnType.DECIMAL:
             raise SchemaError(f"{what} must have values with an order, got NUMERIC; {from_decimal(term)}")

@@ -56,7 +56,7 @@ class PlannedQuery:
     priced : PricedQuery
     errors : mapping of str to float
         The expected half-width of each aggregate column's interval, in the column's unit; NaN where it cannot
-        be told beforehand.
+        be known beforehand.
     targets : mapping of str to float
     """
 
@@ -166,8 +166,8 @@ class _Curve:
             low, high = (low, middle) if self._meets(middle, factor) else (middle, high)
         return FINENESS**high
 
-    def _meets(self, place: int, factor: float) -> bool:
-        found = self._try(FINENESS**place)
+    def _meets(self, index: int, factor: float) -> bool:
+        found = self._try(FINENESS**index)
         return found is not None and all(
             found.errors[name] <= factor * bound for name, bound in self.request.targets.items()
         )

@@ -56,6 +56,10 @@ def relative(share: float, *, of: float | TableRelease | None = None) -> Relativ
         A public number, or a released table with the column of that name: the median of its magnitudes then.
         Without it the plan's pilot, which is paid for, gives the magnitude.
 
+    Returns
+    -------
+    Relative
+
     Examples
     --------
     >>> relative(0.05, of=2000.0).absolute("visits", None)
@@ -111,10 +115,10 @@ class PlanRequest:
         found: dict[str, Target] = {}
         for aggregate in query.aggregates:
             goal = self.target.get(aggregate.name) if isinstance(self.target, Mapping) else self.target
-            told = aggregate.kind in (*ADDITIVE, AggregateKind.AVG) and not aggregate.unbounded
-            if goal is None or (not named and not told):
+            known = aggregate.kind in (*ADDITIVE, AggregateKind.AVG) and not aggregate.unbounded
+            if goal is None or (not named and not known):
                 continue
-            if not told:
+            if not known:
                 self._refuse(aggregate)
             if aggregate.kind is AggregateKind.AVG and self.units is None:
                 _check.refuse("units", "be given for a target on an AVG", None, "pass a public figure")

@@ -1,4 +1,4 @@
-"""Workloads: noise for a set of queries, chosen and told before anything is spent.
+"""Workloads: noise for a set of queries, chosen and stated before anything is spent.
 
 A plan is made from public parameters and from what was released before, never from the data: the texts, the
 schema, and the figures that a target is relative to.
@@ -106,8 +106,8 @@ class WorkloadPlan:
             yield f"{query.name}: epsilon {text_above(options.epsilon)}, delta {options.delta:g}"
             for name, error in query.errors.items():
                 bound = f" (target {query.targets[name]:g})" if name in query.targets else ""
-                told = "not known beforehand" if math.isnan(error) else f"{error:.6g}"
-                yield f"  {name}: {told}{bound}"
+                shown = "not known beforehand" if math.isnan(error) else f"{error:.6g}"
+                yield f"  {name}: {shown}{bound}"
         fits = "fit into" if self.fits else "do not fit into"
         yield f"All together: epsilons add up to {text_above(self.epsilon)}; they {fits} what is left."
         yield "Nothing is charged before release()."
@@ -150,7 +150,7 @@ def plan_workload(queries: Workload, session: QuerySession, aim: PlanRequest) ->
 
 
 def _both(query: str | PrivateQuery, session: QuerySession) -> tuple[Query, bool]:
-    """Read a query; tell whether its text states an epsilon, which no default changes."""
+    """Read a query; return whether its text states an epsilon, which no default changes."""
     text, groups = (query.sql, query.public_groups) if isinstance(query, PrivateQuery) else (query, None)
     first, second = (session.read(text, groups, epsilon=number) for number in _UNSTATED)
     return first, first.options.epsilon == second.options.epsilon

@@ -1,4 +1,4 @@
-"""Noise for the measures of one query: one law, one threshold, calibrated jointly to (epsilon, delta).
+"""Noise for the measures of one query: one distribution, one threshold, calibrated jointly to OPTIONS.
 
 Each measure has a share of the query. Laplace noise of share w and n entries has the scale
 ``n / (w epsilon)`` over its sensitivity, so its loss is ``w epsilon``. Gaussian noise has the parameter
@@ -58,7 +58,7 @@ _LATTICE_SLACK = 1 + Fraction(1, 1 << 16)  # what noise on the integers costs mo
 
 
 class NoiseDistribution(Enum):
-    """The law of the noise."""
+    """The distribution of the noise."""
 
     LAPLACE = "discrete Laplace"
     GAUSSIAN = "discrete Gaussian"
@@ -66,7 +66,7 @@ class NoiseDistribution(Enum):
 
 
 def distribution_of(mechanism: AnyMechanism) -> NoiseDistribution:
-    """Return the law of a mechanism's noise."""
+    """Return the distribution of a mechanism's noise."""
     match mechanism:
         case Laplace():
             return NoiseDistribution.LAPLACE
@@ -112,7 +112,7 @@ class NoiseRequest:
 
 @dataclass(frozen=True, slots=True)
 class NoisePlan:
-    """A law with its noise.
+    """A distribution with its noise.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class NoisePlan:
 
 
 def by_expected_error(laws: Iterable[NoiseDistribution], demand: NoiseRequest) -> list[NoiseDistribution]:
-    """Return the laws in the order of what they cost in accuracy, by closed forms, the best first.
+    """Return the distributions in the order of what they cost in accuracy, by closed forms, the best first.
 
     What is compared is the mean logarithm of standard deviations over sensitivities, plus that of the
     threshold.
@@ -181,7 +181,7 @@ def _selection_delta(law: NoiseDistribution, demand: NoiseRequest) -> float:
 
 
 def start(law: NoiseDistribution, demand: NoiseRequest) -> NoisePlan | None:
-    """Calibrate by closed forms; None where the law's noise or threshold would be out of reach."""
+    """Calibrate by closed forms; None where the distribution's noise or threshold would be out of reach."""
     factor = _factor(law, demand)
     if factor is None:
         return None

@@ -39,7 +39,20 @@ class Claimant:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The epsilon that is spent, and the share of it that each measure has; the shares sum to one."""
+    """The epsilon that is spent, and the share of it that each measure has; the shares sum to one.
+
+    Parameters
+    ----------
+    epsilon : float
+        What is spent in all.
+    weights : tuple of Fraction
+        One for each measure, in order; they sum to one.
+
+    Examples
+    --------
+    >>> Shares(epsilon=1.0, weights=(Fraction(1, 2), Fraction(1, 2))).epsilon
+    1.0
+    """
 
     epsilon: float
     weights: tuple[Fraction, ...]

@@ -1,7 +1,7 @@
 """The error to expect of each aggregate, and what each costs alone; from public parameters only.
 
 A count or a sum is off by its own noise. A mean, a variance or a covariance is a quotient, so its error falls
-with the number of units or rows in the group, a public or released figure: what is told is the standard
+with the number of units or rows in the group, a public or released figure: what is stated is the standard
 deviation times that number, to first order in the noise over the number, and the largest that any data within
 the bounds give it. Quantiles are off by ranks.
 
@@ -82,7 +82,7 @@ def expected_error(
     priced : PricedQuery
     estimator : ColumnEstimator
     level : float
-        Coverage of the interval whose half-width is told.
+        Coverage of the interval whose half-width is stated.
     """
     total = priced.measures[estimator.total]
     pending = priced.requests[estimator.total].found and not priced.bounds_known

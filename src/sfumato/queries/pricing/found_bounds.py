@@ -100,5 +100,10 @@ def with_found_bounds(priced: PricedQuery, found: Mapping[BoundSearch, FoundBoun
     )
     for (request, before), now in zip(pairs, measures, strict=True):
         if now.sensitivity > before.sensitivity:
-            _check.refuse("bounds", "move no more steps than were priced", type(request).__name__)
+            _check.refuse(
+                "bounds",
+                "move no more steps than were priced",
+                type(request).__name__,
+                "price the query again",
+            )
     return replace(priced, measures=measures, bounds_known=True)

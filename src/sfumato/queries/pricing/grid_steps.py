@@ -91,5 +91,20 @@ def even_steps(bounds: FoundBounds, half: int) -> tuple[int, int, int]:
 
 
 def power(value: float) -> int:
-    """Return the exponent of a power of two."""
+    """Return the exponent of a power of two.
+
+    Parameters
+    ----------
+    value : float
+        A positive power of two.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> power(0.25), power(1024.0)
+    (-2, 10)
+    """
     return math.frexp(value)[1] - 1

@@ -1,7 +1,7 @@
 """Bins of magnitude: zero, and for either sign the numbers from one power of two to the next.
 
 A number's bin is read off by comparisons with powers of two, which floats and integers hold exactly: at once
-for whole numbers; for floats first a block of powers, then the place in it of the number over the block's
+for whole numbers; for floats first a block of powers, then the position in it of the number over the block's
 least, a quotient that is exact, too. So every engine gives every number the same bin, and no row can fail.
 """
 
@@ -154,7 +154,7 @@ def _at_least(value: TypedTree, border: float) -> exp.Expression:
 def _tree(
     first: int, last: int, from_: Callable[[int], exp.Expression], leaf: Callable[[int], exp.Expression]
 ) -> exp.Expression:
-    """Return a tree of comparisons that finds a place from ``first`` to ``last``."""
+    """Return a tree of comparisons that finds a position from ``first`` to ``last``."""
     if first == last:
         return leaf(first)
     middle = (first + last + 1) // 2

@@ -10,8 +10,8 @@ groups): an additive ``ApproximateDP(0, delta_selection)``.
 
 Rows that are counted by bin may lie in several bins of a level: then more numbers than ``entries`` move,
 those of a level together by at most the sensitivity. That tells no more than one number that moves by all of
-it, for log-concave noise, which both laws are. Let f_a be the trade-off function between the noise and itself
-moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its ends have at least
+it, for log-concave noise, which both distributions are. Let f_a be the trade-off function between the noise
+and itself moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its ends have at least
 f_b(1 - f_a), as in group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is
 f_(a + b): a test by one threshold is best at each level for every move, so the best test of a move by a + b
 is best on both parts of the way. By induction the same holds for any number of bins.
@@ -117,12 +117,12 @@ class PricedQuery:
 
 
 def price(query: Query) -> PricedQuery:
-    """Choose law, noise and threshold so that the whole loss meets OPTIONS(epsilon, delta).
+    """Choose distribution, noise and threshold so that the whole loss meets OPTIONS(epsilon, delta).
 
-    The law is the one with the smaller product of standard deviation and threshold, from public parameters
-    only: Laplace (truncated, for the count that the threshold is applied to) where a unit touches few groups,
-    Gaussian where it touches many. Measures have noise in proportion to their shares of epsilon, which are
-    equal unless the query states others.
+    The distribution is the one with the smaller product of standard deviation and threshold, from public
+    parameters only: Laplace (truncated, for the count that the threshold is applied to) where a unit touches
+    few groups, Gaussian where it touches many. Measures have noise in proportion to their shares of epsilon,
+    which are equal unless the query states others.
 
     Raises
     ------

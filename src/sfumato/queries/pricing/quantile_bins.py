@@ -1,7 +1,7 @@
 """Quantiles of rows: the bins that values are counted in, and what is released of the noisy trees over them.
 
-All quantiles of one expression within the same bounds are read off one tree. What is kept are the bins of the
-quantiles and of the ends of their intervals; counts, noisy or not, are not.
+All quantiles of one expression within the same bounds are read off one tree. What is stored are the bins of
+the quantiles and of the ends of their intervals; counts, noisy or not, are not.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _level(release: TableRelease, column: str) -> _Level:
         _check.refuse("column", "be a COUNT or SUM of every level", column, remedy)
     measure = record.measures[read.total]
     step = 2.0**measure.exponent
-    keys = pa.table([record.table[f"k{place}"] for place in range(len(record.keys))], names=list(record.keys))
+    keys = pa.table([record.table[f"k{index}"] for index in range(len(record.keys))], names=list(record.keys))
     columns = [keys[name].to_pylist() for name in keys.column_names]
     return _Level(
         keys=keys,
@@ -121,7 +121,7 @@ def _level(release: TableRelease, column: str) -> _Level:
 
 
 def _parents(above: _Level, below: _Level) -> NDArray[np.intp]:
-    """Return for each group of a level the place of the group above that it is a part of."""
+    """Return for each group of a level the index of the group above that it is a part of."""
     names = below.keys.column_names
     missing = [name for name in above.keys.column_names if name not in names]
     if missing or len(names) == above.keys.num_columns:
@@ -129,8 +129,8 @@ def _parents(above: _Level, below: _Level) -> NDArray[np.intp]:
         order = f"groups by {finer} after groups by {coarser}"
         _check.refuse("levels", "each refine the one before", order, "pass them from coarse to fine")
     shared = [names.index(name) for name in above.keys.column_names]
-    places = {group: place for place, group in enumerate(above.groups)}
-    parents = [places.get(tuple(group[place] for place in shared), -1) for group in below.groups]
+    places = {group: index for index, group in enumerate(above.groups)}
+    parents = [places.get(tuple(group[index] for index in shared), -1) for group in below.groups]
     if -1 in parents or len(set(parents)) < len(above.groups):
         _check.refuse(
             "levels",
@@ -161,9 +161,9 @@ def _down(
 ) -> tuple[list[Floats], list[Floats]]:
     """Spread what a group's number is off the sum of its parts over them, from the coarsest level down."""
     final_values, final_variances = [values[0]], [variances[0]]
-    for place, parent in enumerate(parents):
-        mine, spread = values[place + 1], variances[place + 1]
-        size = len(values[place])
+    for index, parent in enumerate(parents):
+        mine, spread = values[index + 1], variances[index + 1]
+        size = len(values[index])
         sums = np.bincount(parent, mine, minlength=size)
         total = np.bincount(parent, spread, minlength=size)
         equal = 1 / np.bincount(parent, minlength=size)[parent]

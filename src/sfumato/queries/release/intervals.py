@@ -34,9 +34,10 @@ def thresholded_interval(
     Notes
     -----
     Guarantee: for every true count n >= ``least`` the interval holds n with probability at least ``level``,
-    given that the group is shown. It inverts the two one-sided tests at (1 - level) / 2 on the law of n + Z
-    given n + Z >= threshold; both of its tails are monotone in n because a log-concave Z has a monotone
-    likelihood ratio. A count that is shown just above the threshold may be any small number that was lucky.
+    given that the group is shown. It inverts the two one-sided tests at (1 - level) / 2 on the distribution
+    of n + Z given n + Z >= threshold; both of its tails are monotone in n because a log-concave Z has a
+    monotone likelihood ratio. A count that is shown just above the threshold may be any small number that was
+    lucky.
     """
     pairs = {int(value): _invert(law, int(value), threshold, level, least) for value in np.unique(noisy)}
     lower = np.array([pairs[int(value)][0] for value in noisy], dtype=np.int64)

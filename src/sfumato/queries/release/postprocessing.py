@@ -47,7 +47,7 @@ def named_columns(expression: Expression) -> set[str]:
 
 
 def ends(expression: Expression, intervals: _Names) -> tuple[Expression, Expression] | None:
-    """Return the least and the greatest value of an expression while columns move in their intervals.
+    """Return the least and the largest value of an expression while columns move in their intervals.
 
     Parameters
     ----------

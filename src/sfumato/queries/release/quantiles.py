@@ -57,7 +57,7 @@ def noisy_quantiles(
     """
     lower, upper = _row_bounds(measure)
     if not isinstance(law, DiscreteLaplaceDistribution | DiscreteGaussianDistribution):
-        _check.refuse("law", "be discrete Laplace or Gaussian", law)
+        _check.refuse("law", "be discrete Laplace or Gaussian", law, "use noise of one of the two")
     found = estimate_quantiles(
         TreeShape.of(upper - lower + 1),
         law,
@@ -92,7 +92,7 @@ def quantile_ends(
     bounds : tuple of two numbers
     level : float
     """
-    place = next((place for place, found in enumerate(LEVELS) if found >= level), None)
-    if place is None:
+    index = next((index for index, found in enumerate(LEVELS) if found >= level), None)
+    if index is None:
         return np.full_like(lower[..., 0], bounds[0]), np.full_like(upper[..., 0], bounds[1])
-    return lower[..., place], upper[..., place]
+    return lower[..., index], upper[..., index]

@@ -68,7 +68,7 @@ class NoisyMeasure:
 
     @property
     def noise(self) -> SymmetricDistribution:
-        """The law of the noise on the grid."""
+        """The distribution of the noise on the grid."""
         if self.law is NoiseDistribution.TRUNCATED and self.limit is not None:
             return TruncatedLaplaceDistribution(self.scale, self.limit)
         return (
@@ -83,7 +83,7 @@ class ReleasedColumn:
     """How an answer column is read: ``total``, over ``count`` for an average (indices of measures).
 
     ``more`` are the further measures of what is read off several sums; ``places`` where the quantiles of the
-    column are among those of ``total``; ``report`` says that it is told as JSON, with its interval.
+    column are among those of ``total``; ``report`` says that it is stated as JSON, with its interval.
     """
 
     name: str

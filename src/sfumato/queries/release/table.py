@@ -51,6 +51,17 @@ class TableRelease:
     -----
     Guarantee: ``(epsilon, delta)``-DP of this answer alone, under adding or removing one privacy unit; what
     the ledger was charged is ``loss``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import sfumato as sf
+    >>> with sf.connect(pa.table({"n": range(1000)}), privacy_unit=sf.ROW, epsilon=1.0, rng=1) as session:
+    ...     release = session.sql(
+    ...         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0) COUNT(*) AS people FROM data"
+    ...     )
+    >>> release.to_arrow(intervals=True).column_names, release.epsilon
+    (['people', 'people_lower', 'people_upper'], 1.0)
     """
 
     record: ReleaseRecord
@@ -113,7 +124,13 @@ class TableRelease:
         return self.record.output
 
     def explain(self) -> str:
-        """Say how the answer was made: bounds, noise, threshold, cost, and how wide its intervals are."""
+        """Say how the answer was made: bounds, noise, threshold, cost, and how wide its intervals are.
+
+        Returns
+        -------
+        str
+            Some lines for people.
+        """
         return "\n".join((self.record.explanation, *self._widths()))
 
     def _widths(self) -> Iterator[str]:
@@ -140,6 +157,10 @@ class TableRelease:
             computed column has ends where they follow from those of its parts, else NULL or none; rows that
             HAVING, or LIMIT after ORDER BY, chose by their noise are covered less often. A column that was
             asked for with ``report_format => 'JSON'`` holds its interval itself.
+
+        Returns
+        -------
+        pyarrow.Table
         """
         level = _check.unit_interval("level", level, "write 0.95, say")
         given: object = intervals
@@ -162,7 +183,17 @@ class TableRelease:
         return pa.table(list(made.values()), names=list(made)).take(self._shown())
 
     def to_pandas(self, *, intervals: bool = False, level: float = 0.95) -> pd.DataFrame:
-        """Return the answer as a pandas DataFrame; needs the extra ``sfumato[pandas]``."""
+        """Return the answer as a pandas DataFrame; needs the extra ``sfumato[pandas]``.
+
+        Parameters
+        ----------
+        intervals, level
+            As for `to_arrow`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         try:
             import pandas as pd  # noqa: F401, PLC0415 - an optional library
         except ImportError as missing:
@@ -171,7 +202,17 @@ class TableRelease:
         return frame
 
     def to_polars(self, *, intervals: bool = False, level: float = 0.95) -> pl.DataFrame:
-        """Return the answer as a Polars DataFrame; needs the extra ``sfumato[polars]``."""
+        """Return the answer as a Polars DataFrame; needs the extra ``sfumato[polars]``.
+
+        Parameters
+        ----------
+        intervals, level
+            As for `to_arrow`.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
         try:
             import polars as pl  # noqa: PLC0415 - an optional library
         except ImportError as missing:
@@ -239,15 +280,15 @@ def with_computed(record: ReleaseRecord, computed: Sequence[Named]) -> ReleaseRe
         return record
     made = evaluate(_base(record), [named.expression for named in computed])
     table = record.table
-    for place, values in enumerate(made):
-        table = table.append_column(f"p{place}", values)
+    for index, values in enumerate(made):
+        table = table.append_column(f"p{index}", values)
     columns = (ComputedColumn(n.name, n.expression.sql, n.expression.type) for n in computed)
     return replace(record, table=table, computed=tuple(columns))
 
 
 def _base(record: ReleaseRecord) -> pa.Table:
     """Return keys and noised columns, shown or not, in the types that expressions compute in."""
-    columns = {name: record.table[f"k{place}"] for place, name in enumerate(record.keys)}
+    columns = {name: record.table[f"k{index}"] for index, name in enumerate(record.keys)}
     for column in record.columns:
         if column.kind is not AggregateKind.QUANTILES:  # an array, which no expression can use
             columns[column.name] = _as_type(values_of(record, column), released_type(column.kind))

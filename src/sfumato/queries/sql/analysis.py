@@ -1,8 +1,9 @@
 """The front door of SQL: from text to a checked, typed :class:`~sfumato.queries.plan.query.Query`.
 
-What comes out holds only whitelisted expressions over one private table, with the unit column kept at every
-node, so that the price step and the engine can bound each unit's contribution behind every user expression.
-Nothing here looks at data: an error depends on the text, the schema and the session's parameters only.
+What comes out holds only whitelisted expressions over one private table, with the unit column left in at
+every node, so that the price step and the engine can bound each unit's contribution behind every user
+expression. Nothing here looks at data: an error depends on the text, the schema and the session's parameters
+only.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def _bins(keys: Sequence[Expression], options: Mapping[str, object]) -> PublicGr
     if len(keys) != 1 or not (strategy is public or str(strategy).upper() == public.value):
         return None
     many = buckets(keys[0])
-    return None if many is None else PublicValues(tuple((place,) for place in range(many + 2)))
+    return None if many is None else PublicValues(tuple((index,) for index in range(many + 2)))
 
 
 def _listed_groups(

@@ -97,7 +97,7 @@ class Tables:
         return replace(self, depth=self.depth + 1)
 
     def at(self, place: Tables) -> Tables:
-        """Return the same names as they are read at another place, where their tables count."""
+        """Return the same names as they are read at another position, where their tables count."""
         return replace(self, depth=place.depth, visits=place.visits)
 
     def find(self, name: str) -> Source:

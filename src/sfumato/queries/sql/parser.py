@@ -84,7 +84,7 @@ class PrivateSql(BigQuery):
         }
 
         def _warn_unsupported(self) -> None:
-            """Log nothing of a query: what is refused is told by its error."""
+            """Log nothing of a query: what is refused is stated by its error."""
 
 
 @dataclass(frozen=True, slots=True)

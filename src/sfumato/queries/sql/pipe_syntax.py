@@ -33,38 +33,38 @@ def unpiped(words: Sequence[Token], tokenize: _Tokenize) -> _Words:
     if not any(word.token_type is TokenType.PIPE_GT for word in words):
         return list(words)
     first, *operators = _split(words, TokenType.PIPE_GT)
-    place = next((i for i, word in _outside(first) if word.token_type is TokenType.FROM), None)
-    if place is None or _text(first, 0) not in ("FROM", "WITH"):
+    index = next((i for i, word in _outside(first) if word.token_type is TokenType.FROM), None)
+    if index is None or _text(first, 0) not in ("FROM", "WITH"):
         raise UnsupportedSql("pipe syntax must begin with FROM; write FROM table |> AGGREGATE ...")
-    pipe = _Pipe(tokenize, first[place + 1 :])
+    pipe = _Pipe(tokenize, first[index + 1 :])
     for operator in operators:
         pipe.take(operator)
-    return first[:place] + pipe.select()
+    return first[:index] + pipe.select()
 
 
 def _outside(words: Sequence[Token]) -> list[tuple[int, Token]]:
-    """Return the words outside of parentheses, with their places."""
+    """Return the words outside of parentheses, with their positions."""
     depth, found = 0, []
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         depth -= word.token_type is TokenType.R_PAREN
         if depth < 0:
             raise UnsupportedSql("a parenthesis is closed that was never opened; leave it out")
         if depth == 0:
-            found.append((place, word))
+            found.append((index, word))
         depth += word.token_type is TokenType.L_PAREN
     return found
 
 
 def _split(words: Sequence[Token], mark: TokenType) -> list[_Words]:
-    marks = [place for place, word in _outside(words) if word.token_type is mark]
+    marks = [index for index, word in _outside(words) if word.token_type is mark]
     if mark is TokenType.PIPE_GT and len(marks) < sum(word.token_type is mark for word in words):
         raise UnsupportedSql("pipe syntax in parentheses is not answered; write a SELECT there")
     ends = [*marks, len(words)]
     return [list(words[a:b]) for a, b in zip([0, *(m + 1 for m in marks)], ends, strict=True)]
 
 
-def _text(words: Sequence[Token], place: int) -> str:
-    return words[place].text.upper() if place < len(words) else ""
+def _text(words: Sequence[Token], index: int) -> str:
+    return words[index].text.upper() if index < len(words) else ""
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ class _Pipe:
         if _text(words, 0) == "WITH":
             clause = 2
             if _text(words, 2) == "OPTIONS":
-                after = (place for place, word in _outside(words) if place > 3)
+                after = (index for index, word in _outside(words) if index > 3)
                 clause = next(after, len(words)) + 1  # behind the closing parenthesis
         group = next((p for p, w in _outside(words) if w.token_type is TokenType.GROUP_BY), len(words))
         items = _split(words[clause:group], TokenType.COMMA) if group > clause else []
@@ -133,6 +133,6 @@ class _Pipe:
             raise UnsupportedSql(
                 "pipe syntax must end in one aggregation; write |> AGGREGATE WITH DIFFERENTIAL_PRIVACY ..."
             )
-        places = ", ".join(str(place + 1) for place in range(self.keys))
+        places = ", ".join(str(index + 1) for index in range(self.keys))
         group = self.tokenize(f"GROUP BY {places}") if places else []
         return self.head + self._read() + group + self._all("HAVING", self.kept) + self.tail

@@ -36,7 +36,7 @@ class ScopeColumn:
     columns: tuple[Visible, ...]
 
     def answers_to(self, qualifier: str) -> bool:
-        """Tell whether a qualifier means this member."""
+        """Return whether a qualifier means this member."""
         return self.qualifier is not None and self.qualifier.casefold() == qualifier.casefold()
 
 
@@ -95,21 +95,21 @@ class Rows:
         return found
 
     def has(self, name: str) -> bool:
-        """Tell whether a column can be named so, without a table in front."""
+        """Return whether a column can be named so, without a table in front."""
         seen = (visible for member in self.members for visible in member.columns if not visible.merged)
         return any(visible.written.casefold() == name.casefold() for visible in seen)
 
     def answers_to(self, qualifier: str) -> bool:
-        """Tell whether a qualifier means a member of these rows."""
+        """Return whether a qualifier means a member of these rows."""
         return any(member.answers_to(qualifier) for member in self.members)
 
     def is_unit(self, expression: Expression) -> bool:
-        """Tell whether an expression is the privacy unit itself."""
+        """Return whether an expression is the privacy unit itself."""
         unit, tree = self.relation.unit, expression.tree
         return unit is not None and isinstance(tree, exp.Column) and tree.name.casefold() == unit.casefold()
 
     def names_unit(self, node: exp.Expr) -> bool:
-        """Tell whether a node of the query's tree is the bare unit column."""
+        """Return whether a node of the query's tree is the bare unit column."""
         if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             return False
         table = node.args.get("table")

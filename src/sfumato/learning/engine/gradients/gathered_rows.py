@@ -14,7 +14,7 @@ __all__ = ["GatheredRows", "inner"]
 
 
 class GatheredRows(PerExampleGradients):
-    """Gradients that are, for each example, rows added up at their places in a table.
+    """Gradients that are, for each example, rows added up at their positions in a table.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class GatheredRows(PerExampleGradients):
         return rows.new_zeros(self.shape).index_add_(0, self.index.flatten(), rows)
 
     def squared_norms(self) -> Tensor:
-        """Return them with rows of the same place added up first, which sorting brings together."""
+        """Return them with rows of the same position added up first, which sorting brings together."""
         count, rows, features = self.rows.shape
         if rows == 1:
             return squares(self.rows[:, 0])

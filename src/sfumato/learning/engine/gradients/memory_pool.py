@@ -32,7 +32,7 @@ class MemoryPool:
         self._elsewhere = 0
 
     def holds(self, entries: int) -> bool:
-        """Tell whether there is room for so many entries."""
+        """Return whether there is room for so many entries."""
         return entries <= min(self._each, self._together - self._elsewhere - _entries(self._taken))
 
     def count(self, entries: int) -> None:

@@ -75,7 +75,7 @@ class OuterProducts(PerExampleGradients):
         if self.pool.holds(self.count * entries) and 2 * entries < 64 * rows * rows:
             whole = self.pool.take((self.count, first, second), self.left)
             self._whole = torch.bmm(self.left.transpose(1, 2), self.right, out=whole)
-            self.left = self.right = self.left.new_empty(0)  # the gradients tell all
+            self.left = self.right = self.left.new_empty(0)  # the gradients say all
             return squares(self._whole.view(self.count, -1))
         reach, largest = self._terms()
         gram = rows * (first + second) < entries
@@ -107,7 +107,7 @@ class OuterProducts(PerExampleGradients):
         return norms
 
     def _by_gram(self, reach: Tensor, largest: Tensor) -> Tensor:
-        """Return inner products of rows with rows; where they cancel out, the gradients tell.
+        """Return inner products of rows with rows; where they cancel out, the gradients decide.
 
         With n rows, terms of either sign leave about 1/n of the bound. A rounding of 2**-24 of each term is
         far below the slack of `Clipping` then if roundings are of either sign too; for rows that are alike

@@ -220,7 +220,7 @@ def _sum(tensors: Sequence[Tensor]) -> Tensor:
 def _of_rows(
     uses: Sequence[PerExampleGradients], name: str, made: Sequence[tuple[TrackedTensor, object]]
 ) -> bool:
-    """Tell whether all uses of a parameter are sums over rows, so that no gradient need be made whole."""
+    """Return whether all uses of a parameter are sums over rows, so that no gradient need be made whole."""
     plain = all(isinstance(use, OuterProducts | GatheredRows) for use in uses)
     return plain and not any(name in followed.roots for followed, _ in made)
 
@@ -236,7 +236,7 @@ def _joined(uses: Sequence[PerExampleGradients]) -> list[PerExampleGradients]:
 def _norms_of(uses: Sequence[PerExampleGradients]) -> Tensor:
     """Return the squared norms of sums of outer products and of looked-up rows, cross terms included.
 
-    Where both all but cancel out, the gradients tell; where they are `faint`, they are dropped.
+    Where both all but cancel out, the gradients decide; where they are `faint`, they are dropped.
     """
     if len(uses) == 1:
         return uses[0].squared_norms()

@@ -77,7 +77,7 @@ class Recomputation(ForwardBackward):
         self._result: tuple[Mapping[str, Tensor], Tensor] | None = None
 
     def _holds(self, tensor: Tensor) -> bool:
-        """Tell whether an argument holds a place for each row."""
+        """Return whether an argument holds a position for each row."""
         dim = self._of.batch_dim
         return tensor.dim() > dim and tensor.shape[dim] == self.count
 

@@ -78,7 +78,7 @@ class Form:
         return found
 
     def reach(self, gradients: Tensor, values: Tensor, weight: Tensor) -> Tensor:
-        """Return the square of what the norms of an example's terms, one for each place, add up to."""
+        """Return the square of what the norms of an example's terms, one for each position, add up to."""
         seen, placed = (gradients, values) if self.transposed else (values, gradients)
         seen, placed = (t.unflatten(1, (self.groups, -1)).square().sum(2) for t in (seen, placed))
         ones = seen.new_ones(self.groups, 1, *weight.shape[2:])
@@ -166,7 +166,7 @@ class Convolved(PerExampleGradients):
             return self._without_faint(norms, most)
         if self._collector.pool.holds(self.count * math.prod(self.shape)):
             self._whole = self._made(self._values, self._gradients, self._collector.pool)
-            self._values = self._gradients = self._values.new_empty(0)  # the gradients tell all
+            self._values = self._gradients = self._values.new_empty(0)  # the gradients say all
             return squares(self._whole).sum(0)
         reach = self._form.reach(self._gradients, self._values, self._weight)
         return self._without_faint(self._by_parts(self._values, self._gradients), reach)

@@ -16,7 +16,7 @@ from torch import Tensor
 __all__ = ["autocorrelated", "by_patches", "suited", "turned"]
 
 _SMALL_MAP = 200
-"""Up to so many places in the output, copying patches out costs less than a grouped convolution."""
+"""Up to so many positions in the output, copying patches out costs less than a grouped convolution."""
 
 
 class _Form(Protocol):
@@ -32,7 +32,7 @@ def _plain(form: _Form, shape: Sequence[int]) -> bool:
 
 
 def suited(form: _Form, shape: Sequence[int], gradients: Tensor) -> bool:
-    """Tell whether `by_patches` can do a convolution, and fast."""
+    """Return whether `by_patches` can do a convolution, and fast."""
     if not _plain(form, shape):
         return False
     pointwise = shape[2] * shape[3] == 1
@@ -40,7 +40,7 @@ def suited(form: _Form, shape: Sequence[int], gradients: Tensor) -> bool:
 
 
 def turned(shape: Sequence[int]) -> bool:
-    """Tell whether `by_patches` has the outputs last: products are faster with their longer side in rows."""
+    """Return whether `by_patches` has the outputs last: products are faster with the longer side in rows."""
     outer, inner, _, width = shape
     return width * inner < outer
 
@@ -48,7 +48,7 @@ def turned(shape: Sequence[int]) -> bool:
 def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[int], out: Tensor) -> Tensor:
     """Return per-example gradients, apart by the rows of the kernel.
 
-    Only what the kernel's columns see is copied out, side by side; for each of its rows, the places of the
+    Only what the kernel's columns see is copied out, side by side; for each of its rows, the positions of the
     output then see consecutive lines of that copy.
 
     Parameters
@@ -77,9 +77,9 @@ def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[i
 
 
 def _lines(form: _Form, values: Tensor, kernel: Sequence[int], places: Sequence[int]) -> Tensor:
-    """Return what the kernel's columns see from each line and place, by phases of the stride.
+    """Return what the kernel's columns see from each line and position, by phases of the stride.
 
-    The shape is (examples, phases, lines * places, kernel columns * inputs).
+    The shape is (examples, phases, lines * positions, kernel columns * inputs).
     """
     (down, right), (top, left), (height, width) = form.stride, form.padding, kernel
     each = places[0] + (height - 1) // down
@@ -100,8 +100,8 @@ def autocorrelated(
 ) -> tuple[Tensor, Tensor] | None:
     """Return squared norms and a bound of them, from inner products of pixels; None where that costs more.
 
-    The inner product of two patches is the sum, over the places in the kernel, of inner products of pixels,
-    and those are found once for all places.
+    The inner product of two patches is the sum, over the positions in the kernel, of inner products of
+    pixels, and those are found once for all positions.
     """
     if not _plain(form, shape) or form.stride != [1, 1]:
         return None
@@ -130,7 +130,7 @@ def autocorrelated(
 
 
 def _flat(maps: Tensor) -> Tensor:
-    """Return shape (examples, channels, places), as a view whichever way the channels are stored."""
+    """Return shape (examples, channels, positions), as a view whichever way the channels are stored."""
     if maps.is_contiguous(memory_format=torch.channels_last):
         return maps.permute(0, 2, 3, 1).flatten(1, 2).transpose(1, 2)
     return maps.flatten(2)

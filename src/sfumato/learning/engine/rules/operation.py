@@ -54,11 +54,11 @@ class CallSite:
         return self.collector.count
 
     def layout(self, tensor: Tensor) -> BatchLayout | None:
-        """Return where the examples lie in an argument; None if in no place."""
+        """Return where the examples lie in an argument; None if in no dimension."""
         return self._layouts[id(tensor)]
 
     def followed(self, tensor: Any) -> bool:
-        """Tell whether an argument is a parameter that requires a gradient, or follows from one."""
+        """Return whether an argument is a parameter that requires a gradient, or follows from one."""
         return isinstance(tensor, Tensor) and id(tensor) in self.collector.followed
 
     def batched(self, tensor: Tensor) -> BatchLayout:

@@ -24,7 +24,7 @@ _OWN = vars(torch.utils.checkpoint)
 
 
 def around(arguments: Sequence[Tensor]) -> bool:
-    """Tell whether the call that is being made is inside of a checkpoint, and the backward needs it.
+    """Return whether the call that is being made is inside of a checkpoint, and the backward needs it.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def _given_back(pair: tuple[Tensor, int]) -> Tensor:
 
 
 def has_functions(outputs: Sequence[Tensor]) -> bool:
-    """Tell whether autograd functions of the user's own have a part in outputs: their calls are not seen."""
+    """Return whether autograd functions of the user's own are part of outputs: their calls are not seen."""
     waiting: list[Any] = [tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]
     seen = set(waiting)
     while waiting:

@@ -21,25 +21,25 @@ class Unclear(Exception):
 @final
 @dataclass(frozen=True, slots=True)
 class BatchLayout:
-    """The dimension that the examples lie along, each with one or more consecutive or interleaved places.
+    """The dimension that the examples lie along, each with one or more consecutive or interleaved positions.
 
     Parameters
     ----------
     dim : int
         Which dimension.
     minor : bool
-        Whether the examples take turns (place ``j`` is example ``j % count``), or follow one another.
+        Whether the examples take turns (position ``j`` is example ``j % count``), or follow one another.
     """
 
     dim: int
     minor: bool = False
 
     def holds(self, tensor: Tensor, count: int) -> bool:
-        """Tell whether the tensor can have this layout, with so many examples."""
+        """Return whether the tensor can have this layout, with so many examples."""
         return self.dim < tensor.dim() and tensor.shape[self.dim] % count == 0
 
     def examples(self, tensor: Tensor, count: int) -> Tensor:
-        """Return a view of shape (count, ...) with an example's own places left along `dim`."""
+        """Return a view of shape (count, ...) with an example's own positions left along `dim`."""
         parts = (-1, count) if self.minor else (count, -1)
         apart: Tensor = tensor.unflatten(self.dim, parts)
         return apart.movedim(self.dim + int(self.minor), 0)
@@ -95,7 +95,7 @@ def infer(two: Tensor, three: Tensor) -> BatchLayout | None:
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:
-    """Tell whether two tensors are the same up to the rounding of kernels that depends on the batch."""
+    """Return whether two tensors are the same up to the rounding of kernels that depends on the batch."""
     one, other = one.detach(), other.detach()
     if not one.dtype.is_floating_point:
         return torch.equal(one, other)

@@ -51,7 +51,7 @@ def _nobody(*_: object) -> bool:
 
 
 def _regular(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Tell whether a recurrent layer gets sequences of one length; packed ones come with batch sizes."""
+    """Return whether a recurrent layer gets sequences of one length; packed ones come with batch sizes."""
     return not kwargs and len(args) == 9 and not isinstance(args[3], Tensor)
 
 
@@ -59,7 +59,7 @@ _AFFINE = {F.rms_norm: 2, F.instance_norm: 3}
 
 
 def _affine(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the weight and bias of a norm: without them it has no parameters to tell apart."""
+    """Return the weight and bias of a norm: without them it has no parameters to separate."""
     return (*args[_AFFINE[func] : _AFFINE[func] + 2], kwargs.get("weight"), kwargs.get("bias"))
 
 

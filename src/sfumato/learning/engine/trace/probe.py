@@ -26,7 +26,7 @@ _FEW = 3
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeResult:
-    """What two small batches tell of a forward.
+    """What two small batches show of a forward.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Recurrent layers as loops over their cells: the fused calls do not tell single uses of a weight apart."""
+"""Recurrent layers as loops over their cells: the fused calls do not separate single uses of a weight."""
 
 from __future__ import annotations
 

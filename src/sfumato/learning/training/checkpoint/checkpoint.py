@@ -179,7 +179,7 @@ class Checkpoint:
         return canonical(FORMAT.wrap(_RUN.encode(self)))  # type: ignore[arg-type]
 
     def restore(self, module: nn.Module, optimizer: Optimizer | None) -> None:
-        """Put the weights and the optimizer's state into place, cut up where the module is."""
+        """Put the weights and the optimizer's state back, cut up where the module is."""
         self.require_shapes(module, optimizer)
         module.load_state_dict(cut_module(module, self._named_as(module)))
         if optimizer is not None and self.optimizer is not None:

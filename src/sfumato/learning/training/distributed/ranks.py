@@ -63,7 +63,7 @@ class Ranks:
         if not self.together:
             return True
         values = [len(numbers), *numbers[:1], *numbers[-1:], sum(numbers)]
-        # The greatest of each and of its opposite: alike where one is the other's.
+        # The largest of each and of its opposite: alike where one is the other's.
         ends = torch.tensor([*values, *(-one for one in values)], device=device)
         dist.all_reduce(ends, op=dist.ReduceOp.MAX)
         maximum, minimum = ends.view(2, -1).tolist()

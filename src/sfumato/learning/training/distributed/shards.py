@@ -55,7 +55,12 @@ def _check_policy(part: FSDPModule) -> None:
         remedy = "use torch.autocast in the forward"
         _check.refuse("module", "have no policy of precision", "MixedPrecisionPolicy", remedy)
     if {parameter.device.type for parameter in part.parameters()} != {state._device.type}:  # type: ignore[attr-defined]  # noqa: SLF001
-        _check.refuse("module", "keep its parameters on the device that it runs on", "CPUOffloadPolicy")
+        _check.refuse(
+            "module",
+            "keep its parameters on the device that it runs on",
+            "CPUOffloadPolicy",
+            "leave offload_policy out",
+        )
     for hooks in _hooks_of(part):
         if not any(_is_own(hook, part) for hook in hooks.values()):
             remedy = "call fully_shard on each module by itself"
@@ -152,7 +157,12 @@ class Shards:
             first = min(rows * mesh.get_local_rank(), total.shape[0])
             run = total[first : first + rows]
             if run.shape != parameter.to_local().shape:
-                _check.refuse("module", "be cut up by rows, as torch.chunk does", "otherwise")
+                _check.refuse(
+                    "module",
+                    "be cut up by rows, as torch.chunk does",
+                    "otherwise",
+                    "use fully_shard's defaults",
+                )
             runs.append(run.contiguous())
             parts.append(ParameterSlice(first * (total[0].numel() if len(total) else 0), total.numel()))
         return runs, parts

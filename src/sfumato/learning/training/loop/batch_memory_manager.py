@@ -25,6 +25,23 @@ class BatchMemoryManager:
         The most examples of a part.
     optimizer : Optimizer
         Of the same run.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import DataLoader, TensorDataset
+    >>> from sfumato.learning import PrivacyEngine
+    >>> module = torch.nn.Linear(3, 1)
+    >>> module, optimizer, loader = PrivacyEngine().make_private(
+    ...     module=module,
+    ...     optimizer=torch.optim.SGD(module.parameters()),
+    ...     data_loader=DataLoader(TensorDataset(torch.zeros(40, 3), torch.zeros(40, 1)), batch_size=20),
+    ...     noise_multiplier=1.0,
+    ...     max_grad_norm=1.0,
+    ... )
+    >>> with BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as parts:
+    ...     max(len(x) for x, y in parts) <= 4
+    True
     """
 
     def __init__(self, *, data_loader: Any, max_physical_batch_size: int, optimizer: Optimizer) -> None:
@@ -32,7 +49,12 @@ class BatchMemoryManager:
             remedy = "pass the one that it returned"
             _check.refuse("data_loader", "be of make_private", type(data_loader).__name__, remedy)
         if not is_private(optimizer):
-            _check.refuse("optimizer", "be of make_private", type(optimizer).__name__)
+            _check.refuse(
+                "optimizer",
+                "be of make_private",
+                type(optimizer).__name__,
+                "pass the optimizer that make_private returned",
+            )
         self._loader = data_loader
         self._largest = _check.integer("max_physical_batch_size", max_physical_batch_size, minimum=1)
         self._before: int | None = None

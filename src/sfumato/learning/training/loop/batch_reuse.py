@@ -26,9 +26,9 @@ class BatchReuseCheck:
 
     Notes
     -----
-    What is refused is a batch of another step: its number of examples alone would not tell it from the one
-    that was given, as where all batches are of one size. A copy of one, such as after ``to(device)``, is not
-    known, nor is a batch from elsewhere.
+    What is refused is a batch of another step: its number of examples alone does not distinguish it from the
+    one that was given, as where all batches are of one size. A copy of one, such as after ``to(device)``, is
+    not known, nor is a batch from elsewhere.
     """
 
     def __init__(self, current: Callable[[int], bool]) -> None:

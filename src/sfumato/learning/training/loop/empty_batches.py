@@ -49,7 +49,7 @@ class Collate:
         Takes a list of examples; torch's own if None.
     dataset : Dataset
         Its first example is looked at for the form of an empty batch, and nothing else. Of a `TensorDataset`
-        without examples the tensors tell the form; of any other without examples, the collate function must.
+        without examples the tensors give the form; of any other without examples, the collate function must.
     """
 
     def __init__(self, collate: Callable[[list[Any]], Any] | None, dataset: Dataset[Any]) -> None:

@@ -29,7 +29,9 @@ def is_private(optimizer: Optimizer) -> bool:
 def check_optimizer(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> None:
     """Refuse an optimizer that cannot be stepped once per batch, or that steps other parameters."""
     if not isinstance(optimizer, Optimizer):
-        _check.refuse("optimizer", "be a torch optimizer", type(optimizer).__name__)
+        _check.refuse(
+            "optimizer", "be a torch optimizer", type(optimizer).__name__, "pass one of torch.optim"
+        )
     if isinstance(optimizer, LBFGS):
         remedy = "use one that needs the gradient of a batch once"
         _check.refuse("optimizer", "use each batch once", "LBFGS", remedy)

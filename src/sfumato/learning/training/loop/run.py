@@ -1,18 +1,15 @@
-"""One run of private training: its open batches, what a step releases, and what that has lost so far."""
+"""One run of private training: its logical batch, what a step releases, and what that has lost so far."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
-import torch
 from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
-from sfumato.learning.engine.clipped_sums import ClippedSums
 from sfumato.learning.engine.engine import Engine
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.noise import Noise
@@ -22,6 +19,7 @@ from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.learning.training.distributed.shards import Shards
 from sfumato.learning.training.identity import clipping_to_json
 from sfumato.learning.training.loop.batch_reuse import BatchReuseCheck
+from sfumato.learning.training.loop.logical_batch import LogicalBatch, empty_sums
 from sfumato.learning.training.loop.private_loader import GivenBatch
 from sfumato.learning.training.loop.run_loss import priced
 from sfumato.learning.training.loop.step_digest import StepDigest
@@ -80,15 +78,8 @@ class TrainingRun:
         self._ranks, self._shards = ranks, shards
         self._watchers: list[Watcher] = []
         self._mean, self._digest = mean, digest
-        self._fresh: list[GivenBatch] = []  # given, and not yet through a backward
-        self._process = os.getpid()
-        self._reuse = BatchReuseCheck(self._is_open)
-        self._drop()
-
-    def _drop(self) -> None:
-        self._used: list[GivenBatch] = []
-        self._sums: dict[str, Tensor] = {}
-        self._norms: list[Tensor] = []
+        self._batch = LogicalBatch()
+        self._reuse = BatchReuseCheck(self._batch.__contains__)
 
     # what a step is priced by: read-only, as steps that were released cannot be priced again
 
@@ -198,73 +189,41 @@ class TrainingRun:
 
     def restart(self) -> None:
         """Forget batches that were given and not stepped with: a rewound one would be in a sum twice."""
-        self._fresh = []
+        self._batch.restart()
         if self.engine.attached:
             self.engine.forget()
-        self._drop()
 
     def give(self, given: GivenBatch, batch: Any = None) -> None:
         """Learn of a batch that is about to be used."""
-        self._fresh.append(given)
-        self._process = os.getpid()
+        self._batch.give(given)
         self._reuse.note(given.step, batch)
-
-    def _is_open(self, step: int) -> bool:
-        return any(given.step == step for given in (*self._fresh, *self._used))
 
     # what the optimizer asks
 
     def forget(self) -> None:
         """Drop gradients that were computed since the last step was asked for, as `zero_grad` does."""
-        examples = self.engine.forget() if self.engine.attached else 0
-        while self._fresh and examples > 0:
-            examples -= self._fresh.pop(0).size
+        self._batch.forget(self.engine.forget() if self.engine.attached else 0)
 
     def ready(self) -> bool:
         """Take in what was computed; return whether the last logical batch is whole, for a step."""
-        fresh, self._fresh = self._fresh, []
-        sums = self.engine.clipped_sums() if self.engine.attached else self._nothing()
-        foreign = not fresh and not self._used and sums.examples > 0
+        fresh = self._batch.take_fresh()
+        attached = self.engine.attached
+        sums = self.engine.clipped_sums() if attached else empty_sums(self._shards, self.clipping)
+        foreign = not fresh and not self._batch.begun and sums.examples > 0
         if not foreign:
-            self._match(fresh, sums.examples)
-        for name, total in sums.gradients.items():
-            self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
-        self._norms.append(sums.norms)
+            self._batch.match(fresh, sums.examples)
+        self._batch.add(sums)
         if foreign:
             self._admit_foreign()
             return True
-        if not self._used:
+        if not self._batch.begun:
             remedy = "iterate over the loader that make_private returned"
             _check.refuse("step", "come after a batch", "none", remedy)
-        return self._used[-1].last
-
-    def _nothing(self) -> ClippedSums:
-        """Return the sums over nobody, where not even the first example has come yet."""
-        named = {n: p for n, p in self._shards.named.items() if p.requires_grad}
-        gradients = {
-            name: torch.zeros(p.shape, dtype=torch.promote_types(p.dtype, torch.float32), device=p.device)
-            for name, p in named.items()
-        }
-        groups = 1 + max(self.clipping.groups(list(named)))
-        return ClippedSums(gradients=gradients, examples=0, norms=torch.zeros(groups, 0))
-
-    def _match(self, fresh: list[GivenBatch], examples: int) -> None:
-        """Find the batches that examples came from: the latest, as a forward before them may have failed."""
-        while sum(given.size for given in fresh) > examples:
-            fresh.pop(0)
-        if sum(given.size for given in fresh) != examples:
-            self._drop()
-            _check.refuse(
-                "batch",
-                "be what the returned loader gave, whole and once",
-                "another number of examples",
-                "run each batch through the module once in training mode, and nothing else",
-            )
-        self._used += fresh
+        return self._batch.complete
 
     def _admit_foreign(self) -> None:
         if self.steps.durable:
-            self._drop()
+            self._batch.drop()
             _check.refuse(
                 "batch",
                 "come from the returned loader where a ledger was charged for its sampling",
@@ -292,14 +251,9 @@ class TrainingRun:
         Each logical batch gets noise of its own, under its own number: two that are accumulated are two
         steps, of which one example may be in both.
         """
-        if self._used and os.getpid() != self._process:
-            self._drop()
-            rule = "be stepped with in the process that it was given to"
-            remedy = "its step's noise would be drawn twice: take a batch in the child"
-            _check.refuse("batch", rule, "a forked one", remedy)
-        numbers = sorted({given.step for given in self._used}) if self._used else [self.steps.take()]
-        sums, norms = self._sums, torch.cat(self._norms, 1)
-        self._drop()
+        self._batch.refuse_fork()
+        numbers = self._batch.numbers if self._batch.begun else [self.steps.take()]
+        sums, norms = self._batch.take_sums()
         if len(numbers) > 1 and type(self.clipping).after is not Clipping.after:
             # One count, of which an example would be in two.
             remedy = "make a step for each, or use max_physical_batch_size"

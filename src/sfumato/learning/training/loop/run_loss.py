@@ -19,7 +19,12 @@ def check_noise(noise: Noise, sampler: Sampler) -> None:
     if not isinstance(noise, CorrelatedNoise):
         return
     if sampler.neighboring is Neighboring.REPLACE_ONE:
-        _check.refuse("sampler", "be under add/remove or zero-out with correlated noise", sampler.neighboring)
+        _check.refuse(
+            "sampler",
+            "be under add/remove or zero-out with correlated noise",
+            sampler.neighboring,
+            "use a sampler under zero-out",
+        )
     if noise.participation != sampler.participation:
         remedy = "pass participation=sampler.participation"
         _check.refuse("noise", f"be for {sampler.participation}", noise.participation, remedy)

@@ -28,7 +28,7 @@ class StepDigest:
     Parameters
     ----------
     key : bytes
-        The noise's key: a hash of sums of gradients without a key would tell of them.
+        The noise's key: a hash of sums of gradients without a key would reveal something of them.
     module : torch.nn.Module
     sampler : Sampler
     """

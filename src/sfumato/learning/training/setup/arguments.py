@@ -78,7 +78,7 @@ def check_wanted(module: object, target_delta: float, options: Mapping[str, Any]
         remedy = "it follows from target_epsilon; call make_private to choose it"
         _check.refuse("noise_multiplier", "be left out", options["noise_multiplier"], remedy)
     if not isinstance(module, nn.Module):
-        _check.refuse("module", "be a torch.nn.Module", type(module).__name__)
+        _check.refuse("module", "be a torch.nn.Module", type(module).__name__, "pass the model itself")
     _check.unit_interval("target_delta", target_delta, "use 1e-5, say")
 
 

@@ -50,7 +50,9 @@ def epoch_of(loader: DataLoader[Any], population: int | None = None) -> Epoch:
         sequential sampler does.
     """
     if not isinstance(loader, DataLoader):
-        _check.refuse("data_loader", "be a torch DataLoader", type(loader).__name__)
+        _check.refuse(
+            "data_loader", "be a torch DataLoader", type(loader).__name__, "pass your own DataLoader"
+        )
     if isinstance(loader, PrivateLoader):
         _check.refuse("data_loader", "belong to one run", "that of another run", "pass your own loader")
     if isinstance(loader.dataset, IterableDataset):

@@ -1,4 +1,4 @@
-"""The self-test of a run, at the first forward: the module's own inputs tell what form random ones have."""
+"""The self-test of a run, at the first forward: random ones take the form of the module's own inputs."""
 
 from __future__ import annotations
 

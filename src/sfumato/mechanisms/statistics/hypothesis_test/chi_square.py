@@ -21,7 +21,7 @@ __all__ = ["goodness_of_fit", "independence_test"]
 
 _Array = NDArray[np.float64]
 _DRAWS: Final = 9999
-_REMEDY: Final = "leave n out: the noisy counts tell their total"
+_REMEDY: Final = "leave n out: the noisy counts estimate their total"
 _GIVEN_AWAY: Final = 0.05
 _AT_ONCE: Final = 300
 _ROUNDING: Final = 1e-9
@@ -43,7 +43,7 @@ def goodness_of_fit(
         Noisy counts of the categories, of shape (k,).
     n : int, optional
         How many records there are, where that is public: the release must be under replace-one or zero-out.
-        Unless given, the number stays private, and what the noisy counts tell of it is used.
+        Unless given, the number stays private, and what the noisy counts reveal of it is used.
     shares : array of shape (k,)
         Probabilities of the null hypothesis; they sum to 1.
     draws : int
@@ -68,7 +68,7 @@ def goodness_of_fit(
     exchangeable, so the p-value is at most x with probability at most x, for every x (Barnard 1963).
 
     Without n the p-value is the greatest over all numbers of records that the noisy total allows: those that
-    are off by no more than the greatest of the drawn noises' totals. The truth is not among them with
+    are off by no more than the largest of the drawn noises' totals. The truth is not among them with
     probability at most one over the number of tables, drawn and seen, by exchangeability again; this is added
     to the p-value (Berger, Boos 1994). In the statistic the noisy total stands for n, so that it hardly
     depends on which number is true. Where the noise is large many numbers are tried at once, by a bound on

@@ -61,7 +61,7 @@ def t_test(
     Notes
     -----
     Post-processing. The null hypothesis leaves count and variance open (and for two populations the common
-    mean), and what the releases tell of them is put in their place: a parametric bootstrap. So the size is
+    mean), and what the releases reveal of them stands for them: a parametric bootstrap. So the size is
     right in the limit of many records, for populations that are nearly normal and seldom outside the bounds.
 
     References

@@ -170,7 +170,7 @@ class _Sums:
         return None
 
     def accept(self, path: _Path, source: RandomSource) -> bool:
-        """Tell whether a path is retained."""
+        """Return whether a path is retained."""
         more, exponent = self.odds(path)
         uniform = UniformBits(int(source.words(1)[0]), 64, source)
         while True:

@@ -116,7 +116,7 @@ class QuantileTree(Mechanism):
     Guarantee: the loss of ``noise``, under its relation. A unit of at most m records moves the counts of each
     level by whole numbers that add up to at most m, and that costs at most what one number costs that moves
     by m, which is what the loss is of. Proof: such a shift is a chain of at most m steps that move one node
-    by 1. With :math:`h(\alpha)` the greatest power, at level :math:`\alpha`, of a test against one step, a
+    by 1. With :math:`h(\alpha)` the largest power, at level :math:`\alpha`, of a test against one step, a
     test has at most the power :math:`h \circ \dots \circ h(\alpha)` against the chain (group privacy). One
     number that moves by m reaches that: the noise is log-concave, so likelihood ratios of a step are
     monotone, and a threshold test is the best at every one of its m steps. A unit that is replaced moves up

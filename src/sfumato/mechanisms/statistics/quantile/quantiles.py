@@ -38,7 +38,7 @@ _SPREAD_BITS: Final = 16
 _COARSEST: Final = 960
 _WIDEST: Final = 1 << 60
 MINIMUM_RATE: Final = Fraction(1, 1 << 36)
-"""The smallest rate of a `RankSampler`: with less, an answer tells nothing of the data."""
+"""The smallest rate of a `RankSampler`: with less, an answer reveals nothing of the data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +157,9 @@ class Quantile(RankMechanism):
             _check.refuse("quantile", "be strictly between 0 and 1, to 2**-20", self.quantile, remedy)
         object.__setattr__(self, "quantile", quantile)
         if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < MINIMUM_RATE:
-            _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, "such an answer tells nothing")
+            _check.refuse(
+                "epsilon", "be at least about 2**-15", self.epsilon, "such an answer carries no information"
+            )
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

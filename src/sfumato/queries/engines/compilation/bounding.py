@@ -6,7 +6,7 @@ chains them in one WITH:
 ``parts``   one row per unit and group: rows, values and exact sums
 ``cuts``    for units in too many groups: the rank from which their groups are dropped
 ``crowded`` the parts that stay and hold too many rows
-``chosen``  their rows that stay, one by one: only where rows are counted by bins, or values are told apart
+``chosen``  their rows that stay, one by one: only where rows are counted by bins, or values are distinguished
 ``trimmed`` those parts again, from the rows that stay
 
 Most units need none of the last four, so only those that exceed a limit pay for it.
@@ -160,7 +160,7 @@ class Bounding:
     def _chosen(self) -> str:
         """Return the FROM clause of the rows that stay in parts that hold too many.
 
-        Rows with the same values are told apart by their number among them: which of them carries which
+        Rows with the same values are distinguished by their number among them: which of them carries which
         number changes nothing, for they are the same in every way that counts.
         """
         key, values = ["u", *self.keys], self.slots.names
@@ -270,7 +270,7 @@ class Bounding:
         return self.with_distinct(totals, unit=unit, any_crowded=any_crowded)
 
     def with_distinct(self, totals: str, *, unit: bool, any_crowded: bool) -> str:
-        """Return the SELECT of the sums per group with the numbers of distinct values in their places."""
+        """Return the SELECT of the sums per group with the numbers of distinct values in their positions."""
         distinct = self.slots.distinct
         if not distinct:
             return totals

@@ -193,7 +193,7 @@ class _Writer:
     def _single(self, right: SelectLayer, keys: Sequence[Expression], schema: Schema) -> SelectLayer:
         """Return the first public row of those with the same keys, in the order of all columns.
 
-        Floats are in one form, so that rows that no order can tell apart are the same in all they show.
+        Floats are in one form, so that rows that no order can distinguish are the same in all they show.
         """
         made = self._columns(right, self._canonical(right, schema), schema)
         own = [f"c{i}" for i in range(len(schema.usable.columns))]

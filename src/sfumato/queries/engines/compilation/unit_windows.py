@@ -4,7 +4,7 @@ Notes
 -----
 Guarantee: every group and every window holds the unit ``u`` among what it is formed by, and what it computes
 does not depend on the order in which an engine meets rows: sums are exact integers, floats have one form, and
-ties of ranks are told apart by all columns of the row. So another unit's rows change nothing.
+ties of ranks are distinguished by all columns of the row. So another unit's rows change nothing.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def windows_layer(node: UnitWindows, below: SelectLayer, dialect: Dialect) -> Se
     """Return all rows with what is computed over rows of their unit."""
     known = node.child.schema.usable.columns
     own = [f"c{i}" for i in range(len(known))]
-    # floats in one form: rows that no order can tell apart are then the same in all they show
+    # floats in one form: rows that no order can distinguish are then the same in all they show
     forms = [
         f"{dialect.canonical(below.columns[c.name.casefold()].sql, _typed(c.type))} AS c{i}"
         for i, c in enumerate(known)

@@ -136,7 +136,7 @@ class ValueColumns:
         return self.dialect.total(name, narrow=rows is not None and self.fits(index, rows))
 
     def fits(self, index: int, rows: int) -> bool:
-        """Tell whether the sum of so many rows, and what a mean computes from it, fits in 64 bits."""
+        """Return whether the sum of so many rows, and what a mean computes from it, fits in 64 bits."""
         bound = max(abs(self.items[index].lower), abs(self.items[index].upper))
         return 4 * (bound + 1) * rows < REACH
 

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 REACH = 2**62
-"""Integers are kept in [-2**62, 2**62], so that no step between two of them overflows 64 bits."""
+"""Integers are limited to [-2**62, 2**62], so that no step between two of them overflows 64 bits."""
 
 LONGEST_JOINED = 1 << 14
 """Bytes of text that were joined; a thousand rows of such texts are still small."""

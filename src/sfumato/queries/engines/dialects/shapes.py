@@ -17,7 +17,7 @@ FLOAT: Final = "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?"
 """These, a point and an exponent."""
 
 DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-"""Digits in the places of a date, which need be none."""
+"""Digits in the positions of a date, which need be none."""
 
 TIMESTAMP: Final = DATE + _REST
 """The same, perhaps with a time of day and an offset."""

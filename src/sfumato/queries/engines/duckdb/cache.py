@@ -58,7 +58,7 @@ class CachedBounding:
 
     def with_answer(self, measures: tuple[Measure, ...], answer: pa.Table) -> CachedBounding:
         """Return the layout with one more answer remembered, of the last few."""
-        rest = {asked: told for asked, told in self.answers.items() if asked != measures}
+        rest = {asked: answer for asked, answer in self.answers.items() if asked != measures}
         return replace(self, answers=dict([*rest.items(), (measures, answer)][-_ANSWERS:]))
 
     def serves(self, slots: MeasureColumns) -> bool:
@@ -75,7 +75,7 @@ class BoundingCache:
     run : callable
         Executes a statement in the engine's database.
     most : int
-        How many are kept; 0 keeps none.
+        How many are retained; 0 keeps none.
     """
 
     def __init__(self, run: Callable[[str], object], most: int) -> None:
@@ -85,12 +85,12 @@ class BoundingCache:
         self._next = 0
 
     def known(self, identity: str) -> Sequence[ValueColumn] | None:
-        """Return the columns of values of a kept layout; None where it is not kept."""
+        """Return the columns of values of a stored layout; None where there is none."""
         found = self._kept.get(identity)
         return None if found is None else found[1].slots
 
     def take(self, identity: str, slots: MeasureColumns) -> CachedBounding | None:
-        """Return a kept layout that serves, its tables under their own names; it must be kept again."""
+        """Return a stored layout that serves, its tables under their own names; it must be stored again."""
         found = self._kept.get(identity)
         if found is None or not found[1].serves(slots):
             return None

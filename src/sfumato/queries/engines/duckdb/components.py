@@ -84,7 +84,7 @@ def add_components(
         Where the tables lie, and where what maps marks to components is made.
     tables : mapping of str to StoredTable
     columns : mapping of str to tuple of str
-        The columns of the marks, table by table: of one number, and of one kind of mark in each place.
+        The columns of the marks, table by table: of one number, and of one kind of mark in each position.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def _number_marks(
     tables: Mapping[str, StoredTable],
     texts: Mapping[str, list[str]],
 ) -> int:
-    """Make ``marks_0`` and so on: each mark of a place, numbered from 0 in their order; return how many."""
+    """Make ``marks_0`` and so on: each mark of a position, numbered from 0 in order; return how many."""
     marks = " UNION ".join(
         f"SELECT {of[place]} AS mark FROM {tables[name].name} AS r" for name, of in texts.items()
     )
@@ -145,7 +145,7 @@ def _edges(
 
 
 def _name_components(connection: duckdb.DuckDBPyConnection, roots: Nodes, bases: Nodes) -> None:
-    """Add to each table of marks the names of their components: place and text of the least mark."""
+    """Add to each table of marks the names of their components: position and text of the least mark."""
     nodes = pa.table({"node": np.arange(len(roots), dtype=np.int64), "root": roots})
     connection.register("roots", nodes)
     places = range(len(bases) - 1)

@@ -19,7 +19,27 @@ _SIZE: Final = re.compile(r"\s*(?=[0-9.]*[1-9])[0-9]+(\.[0-9]+)?\s*([KMGT]i?B|%)
 
 
 def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
-    """Open an empty database in memory that loads nothing by itself; what does not fit goes to ``spill``."""
+    """Open an empty database in memory that loads nothing by itself; what does not fit goes to ``spill``.
+
+    Parameters
+    ----------
+    spill : str
+        A folder for temporary files; empty for none.
+    memory_limit : str or None
+        Such as "4GB"; DuckDB's own limit if None.
+    threads : int or None
+        All cores if None.
+
+    Returns
+    -------
+    duckdb.DuckDBPyConnection
+
+    Examples
+    --------
+    >>> with connect("", memory_limit=None, threads=1) as connection:
+    ...     connection.sql("SELECT 1 + 1").fetchall()
+    [(2,)]
+    """
     config: dict[str, str | bool | int | float | list[str]] = {
         "temp_directory": spill,
         "autoinstall_known_extensions": "false",

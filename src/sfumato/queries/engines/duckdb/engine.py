@@ -59,8 +59,8 @@ class DuckDBEngine(StoredTablesEngine):
     threads : int, optional
         Default: one for each core.
     cache : int
-        For how many choices of rows, groups and limits the bounded parts are kept for later jobs, which then
-        share their secret.
+        For how many choices of rows, groups and limits the bounded parts are retained for later jobs, which
+        then share their secret.
 
     Raises
     ------
@@ -129,6 +129,15 @@ class DuckDBEngine(StoredTablesEngine):
     def fingerprint(self, key: bytes) -> str:
         """Return the keyed HMAC-SHA-256 of the content of all tables, in hexadecimal.
 
+        Parameters
+        ----------
+        key : bytes
+            Of 32 bytes; without it nobody can test a guess at the content.
+
+        Returns
+        -------
+        str
+
         Raises
         ------
         SourceError
@@ -183,6 +192,10 @@ class DuckDBEngine(StoredTablesEngine):
     def check(self, job: AggregationJob) -> None:
         """Refuse a job that cannot run; reads no row.
 
+        Parameters
+        ----------
+        job : AggregationJob
+
         Raises
         ------
         SourceError
@@ -234,7 +247,7 @@ class DuckDBEngine(StoredTablesEngine):
         return _without_data(lambda: self._run(fresh, again, secret))
 
     def _run(self, fresh: CompiledJob, again: CompiledJob | None, secret: bytes) -> pa.Table:
-        """Compute a job, ``again`` from its kept layout if that serves, else ``fresh``."""
+        """Compute a job, ``again`` from its retained layout if that serves, else ``fresh``."""
         made: list[str] = []
         with self._lock, self._temporary(made):
             layout = None if again is None else self._layouts.take(again.identity, again.slots)
@@ -274,7 +287,7 @@ class DuckDBEngine(StoredTablesEngine):
         return with_bin_counts(answer.cast(prepared.schema), leaves)
 
     def _bound(self, bounding: Bounding, made: list[str]) -> bool:
-        """Make the parts that count; tell whether some were computed again from fewer rows."""
+        """Make the parts that count; return whether some were computed again from fewer rows."""
         for step in bounding.steps():
             self._make(step.name, step.select, made)
             if step.name == "crowded":

@@ -1,4 +1,4 @@
-"""Identity of content: a keyed fingerprint that changes with the data and tells nothing without the key."""
+"""Identity of content: a keyed fingerprint that changes with the data and reveals nothing without the key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fingerprint(sources: Mapping[str, Source], key: bytes) -> str:
 
     Notes
     -----
-    Guarantee: without the key it tells nothing about the content, as long as HMAC-SHA-256 is a
+    Guarantee: without the key it reveals nothing about the content, as long as HMAC-SHA-256 is a
     pseudo-random function.
     """
     mac = hmac.new(key, digestmod=hashlib.sha256)

@@ -104,10 +104,10 @@ def _make(
 def _check_types(connection: duckdb.DuckDBPyConnection, name: str, source: FrameSource) -> None:
     """Refuse columns of a type that DuckDB does not know, which shows without any row."""
     empty = source.frame.slice(0, 0)
-    for place, field in enumerate(empty.schema):
+    for index, field in enumerate(empty.schema):
         known = False
         with suppress(duckdb.Error):
-            connection.register("trial", empty.select([place]))
+            connection.register("trial", empty.select([index]))
             known = bool(_types(connection, "trial"))
         connection.unregister("trial")
         if not known:

@@ -1,4 +1,4 @@
-"""PostgreSQL's SQL, from 15 on: it has no TRY, so every value that would be an error is kept away by CASE."""
+"""PostgreSQL's SQL, from 15 on: it has no TRY, so CASE avoids every value that would be an error."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def _list_groups(connection: psycopg.Connection[Any], prepared: CompiledJob) -> 
 
 
 def _bound(connection: psycopg.Connection[Any], bounding: Bounding, steps: list[Step]) -> bool:
-    """Make the parts that count; tell whether some were computed again from fewer rows."""
+    """Make the parts that count; return whether some were computed again from fewer rows."""
     for step in steps:
         _fill(connection, step)
         if step.name == "crowded":

@@ -26,14 +26,14 @@ def content(
 ) -> str:
     """Return a keyed digest of all rows of all tables, in hexadecimal.
 
-    Every table is streamed once; no row is kept. It does not depend on where rows lie in the table, for the
-    server moves them at will.
+    Every table is streamed once; no row is retained. It does not depend on where rows lie in the table, for
+    the server moves them at will.
 
     Notes
     -----
     Guarantee: a table counts as the sum, modulo 2**512, of the keyed BLAKE2b digests of its rows as COPY
     writes them, and their number; the digest is the HMAC-SHA-256 of names, types and these. As long as both
-    are pseudo-random functions it tells nothing without the key, and two different multisets of rows have
+    are pseudo-random functions it reveals nothing without the key, and two different multisets of rows have
     one digest with negligible probability (Clarke et al. 2003, the additive multiset hash).
 
     References

@@ -133,7 +133,22 @@ def exponential(operand: str) -> str:
 
 
 def power(base: str, exponent: str) -> str:
-    """Return a power, by C's rules: of a negative base to a fraction it is NaN."""
+    """Return a power, by C's rules: of a negative base to a fraction it is NaN.
+
+    Parameters
+    ----------
+    base, exponent : str
+        SQL of numbers.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> "power(" in power("2.0", "x")
+    True
+    """
 
     def body(a: str, b: str) -> str:
         x, nan = f"abs({a})", real(float("nan"))

@@ -1,4 +1,4 @@
-"""A PostgreSQL database as a place for private work: its sessions, and the tables that can be read.
+"""A PostgreSQL database as a position for private work: its sessions, and the tables that can be read.
 
 Read are ordinary and partitioned tables. Views are refused, for their expressions could fail over some
 rows, or make rows of several units into one; so are foreign tables, and tables whose rows a policy would

@@ -2,15 +2,15 @@
 
 Rows are brought together by unit once; then groups, their ranks and the choice among them need no other
 exchange between workers. Where a unit may have only so many rows in a group, the first statement gives the
-sums of the parts that are within, and the list of those that are not (``summed``, kept); the second reads the
-rows of these parts again.
+sums of the parts that are within, and the list of those that are not (``summed``, retained); the second reads
+the rows of these parts again.
 
 Notes
 -----
 Guarantee: that of :mod:`~sfumato.queries.engines.compilation.bounding`: the groups and rows that a unit keeps
 are a function of its own rows and of the secret. So what is computed again, because a worker was lost, comes
-out the same. No limit rests on ranks being different: places are numbers of rows, and ties are told apart by
-the keys.
+out the same. No limit rests on ranks being different: positions are numbers of rows, and ties are
+distinguished by the keys.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SparkBounding(Bounding):
     Parameters
     ----------
     summed : str
-        The name under which the first statement's result is kept.
+        The name under which the first statement's result is retained.
     """
 
     summed: str = "summed"

@@ -1,9 +1,9 @@
 """Spark's SQL, from 4.0 on: the same results whatever the session's settings.
 
-It does not depend on ANSI mode (every operation that ANSI mode lets raise is a ``try_`` function or is kept
-from its errors), on the session's time zone (moments are TIMESTAMP_NTZ, the clock of UTC, and are never made
-TIMESTAMP), on how the parser reads backslashes and ``${...}`` (texts with anything odd in them are written
-as hexadecimal), or on case sensitivity (columns go by neutral names).
+It does not depend on ANSI mode (every operation that ANSI mode lets raise is a ``try_`` function or is
+guarded against its errors), on the session's time zone (moments are TIMESTAMP_NTZ, the clock of UTC, and are
+never made TIMESTAMP), on how the parser reads backslashes and ``${...}`` (texts with anything odd in them are
+written as hexadecimal), or on case sensitivity (columns go by neutral names).
 """
 
 from __future__ import annotations

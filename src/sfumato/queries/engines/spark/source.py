@@ -39,6 +39,12 @@ class SparkSource:
     -----
     A table must give the same rows whenever Spark reads it, for a part of it is read again when a worker is
     lost: no ``rand()``, no ``monotonically_increasing_id()``, no sample without a seed.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession  # doctest: +SKIP
+    >>> spark = SparkSession.builder.getOrCreate()  # doctest: +SKIP
+    >>> source = SparkSource(spark, {"visits": "s3://lake/visits"})  # doctest: +SKIP
     """
 
     __slots__ = ("session", "tables")
@@ -89,7 +95,7 @@ def as_cluster(source: object) -> SparkSource | None:
 
 
 def _is_frame(source: object) -> bool:
-    """Tell whether this is a DataFrame of Spark, without importing Spark for it."""
+    """Return whether this is a DataFrame of Spark, without importing Spark for it."""
     library = sys.modules.get("pyspark.sql")
     return library is not None and isinstance(source, library.DataFrame)
 

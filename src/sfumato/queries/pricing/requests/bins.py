@@ -61,7 +61,12 @@ class CountBins(MeasureRequest):
         bounds = found[self.searches[0]]
         grid = quantile_bins((bounds.lower, bounds.upper), whole=self.typed(ColumnType.INTEGER))
         if grid.shape.height > self.levels:
-            _check.refuse("bounds", "make no more levels than were priced", (bounds.lower, bounds.upper))
+            _check.refuse(
+                "bounds",
+                "make no more levels than were priced",
+                (bounds.lower, bounds.upper),
+                "price the query again",
+            )
         return replace(measure, exponent=grid.exponent, row_lower=grid.lower, row_upper=grid.upper)
 
     def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:

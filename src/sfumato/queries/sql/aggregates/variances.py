@@ -1,4 +1,4 @@
-"""Calls of VAR, STDDEV, COVAR and CORR: how spread the values of rows are, and how two columns go together.
+"""Calls of VAR, STDDEV, COVAR and CORR: how rows' values vary, and how two columns are correlated.
 
 They are of rows, not of units: a unit with several rows in a group counts several times, up to the most rows
 that it may have there.

@@ -91,7 +91,7 @@ def _keeps(join: exp.Join, side: str) -> bool:
 
 
 def _lists_groups(item: exp.Expr, tables: Tables) -> bool:
-    """Tell whether an item of FROM is written as a list of groups: distinct public rows, or literals."""
+    """Return whether an item of FROM is written as a list of groups: distinct public rows, or literals."""
     item = unwrapped(item)
     if not isinstance(item, exp.Subquery) or not isinstance(item.this, exp.Select):
         return isinstance(item, exp.Unnest)

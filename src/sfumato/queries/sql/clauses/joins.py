@@ -63,7 +63,7 @@ def joined(left: Rows, right: Rows, join: exp.Join) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two sides of a join, and the names that the other side's columns get beside the kept side's."""
+    """Two sides of a join, and the names that the other side's columns get beside the retained side's."""
 
     kept: Rows
     other: Rows

@@ -98,7 +98,7 @@ class JoinedGroups:
 
 
 def comparable(public: ColumnType | None, key: ColumnType) -> bool:
-    """Tell whether a public column can be equated with a key: integers may list groups of floats."""
+    """Return whether a public column can be equated with a key: integers may list groups of floats."""
     return public is key or (public is ColumnType.INTEGER and key is ColumnType.FLOAT)
 
 

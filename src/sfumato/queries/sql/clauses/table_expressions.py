@@ -370,7 +370,7 @@ def _names(expression: Expression, name: str) -> bool:
 
 
 def _same(columns: list[Named], relation: Relation) -> bool:
-    """Tell whether a SELECT list is that of the relation below, which then needs no node of its own."""
+    """Return whether a SELECT list is that of the relation below, which then needs no node of its own."""
     names = [known.name for known in relation.schema.usable.columns]
     return [named.name for named in columns] == names and all(
         _names(named.expression, named.name) for named in columns

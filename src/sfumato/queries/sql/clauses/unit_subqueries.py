@@ -40,19 +40,19 @@ _ORDERED: Final = frozenset(ColumnType) - {ColumnType.BOOLEAN, ColumnType.DECIMA
 
 
 def has_window(node: exp.Expr) -> bool:
-    """Tell whether there is a window in an expression."""
+    """Return whether there is a window in an expression."""
     return any(isinstance(part, exp.Window) for part in node.walk())
 
 
 def groups_units(select: exp.Select) -> bool:
-    """Tell whether a SELECT makes one row out of several."""
+    """Return whether a SELECT makes one row out of several."""
     if select.args.get("group") or select.args.get("having"):
         return True
     return any(_aggregates(item) for item in select.expressions)
 
 
 def _aggregates(node: exp.Expr) -> bool:
-    """Tell whether there is an aggregate outside of windows."""
+    """Return whether there is an aggregate outside of windows."""
     if isinstance(node, exp.Window):
         return False
     return is_aggregate(node) or any(_aggregates(child) for child in node.iter_expressions())

@@ -88,9 +88,9 @@ class _Common:
             require_order(parts, self.name)
         terms, type_ = common(parts, self.name)
         first, *rest = [term.tree for term in terms]
-        # LEAST and GREATEST are NULL if any argument is, as in BigQuery; some engines skip NULLs unless told
-        told = {} if self.make is exp.Coalesce else {"ignore_nulls": False}
-        return TypedTree(self.make(this=first, expressions=rest, **told), type_)
+        # LEAST and GREATEST are NULL if any argument is, as in BigQuery; some engines skip NULLs by default
+        nulls = {} if self.make is exp.Coalesce else {"ignore_nulls": False}
+        return TypedTree(self.make(this=first, expressions=rest, **nulls), type_)
 
 
 def _power(node: exp.Expr, compile_: Compile) -> TypedTree:

@@ -41,7 +41,7 @@ _BUCKETS: Final = "buckets"
 
 
 def read_width_bucket(node: exp.Expr, compile_: Compile) -> TypedTree:
-    """Read WIDTH_BUCKET: 0 below the bounds, n + 1 from the upper one on, else the place among n parts."""
+    """Read WIDTH_BUCKET: 0 below the bounds, n + 1 from the upper one on, else the position among n parts."""
     only(node, "this", "min_value", "max_value", "num_buckets", what="WIDTH_BUCKET")
     value = require(compile_(node.this), NUMERIC, "the argument of WIDTH_BUCKET")
     slots = ("min_value", "max_value", "num_buckets")

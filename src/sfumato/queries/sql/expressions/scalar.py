@@ -115,7 +115,7 @@ def read_constant(node: exp.Expr, what: str) -> TypedTree:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Tell whether a node is a call of an aggregate."""
+    """Return whether a node is a call of an aggregate."""
     name = function_name(node)
     return isinstance(node, exp.AggFunc) or name in AGGREGATE_NAMES or name.startswith("ANON_")
 

@@ -1,0 +1,174 @@
+"""The logical batch of the next step: the batches given to it, and the clipped sums of their examples."""
+
+from __future__ import annotations
+
+import os
+from typing import final
+
+import torch
+from torch import Tensor
+
+from sfumato import _check
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.clipped_sums import ClippedSums
+from sfumato.learning.training.distributed.shards import Shards
+from sfumato.learning.training.loop.private_loader import GivenBatch
+
+__all__ = ["LogicalBatch", "empty_sums"]
+
+
+@final
+class LogicalBatch:
+    """Batches from when they are given to the step that they are for, in the process that they were given to.
+
+    A batch is fresh until a backward has gone through it, and used from then on. What was summed counts only
+    if its examples are those of the batches that were given.
+    """
+
+    def __init__(self) -> None:
+        self._fresh: list[GivenBatch] = []
+        self._process = os.getpid()
+        self.drop()
+
+    def drop(self) -> None:
+        """Forget used batches and their sums."""
+        self._used: list[GivenBatch] = []
+        self._sums: dict[str, Tensor] = {}
+        self._norms: list[Tensor] = []
+
+    def restart(self) -> None:
+        """Forget everything, fresh batches too."""
+        self._fresh = []
+        self.drop()
+
+    def __contains__(self, step: int) -> bool:
+        """Whether a batch of a step was given and not stepped with."""
+        return any(given.step == step for given in (*self._fresh, *self._used))
+
+    @property
+    def begun(self) -> bool:
+        """Whether batches were used since the last step."""
+        return bool(self._used)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last batch that was used ends its logical batch."""
+        return self._used[-1].last
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the steps whose batches were used."""
+        return sorted({given.step for given in self._used})
+
+    @property
+    def examples(self) -> int:
+        """How many examples have been summed since the last step."""
+        return sum(norms.shape[1] for norms in self._norms)
+
+    def give(self, given: GivenBatch) -> None:
+        """Add a fresh batch.
+
+        Parameters
+        ----------
+        given : GivenBatch
+        """
+        self._fresh.append(given)
+        self._process = os.getpid()
+
+    def forget(self, examples: int) -> None:
+        """Remove the earliest fresh batches, as many as hold some examples.
+
+        Parameters
+        ----------
+        examples : int
+            How many examples' gradients were dropped.
+        """
+        while self._fresh and examples > 0:
+            examples -= self._fresh.pop(0).size
+
+    def take_fresh(self) -> list[GivenBatch]:
+        """Return the fresh batches, which then are fresh no longer.
+
+        Returns
+        -------
+        list of GivenBatch
+        """
+        fresh, self._fresh = self._fresh, []
+        return fresh
+
+    def match(self, fresh: list[GivenBatch], examples: int) -> None:
+        """Find the batches that examples came from: the latest, as a forward before them may have failed.
+
+        Parameters
+        ----------
+        fresh : list of GivenBatch
+            Given since the last backward.
+        examples : int
+            How many examples were summed.
+        """
+        while sum(given.size for given in fresh) > examples:
+            fresh.pop(0)
+        if sum(given.size for given in fresh) != examples:
+            self.drop()
+            _check.refuse(
+                "batch",
+                "be what the returned loader gave, whole and once",
+                "another number of examples",
+                "run each batch through the module once in training mode, and nothing else",
+            )
+        self._used += fresh
+
+    def add(self, sums: ClippedSums) -> None:
+        """Add clipped sums to those since the last step.
+
+        Parameters
+        ----------
+        sums : ClippedSums
+        """
+        for name, total in sums.gradients.items():
+            self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
+        self._norms.append(sums.norms)
+
+    def refuse_fork(self) -> None:
+        """Refuse batches that were given to another process."""
+        if self._used and os.getpid() != self._process:
+            self.drop()
+            rule = "be stepped with in the process that it was given to"
+            remedy = "its step's noise would be drawn twice: take a batch in the child"
+            _check.refuse("batch", rule, "a forked one", remedy)
+
+    def take_sums(self) -> tuple[dict[str, Tensor], Tensor]:
+        """Return the sums and the examples' norms since the last step, and begin the next logical batch.
+
+        Returns
+        -------
+        sums : dict of str to torch.Tensor
+            Each parameter's.
+        norms : torch.Tensor
+            Of shape (groups, examples).
+        """
+        sums, norms = self._sums, torch.cat(self._norms, 1)
+        self.drop()
+        return sums, norms
+
+
+def empty_sums(shards: Shards, clipping: Clipping) -> ClippedSums:
+    """Return the sums over nobody, where not even the first example has come yet.
+
+    Parameters
+    ----------
+    shards : Shards
+        What this process holds of the parameters.
+    clipping : Clipping
+
+    Returns
+    -------
+    ClippedSums
+    """
+    named = {n: p for n, p in shards.named.items() if p.requires_grad}
+    gradients = {
+        name: torch.zeros(p.shape, dtype=torch.promote_types(p.dtype, torch.float32), device=p.device)
+        for name, p in named.items()
+    }
+    groups = 1 + max(clipping.groups(list(named)))
+    return ClippedSums(gradients=gradients, examples=0, norms=torch.zeros(groups, 0))
