@@ -22,7 +22,7 @@ from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["NoiseErrorModel", "SummationHistogram", "ThresholdHistogram"]
+__all__ = ["HistogramErrorModel", "SummationHistogram", "ThresholdHistogram"]
 
 _BITS: Final = 160
 
@@ -72,7 +72,7 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
     def error_model(self) -> ErrorModel:
         """How far estimates stray: by the noise alone."""
         half = float(1 / (2 * self.device.scale))
-        return NoiseErrorModel(1 / (2 * math.sinh(half) ** 2) / self.device.steps**2)
+        return HistogramErrorModel(1 / (2 * math.sinh(half) ** 2) / self.device.steps**2)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Add up the numbers of steps."""
@@ -169,7 +169,7 @@ def histogram_loss(device: NoisyHistogramRandomizer) -> PrivacyLoss:
 
 @final
 @dataclass(frozen=True, slots=True)
-class NoiseErrorModel(ErrorModel):
+class HistogramErrorModel(ErrorModel):
     """The error model of estimates whose noise is the same whatever is true, and independent.
 
     Parameters

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.consistency import made_consistent
-from sfumato.local.frequency.shares import Shares
+from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
@@ -23,7 +23,7 @@ _LARGEST: Final = 4096
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Estimate(Shares):
+class Estimate(FrequencyShares):
     """The shares of the categories among the respondents.
 
     Parameters

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.base.planning import Choice, Limits, compared
+from sfumato.local.base.plan_comparison import Choice, Limits, compared
 from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.device.base.bernoulli import checked_epsilon
 from sfumato.local.device.domains.categories import Domain

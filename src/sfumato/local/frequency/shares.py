@@ -8,10 +8,10 @@ import numpy as np
 
 from sfumato.local.frequency.variance import Array
 
-__all__ = ["Shares"]
+__all__ = ["FrequencyShares"]
 
 
-class Shares(ABC):
+class FrequencyShares(ABC):
     """Estimated shares of some reports.
 
     Attributes

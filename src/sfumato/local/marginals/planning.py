@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.base.planning import Choice, Limits, none_left
+from sfumato.local.base.plan_comparison import Choice, Limits, none_left
 from sfumato.local.device.base.rows import checked_domains
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.marginals.fourier import filled_up

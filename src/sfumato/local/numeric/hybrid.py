@@ -15,7 +15,7 @@ from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.local.numeric.simulation import drawn_reports, first_two
 from sfumato.local.numeric.window import window_loss
-from sfumato.local.numeric.window_moments import Moments
+from sfumato.local.numeric.window_moments import WindowMoments
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.mixture import Mixture
 
@@ -56,11 +56,13 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
     wire_name: ClassVar[str] = "hybrid-mean"
 
     steps: int = 2048
-    parts: tuple[Moments, Moments] = field(init=False, repr=False, compare=False)
+    parts: tuple[WindowMoments, WindowMoments] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         NumericProtocol.__post_init__(self)
-        object.__setattr__(self, "parts", (Moments.of(self.device.bit), Moments.of(self.device.pieces)))
+        object.__setattr__(
+            self, "parts", (WindowMoments.of(self.device.bit), WindowMoments.of(self.device.pieces))
+        )
 
     def _make(self) -> client.HybridMeanRandomizer:
         return client.HybridMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)

@@ -16,7 +16,7 @@ from sfumato.local.device.numeric import window as client
 from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.local.numeric.simulation import drawn_reports, first_two
-from sfumato.local.numeric.window_moments import Moments
+from sfumato.local.numeric.window_moments import WindowMoments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -44,11 +44,11 @@ def window_loss(device: client.WindowRandomizer) -> PrivacyLoss:
 class WindowProtocol(NumericProtocol[Device, Result]):
     """A report is likelier in the window of the truth; see `sfumato.local.device`."""
 
-    moments: Moments = field(init=False, repr=False, compare=False)
+    moments: WindowMoments = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         NumericProtocol.__post_init__(self)
-        object.__setattr__(self, "moments", Moments.of(self.device))
+        object.__setattr__(self, "moments", WindowMoments.of(self.device))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

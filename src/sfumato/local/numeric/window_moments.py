@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from sfumato.local.device.numeric.window import WindowRandomizer
 
-__all__ = ["Moments"]
+__all__ = ["WindowMoments"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Moments:
+class WindowMoments:
     """The two moments of reports, as rational functions of the place.
 
     Parameters
@@ -40,7 +40,7 @@ class Moments:
     square: tuple[Fraction, Fraction, Fraction]
 
     @classmethod
-    def of(cls, device: WindowRandomizer) -> Moments:
+    def of(cls, device: WindowRandomizer) -> WindowMoments:
         """Return those of a window.
 
         Notes

@@ -13,10 +13,10 @@ from sfumato.local.device.domains.columns import columns_of
 from sfumato.local.device.domains.grid import Grid
 from sfumato.local.device.domains.tree import Shape
 from sfumato.local.frequency.consistency import made_consistent
-from sfumato.local.frequency.shares import Shares
+from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.haar_variance import haar_weights
-from sfumato.local.ranges.level_moments import Moments
+from sfumato.local.ranges.level_moments import LevelMoments
 from sfumato.local.ranges.range_share import RangeShare, around, places_of
 from sfumato.local.ranges.variance import Places, of_levels
 from sfumato.numerics.interval import Interval
@@ -40,7 +40,7 @@ class GridErrorModel:
         The binary trees of both values.
     pairs : list of tuple of int
         Which levels of both are reported together, 0 for "all".
-    moments : tuple of Moments
+    moments : tuple of LevelMoments
         Of each pair of levels.
     reports : tuple of int or float
         Of each; for planning, as many as are expected.
@@ -53,7 +53,7 @@ class GridErrorModel:
 
     shapes: tuple[Shape, Shape]
     pairs: list[tuple[int, int]]
-    moments: tuple[Moments, ...]
+    moments: tuple[LevelMoments, ...]
     reports: tuple[float, ...]
 
     def variance(self, first: Places, last: Places, cumulative: Array) -> Array:
@@ -82,7 +82,7 @@ class GridErrorModel:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GridEstimate(Shares):
+class GridEstimate(FrequencyShares):
     """The joint distribution of two ordered values among the respondents.
 
     Parameters

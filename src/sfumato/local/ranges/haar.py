@@ -28,7 +28,7 @@ from sfumato.local.frequency.variance import Array
 from sfumato.local.frequency.walsh_hadamard import walsh
 from sfumato.local.ranges.consistency import from_coefficients
 from sfumato.local.ranges.haar_variance import HaarErrorModel
-from sfumato.local.ranges.level_moments import Moments
+from sfumato.local.ranges.level_moments import LevelMoments
 from sfumato.local.ranges.protocol import RangeProtocol, checked_oracle, checked_size
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
@@ -58,7 +58,7 @@ class Coefficients(ABC):
 
     @property
     @abstractmethod
-    def moments(self) -> Moments:
+    def moments(self) -> LevelMoments:
         """How far the differences stray; what two have in common is the product of their means alone."""
 
     @abstractmethod
@@ -111,9 +111,9 @@ class SignedBits(Coefficients):
         return float(2 * self._device.truth.chance - 1)
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> LevelMoments:
         """A constant square for each."""
-        return Moments(own=1 / self._gap**2, share=0.0)
+        return LevelMoments(own=1 / self._gap**2, share=0.0)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Count the reports by number."""
@@ -138,8 +138,8 @@ class OracleDifferences(Coefficients):
     __slots__ = ("_moments", "_oracle")
 
     def __init__(self, oracle: Oracle[Any]) -> None:
-        self._oracle, one = oracle, Moments.of(oracle)
-        self._moments = Moments(own=2 * one.own, share=one.share)
+        self._oracle, one = oracle, LevelMoments.of(oracle)
+        self._moments = LevelMoments(own=2 * one.own, share=one.share)
 
     @property
     def device(self) -> CategoricalRandomizer:
@@ -158,7 +158,7 @@ class OracleDifferences(Coefficients):
         return self._oracle.privacy_loss
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> LevelMoments:
         """Both categories of a node by themselves; what all have in common cancels."""
         return self._moments
 

@@ -21,7 +21,7 @@ from sfumato.local.frequency.oracle import Oracle
 from sfumato.local.frequency.randomized_response import RandomizedResponse
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import from_nodes
-from sfumato.local.ranges.level_moments import Moments
+from sfumato.local.ranges.level_moments import LevelMoments
 from sfumato.local.ranges.paired_variance import LARGEST_PAIRED, PairedErrorModel
 from sfumato.local.ranges.protocol import RangeProtocol, checked_oracle, checked_size, length_places
 from sfumato.local.ranges.tree_variance import TreeErrorModel
@@ -185,8 +185,8 @@ def _nodes(shape: Shape) -> Iterable[int]:
 
 
 @lru_cache(maxsize=256)
-def _moments(oracle: Oracle[Any]) -> Moments:
-    return Moments.of(oracle)
+def _moments(oracle: Oracle[Any]) -> LevelMoments:
+    return LevelMoments.of(oracle)
 
 
 def _error_model(

@@ -16,12 +16,12 @@ from sfumato import _check
 from sfumato.local.frequency.oracle import Oracle
 from sfumato.local.frequency.variance import Array
 
-__all__ = ["Moments"]
+__all__ = ["LevelMoments"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
+class LevelMoments:
     """The four numbers of that matrix.
 
     Parameters
@@ -38,7 +38,7 @@ class Moments:
     tilt: float = 0.0
 
     @classmethod
-    def of(cls, oracle: Oracle[Any]) -> Moments:
+    def of(cls, oracle: Oracle[Any]) -> LevelMoments:
         """Return those of a frequency oracle whose estimates of any two categories go together alike.
 
         Raises

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.local.base.planning import Choice, Limits, compared
+from sfumato.local.base.plan_comparison import Choice, Limits, compared
 from sfumato.local.device.base.bernoulli import checked_epsilon
 from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain

@@ -108,7 +108,7 @@ class _Below:
 
 
 def _run(shape: Shape, level: int, nodes: tuple[Places, Places], weight: Array, cumulative: Array) -> Array:
-    """Return four sums over runs of a level's nodes, as `Moments.combined` takes them."""
+    """Return four sums over runs of a level's nodes, as `LevelMoments.combined` takes them."""
     (low, high), span = nodes, shape.span(level)
     mass = cumulative[np.minimum(high * span, shape.size)] - cumulative[np.minimum(low * span, shape.size)]
     total, mean = weight * (high - low), weight * mass

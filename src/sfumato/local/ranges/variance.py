@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sfumato.local.device.domains.tree import Shape
 from sfumato.local.frequency.variance import Array
-from sfumato.local.ranges.level_moments import Moments
+from sfumato.local.ranges.level_moments import LevelMoments
 
 __all__ = ["Held", "Places", "RangeErrorModel", "SummedErrorModel", "held_parts", "nodes_met", "of_levels"]
 
@@ -79,15 +79,15 @@ class SummedErrorModel(RangeErrorModel):
     ----------
     shape, reports
         See `RangeErrorModel`.
-    moments : tuple of Moments
+    moments : tuple of LevelMoments
         Of each level that is reported.
     """
 
-    moments: tuple[Moments, ...]
+    moments: tuple[LevelMoments, ...]
 
     @abstractmethod
     def _sums(self, first: Places, last: Places, cumulative: Array) -> Array:
-        """Return for each level four sums of its weights, as `Moments.combined` takes them."""
+        """Return for each level four sums of its weights, as `LevelMoments.combined` takes them."""
 
     def variance(self, first: Places, last: Places, cumulative: Array) -> Array:
         """Return the variances of the estimates of ranges; see `RangeErrorModel.variance`."""
@@ -96,17 +96,17 @@ class SummedErrorModel(RangeErrorModel):
         return of_levels(self.moments, self.reports, sums, inside)
 
 
-def of_levels(moments: Sequence[Moments], reports: Sequence[float], sums: Array, inside: Array) -> Array:
+def of_levels(moments: Sequence[LevelMoments], reports: Sequence[float], sums: Array, inside: Array) -> Array:
     """Return the variances of ranges' estimates from the sums of each level's weights.
 
     Parameters
     ----------
-    moments : sequence of Moments
+    moments : sequence of LevelMoments
         Of each level.
     reports : sequence of int or float
         Of each level.
     sums : array, shape (levels, 4, ranges)
-        See `Moments.combined`.
+        See `LevelMoments.combined`.
     inside : array
         What share lies in each range.
     """

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.base.planning import Choice, none_left
+from sfumato.local.base.plan_comparison import Choice, none_left
 from sfumato.local.device.base.bernoulli import checked_epsilon
 from sfumato.local.device.domains.strings import Strings
 from sfumato.local.strings.fragments import Bitstogram, SequenceFragmentPuzzle

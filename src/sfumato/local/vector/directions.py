@@ -25,7 +25,7 @@ from sfumato.local.vector.simulation import (
     reported_sums,
     sphere_reports,
 )
-from sfumato.local.vector.sums import Moments
+from sfumato.local.vector.sums import VectorMoments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -54,7 +54,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
     ----------
     device : DirectionRandomizer
         The client half, which a device makes again from ``device.specification()``.
-    moments : Moments
+    moments : VectorMoments
         Which sums aggregators keep.
 
     Notes
@@ -69,7 +69,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
     radius: float = 1.0
     pairs: bool = False
     device: Device = field(init=False, repr=False, compare=False)
-    moments: Moments = field(init=False, repr=False, compare=False)
+    moments: VectorMoments = field(init=False, repr=False, compare=False)
     gain: float = field(init=False, repr=False, compare=False)
     power: float = field(init=False, repr=False, compare=False)
 
@@ -78,7 +78,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         object.__setattr__(self, "device", device)
         object.__setattr__(self, "epsilon", device.epsilon)
         object.__setattr__(self, "radius", device.radius)
-        object.__setattr__(self, "moments", Moments(device.dimension, self.pairs))
+        object.__setattr__(self, "moments", VectorMoments(device.dimension, self.pairs))
         first, second = self._heights()
         near, far = (
             float(device.inside.chance),

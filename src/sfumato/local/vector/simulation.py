@@ -12,7 +12,7 @@ from scipy.special import betaincinv, ndtri
 from sfumato.local.device.vector.directions import DirectionRandomizer
 from sfumato.local.device.vector.random_vectors import UNIT
 from sfumato.local.frequency.variance import Array
-from sfumato.local.vector.sums import Moments
+from sfumato.local.vector.sums import VectorMoments
 
 __all__ = ["Reported", "normal_reports", "opposite_reports", "reported_sums", "sphere_reports"]
 
@@ -22,7 +22,7 @@ Reported = Callable[[DirectionRandomizer, Array, np.random.Generator], Array]
 
 def reported_sums(
     device: DirectionRandomizer,
-    moments: Moments,
+    moments: VectorMoments,
     vectors: Array,
     people: NDArray[np.int64],
     *,
@@ -34,7 +34,7 @@ def reported_sums(
     Parameters
     ----------
     device : DirectionRandomizer
-    moments : Moments
+    moments : VectorMoments
         Which sums.
     vectors : array, shape (kinds, dimension)
         In units of the radius.

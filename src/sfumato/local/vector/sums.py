@@ -11,14 +11,14 @@ from sfumato import _check
 from sfumato.local.device.vector.random_vectors import PIECE
 from sfumato.local.frequency.variance import Array
 
-__all__ = ["Moments"]
+__all__ = ["VectorMoments"]
 
 _WIDEST: Final = 1 << 10
 """Products of pairs are kept for up to so many dimensions: four megabytes."""
 
 
 @final
-class Moments:
+class VectorMoments:
     """Which sums are kept of vectors of some dimension.
 
     Parameters

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from sfumato.errors import ParameterError
 from sfumato.local import Rappor
-from sfumato.local.frequency.rappor.lasso import Design, lasso, nonnegative
+from sfumato.local.frequency.rappor.lasso import DesignMatrix, lasso, nonnegative
 from tests.chance import accepts_only, at_most
 from tests.local.laws import covers, have_moments, within
 
@@ -99,7 +99,7 @@ def test_regressions_meet_their_conditions() -> None:
     generator = np.random.default_rng(1)
     dense = (generator.random((120, 40)) < 0.2).astype(float)
     free = np.ones(120)
-    design = Design(csr_matrix(dense), free)
+    design = DesignMatrix(csr_matrix(dense), free)
     target = design.apart(dense @ np.r_[3.0, 2.0, np.zeros(38)] + generator.normal(size=120))
     apart = dense - dense.mean(axis=0)
     penalties = 2.0 * design.norms

@@ -20,7 +20,7 @@ from scipy.special import log_ndtr, ndtri
 
 from sfumato import _check
 from sfumato.local.device.frequency.rappor import RapporRandomizer
-from sfumato.local.frequency.rappor.lasso import Design, lasso, nonnegative
+from sfumato.local.frequency.rappor.lasso import DesignMatrix, lasso, nonnegative
 from sfumato.local.frequency.variance import Array
 from sfumato.numerics.interval import Interval
 
@@ -142,7 +142,7 @@ def decoded(
     if len(rows):
         weights = 1 / np.sqrt(variances.ravel()[rows])
         matrix = diags(weights) @ _columns(device, names)[rows]
-        design, target = Design(matrix, weights), shares.ravel()[rows] * weights
+        design, target = DesignMatrix(matrix, weights), shares.ravel()[rows] * weights
         fit = _fitted(design, target, _chosen(design, target))
         fit = _fitted(design, target, np.flatnonzero(_significant(fit.logs(), risk, correction)))
     logs = fit.logs()
@@ -183,7 +183,7 @@ class _Fit(NamedTuple):
         return np.asarray(np.where(self.stddev < np.inf, log_ndtr(-self.frequencies / self.stddev), 0.0))
 
 
-def _chosen(design: Design, target: Array) -> NDArray[np.int64]:
+def _chosen(design: DesignMatrix, target: Array) -> NDArray[np.int64]:
     """Return the candidates that the LASSO lets in."""
     free, count = design.apart(target), len(design.norms)
     entry = max(0.0, -float(ndtri(min(0.5, _BY_CHANCE / count))))
@@ -194,7 +194,7 @@ def _chosen(design: Design, target: Array) -> NDArray[np.int64]:
     return chosen
 
 
-def _fitted(design: Design, target: Array, chosen: NDArray[np.int64]) -> _Fit:
+def _fitted(design: DesignMatrix, target: Array, chosen: NDArray[np.int64]) -> _Fit:
     """Return the non-negative fit of some candidates, and the errors of a free one of those above 0."""
     free, count = design.apart(target), len(design.norms)
     frequencies, stddev = np.zeros(count), np.full(count, np.inf)

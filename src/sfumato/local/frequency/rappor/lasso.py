@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from sfumato.local.frequency.variance import Array
 
-__all__ = ["Design", "lasso", "nonnegative"]
+__all__ = ["DesignMatrix", "lasso", "nonnegative"]
 
 _ROUNDS: Final = 400
 _CLOSE: Final = 1e-5
@@ -19,7 +19,7 @@ _POWER_ROUNDS: Final = 30
 _RANK: Final = 1e-10
 
 
-class Design:
+class DesignMatrix:
     """A sparse design whose columns are taken free of one dense column, without writing that out.
 
     Parameters
@@ -68,12 +68,12 @@ class Design:
         return value
 
 
-def lasso(design: Design, target: Array, penalties: Array) -> Array:
+def lasso(design: DesignMatrix, target: Array, penalties: Array) -> Array:
     r"""Return the :math:`b \ge 0` that make :math:`\frac12 |y - Xb|^2 + \sum_j \lambda_j b_j` least, nearly.
 
     Parameters
     ----------
-    design : Design
+    design : DesignMatrix
         X.
     target : array
         y, free of the free column.
