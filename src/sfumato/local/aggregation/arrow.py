@@ -1,4 +1,4 @@
-"""Reports in columns: Arrow streams in constant memory, and Parquet files by several processes."""
+"""Count reports stored in columns: Arrow streams in constant memory, Parquet files by several processes."""
 
 from __future__ import annotations
 
@@ -48,6 +48,16 @@ def add_column(aggregator: Aggregator[Any], column: pa.Array | pa.ChunkedArray) 
     column : pyarrow.Array or pyarrow.ChunkedArray
         Of any binary type. Missing values and those of another length than a record's are refused
         (``"width"``), as by `Aggregator.add`.
+
+    Returns
+    -------
+    int
+        How many values were accepted.
+
+    Raises
+    ------
+    SchemaError
+        If the column is not of a binary type.
     """
     if isinstance(column, pa.ChunkedArray):
         return sum(add_column(aggregator, chunk) for chunk in column.chunks)
@@ -163,6 +173,19 @@ def aggregate_parquet(
     -----
     A process counts row groups, one after the other, in constant memory, and its state comes back when it has
     counted a few; the states are merged.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sfumato import local
+    >>> oracle = local.RandomizedResponse(epsilon=1.0, domain=local.Domain(["a", "b", "c"]))
+    >>> table = pa.table({"report": [oracle.randomize("b", 1), oracle.randomize("c", 2)]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "reports.parquet")
+    ...     pq.write_table(table, path)
+    ...     aggregator = aggregate_parquet(oracle, path, processes=1)
+    >>> aggregator.accepted
+    2
     """
     _check.instance("protocol", protocol, ReportProtocol, "pass an oracle of sfumato.local")
     wanted = cores() if processes is None else _check.integer("processes", processes, minimum=1)

@@ -1,4 +1,4 @@
-"""Counting reports: in any order, in any number of pieces, in constant memory, whatever bytes come."""
+"""Count reports in any order and any number of pieces, in constant memory, whatever bytes arrive."""
 
 from __future__ import annotations
 
@@ -37,10 +37,36 @@ class Counted(Protocol[Result_co]):
         """How many whole numbers an aggregator keeps."""
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Return what some records add to them."""
+        """Return what some records add to them.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Result_co:
-        """Return what totals tell."""
+        """Return what the totals estimate.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        object
+            The protocol's estimate.
+        """
 
 
 @final
@@ -56,6 +82,22 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
     -----
     Whatever comes is counted as accepted or as refused, and never raises; see
     `sfumato.local.base.base_aggregator.Intake`.
+
+    Examples
+    --------
+    Two servers count half of the reports each, and merge their states:
+
+    >>> from sfumato import local
+    >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(["red", "green", "blue"]))
+    >>> first, second = oracle.aggregator(), oracle.aggregator()
+    >>> first.add_batch(oracle.randomize_batch(["red"] * 500, rng=1))
+    500
+    >>> second.add_batch(oracle.randomize_batch(["blue"] * 300, rng=2))
+    300
+    >>> first.merge(second.to_bytes()).accepted
+    800
+    >>> int(first.totals.sum())
+    800
     """
 
     __slots__ = ("_totals",)
@@ -105,5 +147,11 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
         return True
 
     def estimate(self) -> Result_co:
-        """Return what the accepted reports tell."""
+        """Return what the accepted reports tell.
+
+        Returns
+        -------
+        object
+            Whatever the protocol's ``estimate`` returns, such as an `Estimate`.
+        """
         return self._oracle.estimate(self._totals.copy(), self._accepted, simulated=self._simulated)

@@ -1,4 +1,4 @@
-"""What planners share: each way to do a job is tried, held against limits, and the best comes first."""
+"""Compare the ways to do a job: each is tried and held against limits, and the best comes first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many respondents are alike, and a seed, as simulators are told them."""
+"""Check the numbers of respondents, and the seeds, that simulators receive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Histogram encodings, as frequency oracles: noisy ones are summed, or compared with a threshold."""
+"""Histogram encodings as frequency oracles: noisy histograms are summed, or compared with a threshold."""
 
 from __future__ import annotations
 
@@ -75,11 +75,35 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
         return HistogramErrorModel(1 / (2 * math.sinh(half) ** 2) / self.device.steps**2)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Add up the numbers of steps."""
+        """Add up the numbers of steps.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return np.asarray(self.device.numbers(records).sum(axis=0, dtype=np.int64))
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return the mean histogram."""
+        """Return the mean histogram.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         if not reports:
             return np.full(len(totals), np.nan)
         return np.asarray(totals / (reports * self.device.steps))
@@ -146,7 +170,18 @@ class ThresholdHistogram(SupportOracle[NoisyHistogramRandomizer]):
         return _support(self.device.scale, self.device.steps)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the numbers from the threshold on."""
+        """Count the numbers from the threshold on.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return np.asarray((self.device.numbers(records) >= self.threshold).sum(axis=0, dtype=np.int64))
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
@@ -183,15 +218,54 @@ class HistogramErrorModel(ErrorModel):
     noise: float
 
     def variance(self, share: Array) -> Array:
-        """Return the noise's variance."""
+        """Return the noise's variance.
+
+        Parameters
+        ----------
+        share : array
+            True shares, from 0 to 1.
+
+        Returns
+        -------
+        ndarray of float64
+            The same number for every share.
+        """
         return np.full(len(share), self.noise)
 
     def covariance(self, shares: Array, rows: NDArray[np.int64]) -> Array:
-        """Return rows of a diagonal matrix."""
+        """Return rows of a diagonal matrix.
+
+        Parameters
+        ----------
+        shares : array, shape (categories,)
+            True shares.
+        rows : int64 array
+            Indices of the rows that are wanted.
+
+        Returns
+        -------
+        ndarray of float64, shape (rows, categories)
+            Covariances of one report's part.
+        """
         return np.asarray(np.where(rows[:, None] == np.arange(len(shares)), self.noise, 0.0))
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most ``z`` standard deviations."""
+        """Return the shares whose estimate would deviate by at most ``z`` standard deviations.
+
+        Parameters
+        ----------
+        frequencies : array
+            Estimated shares.
+        reports : int
+            At least 1.
+        z : float
+            Standard deviations.
+
+        Returns
+        -------
+        Interval
+            Not cut off at 0 and 1.
+        """
         away = z * math.sqrt(self.noise / reports)
         return Interval(frequencies - away, frequencies + away)
 

@@ -1,4 +1,4 @@
-"""dBitFlip as a frequency oracle: a few bits from everybody, about categories drawn for each."""
+"""dBitFlip as a frequency oracle: a few bits from everybody, about categories that are drawn for each."""
 
 from __future__ import annotations
 
@@ -130,7 +130,18 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
         return 2 * len(self.domain)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count for each category its bits, and those that are 1."""
+        """Count for each category its bits, and those that are 1.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         count = len(self.domain)
         totals = np.zeros(2 * count, np.int64)
         for start in range(0, len(records), _BLOCK):
@@ -140,7 +151,20 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
         return totals
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return unbiased estimates of the shares from counts of bits."""
+        """Return unbiased estimates of the shares from counts of bits.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         count = len(self.domain)
         if not reports:
             return np.full(count, np.nan)

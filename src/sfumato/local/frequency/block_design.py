@@ -1,4 +1,4 @@
-"""What oracles share whose reports are even draws from those that support the truth, or from the others."""
+"""The common base of oracles whose reports are even draws from those that support the truth, or do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far estimates stray whose categories come in blocks that are reported together."""
+"""The variances of estimates whose categories come in blocks that are reported together."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-r"""Steps that make raw estimates look like shares: none negative, all together 1.
+r"""Post-processing steps that make raw estimates proportions: none negative, sum 1.
 
-They are post-processing and cost nothing. A raw estimate is unbiased; a processed one has less error where
-most shares are near 0, and is biased there.
+They cost no privacy. A raw estimate is unbiased; a processed one has less error where most shares are near 0,
+and is biased there.
 
 References
 ----------

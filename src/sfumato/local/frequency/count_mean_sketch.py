@@ -1,4 +1,4 @@
-"""Apple's sketches as frequency oracles: counts at hashed places, averaged over many hash functions."""
+"""Apple's sketches as frequency oracles: counts at hashed indices, averaged over many hash functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What many reports tell: unbiased shares, how far they stray, and intervals."""
+"""The estimate of a frequency oracle: unbiased shares, their variances, and intervals."""
 
 from __future__ import annotations
 
@@ -49,6 +49,17 @@ class Estimate(FrequencyShares):
     -----
     The target is the respondents' own shares: what is inside the error is the randomization, and not that
     other people might have answered. Variances and intervals are those of the raw estimates, before any step.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, RandomizedResponse
+    >>> oracle = RandomizedResponse(epsilon=2.0, domain=Domain(["red", "green", "blue"]))
+    >>> estimate = oracle.simulate([7000, 0, 3000], rng=1)
+    >>> estimate.frequencies.round(2).tolist()
+    [0.7, -0.0, 0.3]
+    >>> lower, upper, _ = estimate.interval(0.999)
+    >>> bool((lower <= [0.7, 0.0, 0.3]).all() and (upper >= [0.7, 0.0, 0.3]).all())
+    True
     """
 
     domain: Domain
@@ -107,7 +118,20 @@ class Estimate(FrequencyShares):
         return self.error_model.interval(self.raw, self.reports, risk, method)
 
     def bands(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
-        """Return intervals that hold all shares at once with about the stated probability (Bonferroni)."""
+        """Return intervals that hold all shares at once with about the stated probability (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of all together, strictly between 0 and 1.
+        method : str
+            See `interval`.
+
+        Returns
+        -------
+        Interval
+            Arrays over the categories, within [0, 1].
+        """
         risk = (1 - _check.unit_interval("level", level)) / len(self.domain)
         return self.error_model.interval(self.raw, self.reports, risk, method)
 
@@ -118,6 +142,16 @@ class Estimate(FrequencyShares):
         ----------
         step : str
             Such as ``"norm-sub"`` (also called ``"simplex"``), ``"norm-mul"`` or ``"base-cut"``.
+
+        Returns
+        -------
+        Estimate
+            Its `frequencies` are the processed ones.
+
+        Raises
+        ------
+        ParameterError
+            If there are no reports, or no step of that name.
 
         Notes
         -----
@@ -133,13 +167,35 @@ class Estimate(FrequencyShares):
         return replace(self, processed=found, steps=(*self.steps, step))
 
     def top(self, k: int) -> list[tuple[Hashable, float]]:
-        """Return the ``k`` categories with the greatest estimates, and these, falling."""
+        """Return the ``k`` categories with the largest estimates, in falling order.
+
+        Parameters
+        ----------
+        k : int
+            At least 0; all categories if there are fewer.
+
+        Returns
+        -------
+        list of (category, float)
+            Each with its estimated share.
+        """
         count = min(_check.integer("k", k), len(self.domain))
         order = np.argsort(-self.frequencies, kind="stable")[:count]
         return [(self.domain.values[place], float(self.frequencies[place])) for place in order.tolist()]
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return columns for a table: category, frequency, lower and upper end, standard deviation."""
+        """Return columns for a table: category, frequency, lower and upper end, standard deviation.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        dict of list or array
+            ``"category"``, ``"frequency"``, ``"lower"``, ``"upper"`` and ``"stddev"``, as frames take them.
+        """
         lower, upper, _ = self.interval(level)
         return {
             "category": list(self.domain.values),
@@ -150,5 +206,16 @@ class Estimate(FrequencyShares):
         }
 
     def of(self, value: Hashable) -> float:
-        """Return the frequency of one category."""
+        """Return the frequency of one category.
+
+        Parameters
+        ----------
+        value : hashable
+            A category of the domain.
+
+        Returns
+        -------
+        float
+            Its estimated share, after whatever steps were taken.
+        """
         return float(self.frequencies[self.domain.codes([value])[0]])

@@ -1,4 +1,4 @@
-"""Local hashing as frequency oracles: a few bytes for any domain, all work on the server."""
+"""Local hashing as frequency oracles: a few bytes for any domain, and all work on the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projective geometry response, as a frequency oracle."""
+"""Projective geometry response as a frequency oracle."""
 
 from __future__ import annotations
 
@@ -80,7 +80,18 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
         return LineErrorModel(self.support, self.device.order, self.device.dimension - 1)
 
     def supports(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many reports support each value."""
+        """Return how many reports support each value.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+
+        Returns
+        -------
+        ndarray of int64, shape (categories,)
+            In the order of the domain.
+        """
         order = self.device.order
         backward = -np.arange(order) % order
         found, first = np.zeros(1, np.int64), 1
@@ -91,7 +102,20 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
         return found[: len(self.domain)]
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return unbiased estimates of the shares from counts of points."""
+        """Return unbiased estimates of the shares from counts of points.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         return self.support.shares(self.supports(totals), reports)
 
 

@@ -1,4 +1,4 @@
-"""What every estimate of shares tells of them, before and after steps that make it consistent."""
+"""The common part of all estimates of shares, before and after steps that make them consistent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subset selection, as a frequency oracle."""
+"""Subset selection as a frequency oracle."""
 
 from __future__ import annotations
 
@@ -72,7 +72,18 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
         return balanced(self.device, two, three)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count in how many sets each category is."""
+        """Count in how many sets each category is.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         device, count = self.device, len(self.domain)
         if not device.listed:
             bits = np.zeros(8 * device.width, np.int64)

@@ -1,4 +1,4 @@
-r"""Protocols whose reports support values: the one theory of nearly all frequency oracles.
+r"""The theory of protocols whose reports support values, which covers nearly all frequency oracles.
 
 A report *supports* some values of the domain: the reported category, the bits that are set, whatever hashes
 to what was reported. It supports the true value with probability p and each other one with probability

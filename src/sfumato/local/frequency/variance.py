@@ -1,4 +1,4 @@
-"""How far an estimate of shares strays from the truth, by randomization alone."""
+"""The error model of an estimate of shares: how far it deviates by randomization alone."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 r"""How much one report tells of a table's coefficients.
 
-A report about a table comes from a drawn respondent. For protocols whose estimates of any two cells go
-together alike, its part in the estimated cells has the covariance matrix :math:`\mathrm{diag}(a + b f) +
-c\,11^T + g (f1^T + 1f^T) - ff^T`, f being the true cells: see `LevelMoments`. Coefficients but the constant one
-are sums with weights that add up to 0, so c and g are not seen in them: with L cells the part has the
+A report about a table comes from a drawn respondent. For protocols whose estimates of any two cells are
+correlated alike, its part in the estimated cells has the covariance matrix :math:`\mathrm{diag}(a + b f) +
+c\,11^T + g (f1^T + 1f^T) - ff^T`, f being the true cells: see `LevelMoments`. Coefficients but the constant
+one are sums with weights that add up to 0, so c and g do not appear in them: with L cells the part has the
 covariance :math:`a L \delta_{jk} + b E[\varphi_j \varphi_k] - \theta_j \theta_k`.
 """
 

@@ -1,4 +1,4 @@
-"""Two strings of each device, and how they go together, from the two reports that it sent."""
+"""Estimate the joint distribution of two strings of each device, from the two reports that it sent."""
 
 from __future__ import annotations
 
@@ -53,6 +53,17 @@ class Association:
     -----
     Errors and the test are right for many devices, and approximate if shares are at 0: there the statistic is
     stochastically less than chi-squared.
+
+    Examples
+    --------
+    >>> from sfumato.local import Rappor, associate
+    >>> oracle = Rappor(bits=32, cohorts=4, permanent=0.25, instantaneous=None)
+    >>> colours = oracle.randomize_batch(["red", "blue"] * 1000, 1)
+    >>> sizes = oracle.randomize_batch(["small", "large"] * 1000, 2)
+    >>> names = {"first_candidates": ["blue", "red"], "second_candidates": ["large", "small"]}
+    >>> found = associate(oracle, colours, oracle, sizes, others=False, **names)
+    >>> found.joint.shape, found.p_value < 0.001
+    ((2, 2), True)
     """
 
     first: tuple[str | bytes | None, ...]
@@ -76,7 +87,18 @@ class Association:
         return float(chdtrc(self.freedom, self.statistic))
 
     def independent(self, level: float = 0.95) -> bool:
-        """Tell whether independence stands at a level of confidence."""
+        """Return whether a test at this level of confidence does not reject independence.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1; the test rejects wrongly with probability 1 - level.
+
+        Returns
+        -------
+        bool
+            False where the strings are dependent.
+        """
         return self.p_value > 1 - _check.unit_interval("level", level)
 
 
@@ -90,7 +112,7 @@ def associate(
     second_candidates: Names,
     others: bool = True,
 ) -> Association:
-    r"""Return how two strings of each device go together.
+    r"""Estimate the joint distribution of two strings of each device, and test their independence.
 
     Parameters
     ----------
@@ -107,6 +129,12 @@ def associate(
     Returns
     -------
     Association
+        The joint shares with their covariance, and a likelihood ratio test.
+
+    Raises
+    ------
+    ParameterError
+        If the batches are not of the same devices, or the candidates make too many pairs.
 
     Notes
     -----

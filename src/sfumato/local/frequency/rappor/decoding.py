@@ -1,10 +1,10 @@
-r"""From counts of bits to strings: which candidates were reported, how often, and how surely.
+r"""Decode counts of bits to strings: which candidates were reported, how often, and how surely.
 
-A share of filters with a bit is the sum of the shares of the strings that have the bit, in each cohort: a
+The share of filters with a bit is the sum of the shares of the strings that have the bit, in each cohort: a
 regression with as many rows as there are bits of all cohorts, and a column of ones for each candidate at its
 bits. Candidates are chosen by a non-negative LASSO and fitted by non-negative least squares; those that are
-significant there are fitted once more, without the others. A free column of ones takes up strings that are no
-candidates: these spread evenly over the bits of many cohorts.
+significant there are fitted once more, without the others. A free column of ones absorbs strings that are no
+candidates: these are distributed evenly over the bits of many cohorts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_CHOSEN: Final = 2000
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Decoded:
-    """What counts of bits say of candidate strings.
+    """What counts of bits estimate about candidate strings.
 
     Parameters
     ----------
@@ -61,6 +61,17 @@ class Decoded:
     counts all candidates, chosen or not. Chances are therefore approximate, as in the paper, and a share that
     is just large enough to be detected is estimated too high on average. Where the spread of residuals
     is above what randomization explains, because of strings that are no candidates, errors are widened by it.
+
+    Examples
+    --------
+    >>> from sfumato.local import Rappor
+    >>> oracle = Rappor(cohorts=8)
+    >>> estimate = oracle.simulate({"blue": 60_000, "red": 40_000}, rng=1)
+    >>> decoded = estimate.decode(["blue", "green", "red"])
+    >>> decoded.detected
+    ['blue', 'red']
+    >>> decoded.frequencies.round(1).tolist()
+    [0.6, 0.0, 0.4]
     """
 
     candidates: tuple[str | bytes, ...]
@@ -95,6 +106,11 @@ class Decoded:
         ----------
         level : float
             Wanted coverage of each, strictly between 0 and 1; see the notes of the class.
+
+        Returns
+        -------
+        Interval
+            Arrays over the candidates.
         """
         reach = -float(ndtri((1 - _check.unit_interval("level", level)) / 2))
         away = reach * self.stddev
@@ -103,7 +119,18 @@ class Decoded:
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return columns for a table, of the detected strings: most frequent first."""
+        """Return columns for a table, of the detected strings: most frequent first.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        dict of list or array
+            ``"candidate"``, ``"frequency"``, ``"lower"``, ``"upper"``, ``"stddev"`` and ``"p_value"``.
+        """
         order = np.argsort(-self.frequencies, kind="stable")
         places = order[self.significant[order]]
         lower, upper, _ = self.interval(level)

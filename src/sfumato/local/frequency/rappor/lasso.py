@@ -1,4 +1,4 @@
-"""Non-negative regressions on a sparse design: with a penalty, to choose, and without, to fit."""
+"""Non-negative regressions on a sparse design matrix: with a penalty, to choose, and without, to fit."""
 
 from __future__ import annotations
 
