@@ -112,7 +112,18 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
         return kept, (1 - kept) / (len(self.domain) - 1)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the categories that were named."""
+        """Count the categories that were named.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         named = self.device.layout.unpack(records)
         return np.bincount(named.astype(np.int64), minlength=len(self.domain))
 

@@ -128,5 +128,16 @@ class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncodingR
         return self.device.high.chance, self.device.low.chance
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the bits that are set, category by category."""
+        """Count the bits that are set, category by category.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return bits_set(records, len(self.domain))

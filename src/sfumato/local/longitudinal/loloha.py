@@ -127,9 +127,33 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
         return scale * p * q, scale * even * (2 * p * q + (1 / even - 2) * q * q)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count for each category the records that support it."""
+        """Count for each category the records that support it.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return self.supports(records, np.arange(len(self.domain)))
 
     def supports(self, records: Records, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count for some places in the domain the records that support them."""
+        """Count for some categories the records that support them.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+        codes : int64 array
+            Indices in the domain.
+
+        Returns
+        -------
+        ndarray of int64
+            One count for each index.
+        """
         return supports_of(*self.device.opened(records), self.device.most_keys, codes)

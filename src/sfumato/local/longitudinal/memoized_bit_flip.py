@@ -129,11 +129,35 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
         return self.inner.totals
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count for each category its bits, and those that are 1."""
+        """Count for each category its bits, and those that are 1.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return self.inner.tally(records)
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return unbiased estimates of the shares from counts of bits."""
+        """Return unbiased estimates of the shares from counts of bits.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         return self.inner.shares(totals, reports)
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:

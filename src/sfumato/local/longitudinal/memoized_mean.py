@@ -120,11 +120,37 @@ class MemoizedOneBitMean(
         return self.inner.moments.variance(shares)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the ones, twice: they are their own squares."""
+        """Count the ones, twice: they are their own squares.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return self.inner.tally(records)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimated mean of one round; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        MeanEstimate
+            Of one round; `rounds` combines several.
+        """
         return self.inner.estimate(totals, reports, simulated=simulated)
 
     def _told_it(self, estimate: MeanEstimate) -> bool:
@@ -137,6 +163,11 @@ class MemoizedOneBitMean(
         ----------
         estimates : sequence of MeanEstimate
             One for each round, of this protocol.
+
+        Returns
+        -------
+        Rounds
+            With the part of the variances that the memos have in common.
         """
         held = checked_rounds(estimates, MeanEstimate, self._told_it, "protocol")
         variances = np.array([[one.variance] for one in held])
@@ -183,6 +214,11 @@ class MemoizedOneBitMean(
             See `simulate_counts`.
         rounds : int
             At least 1.
+
+        Returns
+        -------
+        list of MeanEstimate
+            One for each round, to pass to `rounds`.
         """
         times, generator = _check.integer("rounds", rounds, minimum=1), seeded(rng)
         places = at_places(self.device, numbers, counts, generator)

@@ -38,7 +38,7 @@ def checked_rounds(
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RoundsEstimate:
-    """Something that follows from several rounds, one number for each category (or one, of a mean).
+    """An estimate that combines several rounds, one number for each category (or one, of a mean).
 
     Parameters
     ----------
@@ -48,6 +48,16 @@ class RoundsEstimate:
         Their variances, or bounds on them; infinite where a round has no reports.
     limits : (float, float)
         Between which the truth lies.
+
+    Examples
+    --------
+    >>> from sfumato.local import MemoizedOneBitMean
+    >>> protocol = MemoizedOneBitMean(epsilon=1.0, bounds=(0.0, 24.0))
+    >>> rounds = protocol.rounds(protocol.simulate_rounds([8.0], [50_000], rounds=5, rng=1))
+    >>> mean = rounds.mean()
+    >>> lower, upper, _ = mean.interval(0.9999)
+    >>> bool(lower[0] < 8.0 < upper[0]), bool(mean.stddev[0] == mean.variances[0] ** 0.5)
+    (True, True)
     """
 
     values: Array
@@ -67,6 +77,11 @@ class RoundsEstimate:
         level : float
             Wanted coverage of each, strictly between 0 and 1; it is at least that where the variances are
             bounds.
+
+        Returns
+        -------
+        Interval
+            Arrays within `limits`.
         """
         away = -float(ndtri((1 - _check.unit_interval("level", level)) / 2)) * self.stddev
         middle = np.nan_to_num(self.values)
@@ -92,6 +107,19 @@ class Rounds:
         Of all that one device reports, in whatever number of rounds.
     simulated : bool
         Whether a report's randomness followed from a seed.
+
+    Examples
+    --------
+    Averaging rounds reduces the fresh noise of each, but not the noise of the memos:
+
+    >>> from sfumato.local import MemoizedOneBitMean
+    >>> protocol = MemoizedOneBitMean(epsilon=1.0, bounds=(0.0, 24.0), permanent_epsilon=4.0)
+    >>> rounds = protocol.rounds(protocol.simulate_rounds([8.0], [50_000], rounds=5, rng=1))
+    >>> bool(rounds.permanent.mean() < rounds.mean().variances[0] < rounds.variances.mean())
+    True
+    >>> change = rounds.change()
+    >>> bool(abs(change.values[0]) < 5 * change.stddev[0])
+    True
     """
 
     values: Array
@@ -103,6 +131,11 @@ class Rounds:
 
     def mean(self) -> RoundsEstimate:
         r"""Return the mean over rounds.
+
+        Returns
+        -------
+        RoundsEstimate
+            With a bound on the variances.
 
         Notes
         -----
@@ -125,11 +158,21 @@ class Rounds:
         Parameters
         ----------
         first, last : int
-            Places of the rounds.
+            Indices of the rounds; negative ones count from the last round.
         covariance : array, optional
-            Of the two estimates, as ``oracle.round_covariance`` tells it for a given share of devices that
-            keep their values. None is counted if it is left out: as covariances are never negative, the
-            variance is then a bound, and too great where most devices keep their values.
+            Of the two estimates, as ``oracle.round_covariance`` gives it for a proportion of devices whose
+            values stay. Left out, it is taken as 0: as covariances are never negative, the variance is then
+            an upper bound, and too large where most devices' values stay.
+
+        Returns
+        -------
+        RoundsEstimate
+            Of the difference.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such round, or the covariance has another shape.
         """
         shared = np.asarray(covariance, np.float64)
         if shared.shape not in ((), self.values.shape[1:]) or not np.isfinite(shared).all():

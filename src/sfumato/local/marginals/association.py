@@ -29,13 +29,35 @@ class Correlation:
         Not unbiased, as it is a ratio; NaN where an attribute's estimated variance is not positive.
     stddev : float
         To first order (the delta method).
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, SampledMarginals
+    >>> protocol = SampledMarginals.every(2, epsilon=4.0, domains=[Domain(["no", "yes"])] * 2)
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([("no", "no"), ("yes", "yes")] * 5000, rng=1))
+    10000
+    >>> correlation = aggregator.estimate().correlation(0, 1)
+    >>> correlation.interval(0.999).lower > 0.9
+    True
     """
 
     value: float
     stddev: float
 
     def interval(self, level: float = 0.95) -> Interval[float]:
-        """Return an interval that holds it with about the stated probability, for many reports."""
+        """Return an interval that holds it with about the stated probability, for many reports.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Within [-1, 1].
+        """
         half = -float(ndtri((1 - _check.unit_interval("level", level)) / 2)) * self.stddev
         if not np.isfinite(half):
             return Interval(-1.0, 1.0)

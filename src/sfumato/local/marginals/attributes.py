@@ -212,7 +212,22 @@ class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
         )
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Shares:
-        """Return what each oracle's totals tell; mostly called by an aggregator."""
+        """Return what each oracle's totals estimate; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        tuple of Estimate
+            One for each attribute, in the order of the domains.
+        """
         parts = zip(self.oracles, self.pieces(totals), strict=True)
         return tuple(oracle.estimate(own, reports, simulated=simulated) for oracle, own in parts)
 
@@ -271,7 +286,22 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
         return np.concatenate([*found, asked.sum(axis=0)])
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Shares:
-        """Return what each oracle's totals tell of all respondents; mostly called by an aggregator."""
+        """Return what each oracle's totals estimate about all respondents; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        tuple of Estimate
+            One for each attribute, in the order of the domains.
+        """
         parts = zip(self.oracles, self.pieces(totals), self.reports_of_parts(totals), strict=True)
         return tuple(
             Estimate(

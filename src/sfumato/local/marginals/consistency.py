@@ -44,6 +44,17 @@ class ConsistentMarginals:
     -----
     Post-processing: nothing is unbiased any more, and there are no intervals. That all tables agree does not
     mean that there is a distribution of all attributes together with these marginals.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, SampledMarginals
+    >>> protocol = SampledMarginals.every(2, epsilon=4.0, domains=[Domain(["no", "yes"])] * 2)
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([("no", "no"), ("yes", "yes")] * 5000, rng=1))
+    10000
+    >>> table = aggregator.estimate().consistent().table(0, 1)
+    >>> bool((table >= 0).all()), round(float(table.sum()), 6)
+    (True, 1.0)
     """
 
     domains: tuple[Domain, ...]
@@ -63,6 +74,11 @@ class ConsistentMarginals:
             most even distribution with the known marginals within it, so that attributes are as independent
             as these allow. The second sets unknown coefficients to 0, which gives the least sum of squares,
             and takes the nearest distribution to that.
+
+        Returns
+        -------
+        ndarray of float64
+            A distribution: no cell is negative, and the sum is 1.
 
         Notes
         -----

@@ -47,6 +47,20 @@ class MarginalsEstimate:
     -----
     The target is the respondents' own marginals. All is unbiased here, and marginals agree on what they have
     in common; cells may be below 0. `consistent` gives tables that are not, and reaches beyond those told.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, SampledMarginals
+    >>> domains = [Domain(["no", "yes"]), Domain(["small", "large"])]
+    >>> protocol = SampledMarginals.every(2, epsilon=4.0, domains=domains)
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([("no", "small"), ("yes", "large")] * 5000, rng=1))
+    10000
+    >>> estimate = aggregator.estimate()
+    >>> estimate.table(0, 1).round(1).tolist() == [[0.5, 0.0], [0.0, 0.5]]
+    True
+    >>> estimate.independence(0, 1).p_value < 1e-6
+    True
     """
 
     domains: tuple[Domain, ...]
@@ -74,6 +88,16 @@ class MarginalsEstimate:
         ----------
         *attributes : int
             Rising places of attributes that are together in one of the protocol's tables.
+
+        Returns
+        -------
+        ndarray of float64
+            Unbiased; cells may be negative, and are NaN without reports.
+
+        Raises
+        ------
+        ParameterError
+            If no table of the protocol has these attributes together.
         """
         named = self._checked(attributes)
         if not self.reports:
@@ -116,6 +140,11 @@ class MarginalsEstimate:
         scores : two sequences of float, optional
             A number for each category of both, in the order of the domains; None for their places. With two
             categories each these do not matter, but for the sign.
+
+        Returns
+        -------
+        Correlation
+            With a standard error.
         """
         found = self.marginal(first, second)
         given: Any = scores if isinstance(scores, tuple | list) and len(scores) == 2 else (0, 0)
@@ -130,6 +159,11 @@ class MarginalsEstimate:
         ----------
         first, second : int
             Rising places of attributes that are together in one of the protocol's tables.
+
+        Returns
+        -------
+        sfumato.local.surveys.Finding
+            With the p-value.
 
         Notes
         -----
@@ -156,6 +190,11 @@ class MarginalsEstimate:
             How far cells may still be from agreement.
         rounds : int
             The most that are made to get there.
+
+        Returns
+        -------
+        ConsistentMarginals
+            Also of attributes that were never asked together.
         """
         if not np.isfinite(self.evidence.coefficients).all() or not self.reports:
             remedy = "collect more, or ask for fewer and narrower marginals"

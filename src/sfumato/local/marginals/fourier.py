@@ -146,7 +146,18 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
         return 2 * self.device.coefficients
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count for each coefficient its reports, and those with a minus."""
+        """Count for each coefficient its reports, and those with a minus.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         told = self.device.layout.unpack(records).astype(np.int64)
         counts = np.bincount(told, minlength=self.totals).reshape(-1, 2)
         return np.concatenate([counts.sum(axis=1), counts[:, 1]])

@@ -36,9 +36,9 @@ _MOST_BUILT: Final = 200
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalsPlan:
-    """What one protocol would err.
+    """The expected errors of one protocol.
 
-    Attributes
+    Parameters
     ----------
     name : str
         ``"FourierMarginals"`` or ``"SampledMarginals"``.
@@ -55,6 +55,13 @@ class MarginalsPlan:
         The same, as marginals that nobody is asked for are put together from others.
     bytes : int
         Of a report.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, choose_marginals
+    >>> plan = choose_marginals(2.0, [Domain(range(2))] * 4, 10_000).best
+    >>> plan.error == plan.noise + plan.sampling + plan.construction
+    True
     """
 
     name: str
@@ -76,15 +83,25 @@ class MarginalsPlan:
 class MarginalsChoice(Choice[MarginalsPlan]):
     """All protocols for a job that keep to the limit, that with the least error first.
 
-    Attributes
+    Parameters
     ----------
     epsilon : float
+        Of each report.
     domains : tuple of Domain
+        The attributes.
     order : int
         Attributes of the marginals that were planned for.
     plans : tuple of MarginalsPlan
+        The protocols that meet the limit, the best first.
     ruled_out : mapping of str to str
         The others, with the reason.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, choose_marginals
+    >>> choice = choose_marginals(2.0, [Domain(range(2))] * 4, 10_000)
+    >>> type(choice.protocol()).__name__ == choice.best.name
+    True
     """
 
     epsilon: float
@@ -92,7 +109,18 @@ class MarginalsChoice(Choice[MarginalsPlan]):
     order: int
 
     def protocol(self, plan: MarginalsPlan | None = None) -> MarginalsProtocol[Any]:
-        """Return the protocol of a plan, or of the best one."""
+        """Return the protocol of a plan, or of the best one.
+
+        Parameters
+        ----------
+        plan : MarginalsPlan, optional
+            One of `plans`; the best one if left out.
+
+        Returns
+        -------
+        FourierMarginals or SampledMarginals
+            Ready to collect with.
+        """
         chosen = plan or self.best
         return _made(self.epsilon, self.domains, chosen.width, chosen.views)
 

@@ -91,7 +91,24 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
     def every(
         cls, order: int, *, epsilon: float, domains: Sequence[Domain], oracle: type[Oracle[Any]] | None = None
     ) -> Self:
-        """Return the protocol whose tables are all those of ``order`` attributes."""
+        """Return the protocol whose tables are all those of ``order`` attributes.
+
+        Parameters
+        ----------
+        order : int
+            Attributes of each table, at least 1.
+        epsilon : float
+            Of each report.
+        domains : sequence of Domain
+            The attributes.
+        oracle : type of Oracle, optional
+            What asks for each table; chosen for each by its size if left out.
+
+        Returns
+        -------
+        SampledMarginals
+            Each respondent is asked for one table, which is drawn evenly.
+        """
         given, width = checked_domains(domains), _check.integer("order", order, minimum=1)
         if width > len(given):
             _check.refuse("order", f"be at most {len(given)}, the attributes", width)

@@ -43,6 +43,16 @@ class MeanEstimate:
     independent. The variance of what reports say is known from the reports; from it is taken how far the
     numbers themselves differ, as far as the reports tell that (one bit does not: there the variance is stated
     as if all numbers were alike, and is too great if they are not).
+
+    Examples
+    --------
+    >>> from sfumato.local import PiecewiseMean
+    >>> estimate = PiecewiseMean(epsilon=2.0, bounds=(0.0, 24.0)).simulate([7.0, 9.0], [5000, 5000], rng=1)
+    >>> estimate.reports
+    10000
+    >>> lower, upper, _ = estimate.interval(0.9999)
+    >>> lower < 8.0 < upper
+    True
     """
 
     reports: int

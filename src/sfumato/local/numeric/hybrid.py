@@ -82,7 +82,18 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
         return 4
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Sum up the bits, and count and sum up the reports of windows and their squares."""
+        """Sum up the bits, and count and sum up the reports of windows and their squares.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         chosen, reports = self.device.opened(records)
         pieces = reports[chosen]
         return np.array([reports[~chosen].sum(), len(pieces), pieces.sum(), (pieces * pieces).sum()])
@@ -102,7 +113,22 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
         return np.asarray((1 - chance) * bit + chance * pieces)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimated mean; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        MeanEstimate
+            Unbiased, with its variance.
+        """
         set_bits, count, total, squares = map(int, totals)
         bits = reports - count
         bit, pieces = self.parts

@@ -41,6 +41,17 @@ class DistributionEstimate:
     `shares` are a most likely distribution: they never fall below 0, are biased, and have no intervals; their
     error is greatest where the distribution has steps or peaks that are narrower than the window.
     `share_between` is unbiased and has an interval, at the price of more error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.local import SquareWave
+    >>> protocol = SquareWave(epsilon=2.0, bounds=(0.0, 100.0), steps=20)
+    >>> estimate = protocol.simulate(np.arange(100), np.full(100, 1000), rng=1)
+    >>> round(float(estimate.shares().sum()), 6), estimate.points[-1]
+    (1.0, np.float64(100.0))
+    >>> 40 <= estimate.quantile(0.5) <= 60
+    True
     """
 
     mean: MeanEstimate
@@ -59,6 +70,11 @@ class DistributionEstimate:
         ----------
         smooth : bool
             Whether neighbors are averaged in each round: better for distributions without narrow peaks.
+
+        Returns
+        -------
+        ndarray of float64, shape (points,)
+            A distribution over `points`.
         """
         if not self.mean.reports:
             _check.refuse("reports", "be at least 1 for a distribution", 0, "collect some")
@@ -102,14 +118,19 @@ class DistributionEstimate:
         )
 
     def quantile(self, share: float, *, smooth: bool = True) -> float:
-        """Return the least point up to which at least a share of the respondents lies.
+        """Return the smallest point up to which at least a proportion of the respondents lies.
 
         Parameters
         ----------
         share : float
-            Strictly between 0 and 1.
+            The proportion, strictly between 0 and 1.
         smooth : bool
             See `shares`.
+
+        Returns
+        -------
+        float
+            One of `points`.
         """
         wanted = _check.unit_interval("share", share)
         place = int(np.searchsorted(np.cumsum(self.shares(smooth=smooth)), wanted))
@@ -162,7 +183,18 @@ class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimat
         return self.device.outputs
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count each possible report."""
+        """Count each possible report.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         reports = self.device.layout.unpack(records).astype(np.int64)
         return np.bincount(reports, minlength=self.device.outputs)
 
@@ -172,6 +204,21 @@ class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimat
     def estimate(
         self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False
     ) -> DistributionEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimated distribution; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        DistributionEstimate
+            With the unbiased mean.
+        """
         mean = self._mean(*first_two(totals), reports, simulated)
         return DistributionEstimate(mean=mean, counts=totals, device=self.device)

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, chdtrc, chdtri, chndtr
+from scipy.special import bdtr, chdtrc
 
 from sfumato import _check
 from sfumato.local.surveys.designs.design import Design
@@ -18,7 +18,7 @@ from sfumato.local.surveys.estimates.estimated_design import EstimatedDesign
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.local.surveys.inference.fisher_exact import exact_p_value
 
-__all__ = ["Finding", "chi_square_power", "goodness_of_fit", "independence", "two_sample"]
+__all__ = ["Finding", "goodness_of_fit", "independence", "two_sample"]
 
 _Array: TypeAlias = NDArray[np.float64]
 Estimated: TypeAlias = Prevalence | Shares
@@ -217,35 +217,6 @@ def independence(
         statistic=found.statistic,
         degrees=found.degrees,
     )
-
-
-def chi_square_power(
-    null: Any, true: Any, *, respondents: int, degrees: int, false_positive_rate: float = 0.05
-) -> float:
-    r"""Return the approximate power of a chi-square test on answers.
-
-    Parameters
-    ----------
-    null, true : array
-        Probabilities of the answers, or of pairs of them, under the null hypothesis and in truth; such as
-        ``shares @ transition``, or ``transition1.T @ joint @ transition2``.
-    respondents : int
-    degrees : int
-        Degrees of freedom of the test.
-    false_positive_rate : float
-
-    Returns
-    -------
-    float
-        By the noncentral chi-square law with :math:`n \sum (\lambda - \lambda_0)^2/\lambda_0`: the limit for
-        truths near the null hypothesis.
-    """
-    before, after = np.asarray(null, float), np.asarray(true, float)
-    far = _check.integer("respondents", respondents, minimum=1) * float(
-        ((after - before) ** 2 / before).sum()
-    )
-    risk = _check.unit_interval("false_positive_rate", false_positive_rate)
-    return float(1 - chndtr(chdtri(degrees, risk), degrees, far))
 
 
 def _check_estimates(**estimates: object) -> None:
