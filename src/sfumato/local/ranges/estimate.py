@@ -54,6 +54,17 @@ class RangeEstimate(FrequencyShares):
     -----
     The target is the respondents' own shares; that only some respondents were asked of each level is inside
     the error. Variances and intervals are those of the raw estimates, before any step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.local import Domain, HaarHistogram
+    >>> ages = HaarHistogram(epsilon=2.0, domain=Domain(range(64)))
+    >>> estimate = ages.simulate(np.full(64, 5_000), rng=1)
+    >>> adults = estimate.range(16, 63)
+    >>> lower, upper, _ = adults.interval(0.9999)
+    >>> lower < 0.75 < upper, estimate.quantile(0.5) in range(28, 36)
+    (True, True)
     """
 
     domain: Domain | Bins
@@ -79,6 +90,11 @@ class RangeEstimate(FrequencyShares):
         lower, upper
             The first and the last value, both inside; of `Bins` the lower and the upper edge.
 
+        Returns
+        -------
+        RangeShare
+            Of numbers.
+
         Raises
         ------
         ParameterError
@@ -95,7 +111,12 @@ class RangeEstimate(FrequencyShares):
         Parameters
         ----------
         lower, upper : array or list
-            One of each for a range.
+            The first and the last value of each range, as in `range`.
+
+        Returns
+        -------
+        RangeShare
+            Of arrays, one entry for each range.
         """
         first, last = places_of(self.domain, lower, upper)
         reach = _reach(self.frequencies)
@@ -104,23 +125,61 @@ class RangeEstimate(FrequencyShares):
         )
 
     def cdf(self) -> RangeShare[Array]:
-        """Return for each value (or upper edge of a bin) the share of those up to it."""
+        """Return for each value (or upper edge of a bin) the share of those up to it.
+
+        Returns
+        -------
+        RangeShare
+            Of arrays, in the order of the domain.
+        """
         last = np.arange(len(self.raw))
         return RangeShare(
             share=_reach(self.frequencies)[1:], variance=self._variance(0 * last, last), reports=self.reports
         )
 
     def interval(self, level: float = 0.95) -> Interval[Array]:
-        """Return an interval for each value's share, which holds it with about the stated probability."""
+        """Return an interval for each value's share, which holds it with about the stated probability.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays over the values, within [0, 1].
+        """
         return around(self.raw, self.variances, 1 - _check.unit_interval("level", level))
 
     def bands(self, level: float = 0.95) -> Interval[Array]:
-        """Return intervals that hold all shares at once with about the stated probability (Bonferroni)."""
+        """Return intervals that hold all shares at once with about the stated probability (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays over the values, within [0, 1].
+        """
         risk = (1 - _check.unit_interval("level", level)) / len(self.raw)
         return around(self.raw, self.variances, risk)
 
     def cdf_bands(self, level: float = 0.95) -> Interval[Array]:
         """Return intervals that hold the whole of `cdf` at once with about the stated probability.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays over the values, within [0, 1]; neither end ever falls.
 
         Notes
         -----
@@ -219,6 +278,11 @@ class RangeEstimate(FrequencyShares):
             ``"isotonic"``: the nearest distribution function that never falls, between 0 and 1; or a step of
             `sfumato.local.frequency.consistency` on the values' shares, such as ``"norm-sub"``.
 
+        Returns
+        -------
+        RangeEstimate
+            Its `frequencies` are the processed ones.
+
         Notes
         -----
         Isotonic keeps long ranges nearly as they are; the others are made for single values, and move mass
@@ -246,11 +310,33 @@ class RangeEstimate(FrequencyShares):
         return found
 
     def of(self, value: Hashable) -> float:
-        """Return the frequency of one value (of `Bins`, of the bin that a number is in)."""
+        """Return the frequency of one value (of `Bins`, of the bin that a number is in).
+
+        Parameters
+        ----------
+        value : hashable
+            A value of the domain; of `Bins`, any number within the edges.
+
+        Returns
+        -------
+        float
+            Its estimated share, after whatever steps were taken.
+        """
         return float(self.frequencies[self.domain.codes([value])[0]])
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return columns for a table: value (or edges), frequency, interval, standard deviation."""
+        """Return columns for a table: value (or edges), frequency, interval, standard deviation.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        dict of list or array
+            The columns, as frames take them.
+        """
         lower, upper, _ = self.interval(level)
         values = list(self.domain.values)
         return {

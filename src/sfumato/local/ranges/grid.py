@@ -101,14 +101,40 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         return self.levels
 
     def error_model(self, reports: Sequence[float]) -> GridErrorModel:
-        """Return how far estimates stray with so many reports of each pair of levels."""
+        """Return the error model of estimates from so many reports of each pair of levels.
+
+        Parameters
+        ----------
+        reports : sequence of float
+            In the order of `levels`.
+
+        Returns
+        -------
+        GridErrorModel
+            The variances of rectangles.
+        """
         moments = tuple(level.moments for level in self.levels)
         return GridErrorModel(
             shapes=self.device.shapes, pairs=self.device.pairs, moments=moments, reports=tuple(reports)
         )
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> GridEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimated joint distribution; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        GridEstimate
+            Of all pairs.
+        """
         asked = self.reports_of_parts(totals)
         sides = len(self.domains[0]), len(self.domains[1])
         return GridEstimate(

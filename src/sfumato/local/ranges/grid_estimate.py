@@ -107,6 +107,17 @@ class GridEstimate(FrequencyShares):
     Notes
     -----
     The target is the respondents' own shares. Variances and intervals are those of the raw estimates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.local import Domain, HaarGrid
+    >>> both = HaarGrid(epsilon=2.0, domains=(Domain(range(8)), Domain(range(8))))
+    >>> estimate = both.simulate(np.full(64, 5_000), rng=1)
+    >>> quarter = estimate.range((0, 0), (3, 3))
+    >>> lower, upper, _ = quarter.interval(0.9999)
+    >>> lower < 0.25 < upper
+    True
     """
 
     domain: Grid
@@ -130,7 +141,12 @@ class GridEstimate(FrequencyShares):
         Parameters
         ----------
         lower, upper : pair
-            The least and the greatest of both values, all inside; of `Bins` lower and upper edges.
+            The smallest and the largest of both values, all inside; of `Bins` lower and upper edges.
+
+        Returns
+        -------
+        RangeShare
+            Of numbers.
 
         Raises
         ------
@@ -147,6 +163,12 @@ class GridEstimate(FrequencyShares):
         Parameters
         ----------
         lower, upper : list of pairs, or arrays of shape (rectangles, 2)
+            As in `range`.
+
+        Returns
+        -------
+        RangeShare
+            Of arrays, one entry for each rectangle.
         """
         domains = (self.domain.first, self.domain.second)
         columns = zip(domains, columns_of(lower, 2), columns_of(upper, 2), strict=True)
@@ -158,11 +180,33 @@ class GridEstimate(FrequencyShares):
         return RangeShare(share=share, variance=self._variance(first, last), reports=self.reports)
 
     def interval(self, level: float = 0.95) -> Interval[Array]:
-        """Return an interval for each pair's share, which holds it with about the stated probability."""
+        """Return an interval for each pair's share, which holds it with about the stated probability.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays of shape (first values, second values), within [0, 1].
+        """
         return around(self.raw, self.variances, 1 - _check.unit_interval("level", level))
 
     def bands(self, level: float = 0.95) -> Interval[Array]:
-        """Return intervals that hold all shares at once with about the stated probability (Bonferroni)."""
+        """Return intervals that hold all shares at once with about the stated probability (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays of shape (first values, second values), within [0, 1].
+        """
         return around(self.raw, self.variances, (1 - _check.unit_interval("level", level)) / self.raw.size)
 
     def consistent(self, step: str) -> GridEstimate:
@@ -172,6 +216,11 @@ class GridEstimate(FrequencyShares):
         ----------
         step : str
             Such as ``"norm-sub"``.
+
+        Returns
+        -------
+        GridEstimate
+            Its `frequencies` are the processed ones.
         """
         if not self.reports:
             _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
@@ -179,7 +228,18 @@ class GridEstimate(FrequencyShares):
         return replace(self, processed=found.reshape(self.raw.shape), steps=(*self.steps, step))
 
     def of(self, first: Any, second: Any) -> float:
-        """Return the frequency of one pair (of `Bins`, of the bins that numbers are in)."""
+        """Return the frequency of one pair (of `Bins`, of the bins that numbers are in).
+
+        Parameters
+        ----------
+        first, second : object
+            A value of each domain; of `Bins`, any numbers within the edges.
+
+        Returns
+        -------
+        float
+            Its estimated share, after whatever steps were taken.
+        """
         return float(self.frequencies.ravel()[self.domain.codes([(first, second)])[0]])
 
     def _variance(self, first: Places, last: Places) -> Array:

@@ -242,7 +242,18 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
         return self.levels
 
     def error_model(self, reports: Sequence[float]) -> HaarErrorModel:
-        """Return how far estimates stray with so many reports of each level."""
+        """Return the error model of estimates from so many reports of each level.
+
+        Parameters
+        ----------
+        reports : sequence of float
+            In the order of `levels`.
+
+        Returns
+        -------
+        HaarErrorModel
+            The variances of ranges.
+        """
         moments = tuple(level.moments for level in self.levels)
         return HaarErrorModel(shape=self.device.shape, moments=moments, reports=tuple(reports))
 

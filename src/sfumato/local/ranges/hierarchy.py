@@ -109,7 +109,18 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer
         return self.levels
 
     def error_model(self, reports: Sequence[float]) -> TreeErrorModel | PairedErrorModel:
-        """Return how far estimates stray with so many reports of each level."""
+        """Return the error model of estimates from so many reports of each level.
+
+        Parameters
+        ----------
+        reports : sequence of float
+            In the order of `levels`.
+
+        Returns
+        -------
+        RangeErrorModel
+            The variances of ranges.
+        """
         return _error_model(self.device.shape, self.levels, reports)
 
     def _leaves(self, totals: list[NDArray[np.int64]], asked: list[int]) -> Array:

@@ -30,9 +30,9 @@ _Maker = Callable[[float, Domain | Bins], RangeProtocol[Any]]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangePlan:
-    """What one protocol would do.
+    """What one protocol of ranges would achieve and cost.
 
-    Attributes
+    Parameters
     ----------
     name : str
         ``"tree"``, ``"tree, one bit"`` and ``"tree, projective"`` (`HierarchicalHistogram` with its own
@@ -47,7 +47,14 @@ class RangePlan:
     bytes : int
         Of a report.
     client_seconds, server_seconds : float
-        Of all clients together, and of the server with its estimate: of CPU, as small trials here go on.
+        Of all clients together, and of the server with its estimate: CPU time, extrapolated from trials.
+
+    Examples
+    --------
+    >>> from sfumato.local import choose_ranges
+    >>> plan = choose_ranges(1.0, 16, 10_000).best
+    >>> plan.stddev < 0.1, plan.bytes > 0
+    (True, True)
     """
 
     name: str
@@ -62,20 +69,41 @@ class RangePlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeChoice(Choice[RangePlan]):
-    """All protocols of ranges that keep to the limits, the one to take first.
+    """All protocols of ranges that meet the limits, the one to take first.
 
-    Attributes
+    Parameters
     ----------
     epsilon : float
+        Of each report.
     plans : tuple of RangePlan
+        The protocols that meet the limits, the best first.
     ruled_out : mapping of str to str
         The others, with the reason.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, choose_ranges
+    >>> choice = choose_ranges(1.0, 16, 10_000)
+    >>> protocol = choice.protocol(Domain(range(16)))
+    >>> protocol.device.width == choice.best.bytes
+    True
     """
 
     epsilon: float
 
     def protocol(self, domain: Domain | Bins) -> RangeProtocol[Any]:
-        """Return the best one for a domain, of the size that was planned for."""
+        """Return the best one for a domain, of the size that was planned for.
+
+        Parameters
+        ----------
+        domain : Domain or Bins
+            As many values as were planned for.
+
+        Returns
+        -------
+        HierarchicalHistogram or HaarHistogram
+            Ready to collect with.
+        """
         return _KINDS[self.best.name](self.epsilon, domain)
 
     def __str__(self) -> str:

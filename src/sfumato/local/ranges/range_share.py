@@ -1,4 +1,4 @@
-"""Shares of ranges with their intervals, and which places a range has."""
+"""Shares of ranges with their intervals, and the indices of the values that a range has."""
 
 from __future__ import annotations
 
@@ -36,6 +36,17 @@ class RangeShare(Generic[Value]):
         Of the raw estimate, by randomization; infinite without reports.
     reports : int
         How many were accepted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.local import Domain, HaarHistogram
+    >>> ages = HaarHistogram(epsilon=2.0, domain=Domain(range(64)))
+    >>> share = ages.simulate(np.full(64, 5_000), rng=1).range(0, 31)
+    >>> share.count == share.share * share.reports, bool(share.stddev == share.variance**0.5)
+    (True, True)
+    >>> share.interval(0.9999).lower < 0.5
+    True
     """
 
     share: Value
@@ -59,6 +70,11 @@ class RangeShare(Generic[Value]):
         ----------
         level : float
             Wanted coverage of each, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Within [0, 1].
 
         Notes
         -----

@@ -103,7 +103,13 @@ class Collection:
         return self.protocol.shuffled_loss(self.clients)
 
     def specification(self) -> dict[str, Any]:
-        """Return all of it, as JSON: what the devices read, and the protocol where JSON has it."""
+        """Return all of it, as JSON: what the devices read, and the protocol where JSON has it.
+
+        Returns
+        -------
+        dict
+            JSON that `from_specification` reads; it holds no secret.
+        """
         protocol = protocol_specification(self.protocol)
         return self.device.specification() | ({} if protocol is None else {"protocol": protocol})
 
@@ -116,8 +122,14 @@ class Collection:
         Parameters
         ----------
         specification : mapping
+            As `specification` returned it.
         protocol : ReportProtocol, optional
             The protocol itself, for one with a parameter that JSON does not have.
+
+        Returns
+        -------
+        Collection
+            With the same id.
 
         Raises
         ------
@@ -147,7 +159,18 @@ class Collection:
         return made
 
     def opening(self, key: SecretKey) -> Opening:
-        """Return what opens and counts this collection's batches, with the analyst's secret key."""
+        """Return an opening, which unseals and counts this collection's batches.
+
+        Parameters
+        ----------
+        key : SecretKey
+            The analyst's secret key.
+
+        Returns
+        -------
+        Opening
+            With nothing counted yet.
+        """
         return Opening(self, key)
 
 
@@ -167,6 +190,19 @@ class Opening:
     error: its client chose its bytes. If more are refused in a batch than ``colluders`` could have sent,
     there were more of them than the loss allows for, and the batch is among the `exposed`. Whether its
     randomness followed from a seed is what a record says of itself: one that lies marks the estimate.
+
+    Examples
+    --------
+    >>> from sfumato import local
+    >>> secrets = {role: SecretKey.generate(role) for role in ("analyst", "shuffler")}
+    >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(range(10)))
+    >>> keys = {role: secret.public for role, secret in secrets.items()}
+    >>> collection = Collection(protocol=oracle, batch_size=100, **keys)
+    >>> opening = collection.opening(secrets["analyst"])
+    >>> opening.batches, opening.exposed, opening.aggregator.accepted
+    (0, (), 0)
+
+    Then call ``opening.add(batch)`` for each batch that the shuffler released, and ``opening.estimate()``.
     """
 
     __slots__ = ("_aggregator", "_collection", "_exposed", "_key", "_numbers", "_unsealable")
@@ -204,6 +240,16 @@ class Opening:
     def add(self, batch: MixedBatch | bytes) -> int:
         """Open a batch, and return how many records were counted.
 
+        Parameters
+        ----------
+        batch : MixedBatch or bytes
+            As the shuffler released it.
+
+        Returns
+        -------
+        int
+            Records that were counted; the others are in `refused`.
+
         Raises
         ------
         ParameterError
@@ -240,6 +286,12 @@ class Opening:
             self._aggregator.add_batch(ReportBatch(some, known.randomizer.digest, simulated))
 
     def estimate(self) -> Any:
-        """Return what the counted records tell; some protocols ask more of `aggregator`."""
+        """Return the protocol's estimate from the counted records; some protocols ask more of `aggregator`.
+
+        Returns
+        -------
+        object
+            Such as an `sfumato.local.Estimate`.
+        """
         counted: Any = self._aggregator
         return counted.estimate()

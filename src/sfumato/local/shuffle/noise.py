@@ -21,7 +21,7 @@ _SPARE: Final = 2.0**-20
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedNoise:
-    r"""Noise on a sum of whole numbers.
+    r"""Noise on a sum of whole numbers, to which every client adds its part.
 
     Parameters
     ----------
@@ -36,6 +36,12 @@ class SharedNoise:
     -----
     With :math:`q = e^{-1/s}` and R parts the characteristic function is :math:`\left(\frac{(1-q)^2}{(1-q)^2 +
     4 q \sin^2(t/2)}\right)^R`: that of the difference of two sums of Pólya's law. Rounding is normal.
+
+    Examples
+    --------
+    >>> noise = SharedNoise(scale=2.0, parts=1.0, rounding=0.0)
+    >>> round(noise.variance, 3), round(noise.half_width(0.95))
+    (7.835, 6)
     """
 
     scale: float
@@ -48,13 +54,24 @@ class SharedNoise:
         return self.parts / (2 * math.sinh(1 / (2 * self.scale)) ** 2) + self.rounding
 
     def half_width(self, level: float) -> float:
-        """Return the least distance that the noise keeps with probability ``level``.
+        """Return the smallest distance that the noise does not exceed with probability ``level``.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1.
+
+        Returns
+        -------
+        float
+            In units of the sum.
 
         Notes
         -----
-        The law is taken apart by a Fourier transform. Scales beyond 256 are measured in steps of scale/256,
-        which changes the law by some (1/256)^2, and the distance is rounded up to such a step. A millionth of
-        one is added, so that noise at the very end, often there on a lattice, is not lost to rounding.
+        The distribution is computed by a Fourier transform. Scales beyond 256 are measured in steps of
+        scale/256, which changes it by some (1/256)^2, and the distance is rounded up to such a step. A
+        millionth of one is added, so that noise at the very end, often there on a lattice, is not lost to
+        rounding.
         """
         unit, within = _law(self.scale, self.parts, self.rounding)
         return unit * (min(int(np.searchsorted(within, level)), len(within) - 1) + _SPARE)

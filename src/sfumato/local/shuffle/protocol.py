@@ -58,6 +58,19 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
 
     What one person sends is `messages` records one after the other; what many send goes client by client, for
     a shuffler, or ``.shuffled()``.
+
+    Examples
+    --------
+    Every such protocol states its loss and what a client sends:
+
+    >>> from sfumato.local import Domain, shuffle
+    >>> protocol: shuffle.ShuffleProtocol = shuffle.ShuffledCounts(
+    ...     epsilon=1.0, delta=1e-6, clients=10_000, domain=Domain(["yes", "no"])
+    ... )
+    >>> protocol.privacy_loss.epsilon(1e-6) <= 1.0
+    True
+    >>> protocol.bytes_each == protocol.messages * protocol.device.width
+    True
     """
 
     epsilon: float
@@ -82,7 +95,18 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
         """How many messages each client sends."""
 
     def check_clients(self, clients: int) -> None:
-        """Refuse fewer honest clients than the decoys were drawn up for."""
+        """Refuse fewer honest clients than the decoys were drawn up for.
+
+        Parameters
+        ----------
+        clients : int
+            Guaranteed number of honest clients in the batch.
+
+        Raises
+        ------
+        ParameterError
+            If there are fewer than the protocol was made for.
+        """
         if clients < self.clients:
             remedy = "make the batch larger, tolerate fewer colluders, or plan the protocol for these"
             _check.refuse(
@@ -90,7 +114,18 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
             )
 
     def shuffled_loss(self, clients: int) -> PrivacyLoss:
-        """Return `privacy_loss`, which is of so many clients or more."""
+        """Return `privacy_loss`, which is of so many clients or more.
+
+        Parameters
+        ----------
+        clients : int
+            Guaranteed number of honest clients in the batch.
+
+        Returns
+        -------
+        PrivacyLoss
+            Under replace-one.
+        """
         self.check_clients(clients)
         return self.privacy_loss
 
@@ -100,7 +135,18 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
         return self.messages * self.device.width
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count messages by what they say."""
+        """Count messages by what they say.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         said = self.device.layout.unpack(records).astype(np.int64)
         return np.bincount(said, minlength=self.totals)
 

@@ -54,6 +54,14 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
 
     *All or nothing.* If one message is lost, or sent by somebody who means harm, the sum is any number. If
     messages are missing, or those of more than `max_clients` were added up, there is no estimate (NaN).
+
+    Examples
+    --------
+    >>> from sfumato.local import shuffle
+    >>> protocol = shuffle.ShuffledSum(epsilon=1.0, delta=1e-6, clients=1000, bounds=(0.0, 1.0))
+    >>> isinstance(protocol, SplitProtocol), protocol.batch
+    (True, 2000)
+    >>> protocol.check_batch(2000)
     """
 
     added: ClassVar[None] = None
@@ -76,7 +84,18 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
         return self.clients if self.max_clients is None else self.max_clients
 
     def check_batch(self, size: int) -> None:
-        """Refuse batches whose sums might wrap around."""
+        """Refuse batches whose sums might wrap around.
+
+        Parameters
+        ----------
+        size : int
+            Clients of the batch.
+
+        Raises
+        ------
+        ParameterError
+            If there are more than `batch`.
+        """
         if size > self.batch:
             _check.refuse("batch_size", f"be at most {self.batch}", size, "pass max_clients= of as many")
 

@@ -161,7 +161,18 @@ class ShuffledSum(_Sum):
     wire_name: ClassVar[str] = "shuffled-sum"
 
     def variance(self, n: int) -> float:
-        """Return the variance of the sum of ``n`` clients, with rounding at its most."""
+        """Return the variance of the sum of ``n`` clients, with the maximum that rounding adds.
+
+        Parameters
+        ----------
+        n : int
+            Clients, at least 1.
+
+        Returns
+        -------
+        float
+            In squared units of the numbers.
+        """
         return self._squares(n)
 
     def _estimated(self, total: float, clients: int, **more: Any) -> NoisyNumber:
@@ -200,7 +211,18 @@ class ShuffledMean(_Sum):
     wire_name: ClassVar[str] = "shuffled-mean"
 
     def variance(self, n: int) -> float:
-        """Return the variance of the mean of ``n`` clients, with rounding at its most."""
+        """Return the variance of the mean of ``n`` clients, with the maximum that rounding adds.
+
+        Parameters
+        ----------
+        n : int
+            Clients, at least 1.
+
+        Returns
+        -------
+        float
+            In squared units of the numbers.
+        """
         return self._squares(n) / n**2
 
     def _estimated(self, total: float, clients: int, **more: Any) -> NoisyNumber:

@@ -149,7 +149,20 @@ class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
         return np.flatnonzero(~gone_on), rows[~gone_on]
 
     def chance(self, share: float, respondents: float) -> float:
-        """Return about how likely a string becomes a candidate; see `StringsProtocol`."""
+        """Return about how likely a string becomes a candidate; see `StringsProtocol`.
+
+        Parameters
+        ----------
+        share : float
+            Of the respondents who have the string.
+        respondents : float
+            How many there are.
+
+        Returns
+        -------
+        float
+            An approximate probability, for planning.
+        """
         none, some = self.deviations(share, respondents)
         right = 1.0
         for choices in self._choices:
@@ -158,7 +171,18 @@ class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
         return 1 - (1 - right) ** self.tables
 
     def tested(self, share: float) -> float:
-        """Return about how many candidates there are; see `StringsProtocol`."""
+        """Return about how many candidates there are; see `StringsProtocol`.
+
+        Parameters
+        ----------
+        share : float
+            The smallest share that is looked for.
+
+        Returns
+        -------
+        float
+            Roughly how many, for planning.
+        """
         return self.tables + 1 / share
 
 
@@ -239,13 +263,37 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
         return min(1.0, self.max_candidates / (self.buckets * choices))
 
     def chance(self, share: float, respondents: float) -> float:
-        """Return about how likely a string becomes a candidate; see `StringsProtocol`."""
+        """Return about how likely a string becomes a candidate; see `StringsProtocol`.
+
+        Parameters
+        ----------
+        share : float
+            Of the respondents who have the string.
+        respondents : float
+            How many there are.
+
+        Returns
+        -------
+        float
+            An approximate probability, for planning.
+        """
         none, some = self.deviations(share, respondents)
         noise = [-float(ndtri(self._let_through(choices))) for choices in self._choices]
         return prod(float(ndtr((share - z * none) / some)) for z in noise)
 
     def tested(self, share: float) -> float:
-        """Return about how many candidates there are; see `StringsProtocol`."""
+        """Return about how many candidates there are; see `StringsProtocol`.
+
+        Parameters
+        ----------
+        share : float
+            The smallest share that is looked for.
+
+        Returns
+        -------
+        float
+            Roughly how many, for planning.
+        """
         together = prod(self._let_through(choices) * choices for choices in self._choices)
         return min(together, _MOST_JOINED) + 1 / share
 

@@ -145,25 +145,56 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         return self.inner.totals
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count with the oracle."""
+        """Count with the oracle.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return self.inner.tally(self.device.inner(records))
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Estimate:
-        """Return what totals tell of the prefixes; mostly called by an aggregator."""
+        """Return the estimated shares of the prefixes; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        Estimate
+            Over the round's prefixes, and one category for all others.
+        """
         told = self.inner.estimate(totals, reports, simulated=simulated)
         return replace(told, domain=self.domain)
 
     def next(self, estimate: Estimate, max_candidates: int = 64, stop: int | None = None) -> PrefixRound:
-        """Return the next round, about the prefixes with the greatest estimates.
+        """Return the next round, about the prefixes with the largest estimates.
 
         Parameters
         ----------
         estimate : Estimate
             Of this round.
         max_candidates : int
-            How many prefixes go on.
+            How many prefixes are continued.
         stop : int, optional
-            How far they go on.
+            Length of the next round's prefixes; see `PrefixRound`.
+
+        Returns
+        -------
+        PrefixRound
+            To be asked of other respondents.
 
         Raises
         ------
@@ -188,6 +219,11 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
             Of this round.
         false_positive_rate : float
             Bound on the probability that any that nobody has is among them (Bonferroni).
+
+        Returns
+        -------
+        list of str or bytes
+            Prefixes, unless this round is the last.
 
         Notes
         -----

@@ -142,16 +142,51 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
         return chosen
 
     def stored_bytes(self, respondents: int) -> int:
-        """Return how much a keeper keeps: all records."""
+        """Return how many bytes a keeper stores: all records.
+
+        Parameters
+        ----------
+        respondents : int
+            How many report.
+
+        Returns
+        -------
+        int
+            Of memory or of a state.
+        """
         return respondents * self.device.width
 
     def aggregator(self, state: bytes | None = None) -> ReportKeeper[HeavyHitters]:
-        """Return an empty keeper of reports, or the one whose ``to_bytes()`` is given."""
+        """Return an empty keeper of reports, or the one whose ``to_bytes()`` is given.
+
+        Parameters
+        ----------
+        state : bytes, optional
+            As a keeper's ``to_bytes`` wrote it.
+
+        Returns
+        -------
+        ReportKeeper
+            Used like an `Aggregator`; it stores the reports, as they are read several times.
+        """
         made: ReportKeeper[HeavyHitters] = ReportKeeper(self)
         return made if state is None else made.load(state)
 
     def estimate(self, records: Records, *, simulated: bool = False) -> HeavyHitters:
-        """Return what records tell; mostly called by a keeper."""
+        """Return the strings that records reveal; mostly called by a keeper.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            All well-formed records.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        HeavyHitters
+            The candidates and which of them are found.
+        """
         device, asked = self.device, self.device.asked(records)
         counts = self.reports_by_question(asked).tolist()
 

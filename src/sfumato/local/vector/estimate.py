@@ -45,6 +45,20 @@ class VectorEstimate:
     The target is the mean of the respondents' own vectors. The variances are those of the reports as they
     differ from each other: too great by how much the respondents' own vectors differ, which is little for
     many dimensions.
+
+    Examples
+    --------
+    >>> from sfumato.local import PrivUnit
+    >>> protocol = PrivUnit(epsilon=4.0, dimension=3)
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([[0.6, 0.0, 0.8]] * 5_000, rng=1))
+    5000
+    >>> estimate = aggregator.estimate()
+    >>> lower, upper, _ = estimate.bands(0.9999)
+    >>> bool(((lower < [0.6, 0.0, 0.8]) & (upper > [0.6, 0.0, 0.8])).all())
+    True
+    >>> bool((estimate.projected() ** 2).sum() <= 1 + 1e-9)
+    True
     """
 
     reports: int
@@ -112,11 +126,27 @@ class VectorEstimate:
         ----------
         level : float
             Wanted coverage of each, strictly between 0 and 1; for many reports.
+
+        Returns
+        -------
+        Interval
+            Arrays of shape (dimension,).
         """
         return self._within(1 - _check.unit_interval("level", level))
 
     def bands(self, level: float = 0.95) -> Interval[Array]:
-        """Return intervals that hold all parts at once with about the stated probability (Bonferroni)."""
+        """Return intervals that hold all parts at once with about the stated probability (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of all parts together, strictly between 0 and 1; for many reports.
+
+        Returns
+        -------
+        Interval
+            Arrays of shape (dimension,).
+        """
         return self._within((1 - _check.unit_interval("level", level)) / len(self.mean))
 
     def _within(self, risk: float) -> Interval[Array]:
@@ -127,7 +157,13 @@ class VectorEstimate:
         return Interval(low, high)
 
     def projected(self) -> Array:
-        """Return the nearest vector to the mean that is no longer than a true one may be; not unbiased."""
+        """Return the nearest vector to the mean that is no longer than a true one may be; not unbiased.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            Of norm at most `radius`.
+        """
         if not self.reports:
             _check.refuse("reports", "be at least 1 for a mean", 0, "collect some")
         return np.asarray(self.mean * min(1.0, self.radius / float(np.linalg.norm(self.mean))))
