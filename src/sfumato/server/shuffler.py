@@ -56,6 +56,26 @@ class Shuffler:
     the file system and the disk: keep the folder where that does not matter, or on an encrypted disk.
 
     Memory is that of some copies of one batch, whatever the number of reports.
+
+    Examples
+    --------
+    Four clients' reports become one batch, which the analyst opens:
+
+    >>> import tempfile
+    >>> from sfumato import local
+    >>> from sfumato.local.shuffle import Collection
+    >>> analyst, shuffler = SecretKey.generate("analyst"), SecretKey.generate("shuffler")
+    >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(["yes", "no"]))
+    >>> collection = Collection(
+    ...     protocol=oracle, batch_size=4, analyst=analyst.public, shuffler=shuffler.public
+    ... )
+    >>> opening = collection.opening(analyst)
+    >>> with tempfile.TemporaryDirectory() as folder, Shuffler(collection.device, shuffler, folder) as server:
+    ...     envelopes = [collection.device.envelope("yes", bytes([client]) * 32) for client in range(4)]
+    ...     taken = server.take(envelopes)
+    ...     opened = opening.add(server.path(1).read_bytes())
+    >>> all(taken), opened, opening.estimate().reports
+    (True, 4, 4)
     """
 
     __slots__ = (
@@ -167,7 +187,18 @@ class Shuffler:
         return MixedBatch(self._collection.id, number, records[order]).to_bytes()
 
     def path(self, number: int) -> Path:
-        """Return where a released batch is."""
+        """Return where a released batch is.
+
+        Parameters
+        ----------
+        number : int
+            Of the batch, from 1 on.
+
+        Returns
+        -------
+        Path
+            Inside the folder; the file exists once the batch is released.
+        """
         return self._folder / _BATCHES / f"batch-{number:06d}.mixed"
 
     def _release(self) -> None:

@@ -34,6 +34,18 @@ class Design(ABC):
     same `slope` :math:`s`: the chance of answer :math:`j` is :math:`b_j + s\,\theta_j`, with
     :math:`\theta_j` the share of the category and :math:`b_j` the answer's `floor`. So each share follows
     from the count of its own answer, which is binomial.
+
+    Examples
+    --------
+    Every design draws answers and prices them in the same way:
+
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> design: Design = TwoCoins()
+    >>> answers = design.respond([True] * 30 + [False] * 70, rng=1)
+    >>> int(design.counts(answers).sum())
+    100
+    >>> design.odds, round(design.epsilon, 4)
+    (Fraction(3, 1), 1.0986)
     """
 
     __slots__ = ()
@@ -125,6 +137,11 @@ class Design(ABC):
         ----------
         answers : array, list, column of a frame, or mapping
             The answers as they are named, booleans where they are two, or a count for each.
+
+        Returns
+        -------
+        ndarray of int64
+            In the order of `answers`.
 
         Raises
         ------

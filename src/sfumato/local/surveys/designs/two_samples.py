@@ -37,6 +37,7 @@ class TwoSamplePrevalence:
     Parameters
     ----------
     design : UnrelatedQuestionTwoSamples
+        What both samples were asked by.
     yes, respondents : tuple of two ints
         Of the first and of the second sample.
 
@@ -45,6 +46,16 @@ class TwoSamplePrevalence:
     With :math:`\lambda_i = p_i\theta + (1 - p_i)\pi` for the chance of "yes" in sample i, :math:`\theta =
     (\lambda_1(1-p_2) - \lambda_2(1-p_1))/(p_1 - p_2)`, and so for :math:`\pi` with :math:`p` in the place of
     :math:`1 - p` and the other sign.
+
+    Examples
+    --------
+    >>> design = UnrelatedQuestionTwoSamples(first="7/10", second="3/10", between=("1/4", "3/4"))
+    >>> found = design.estimate({"yes": 290, "no": 710}, {"yes": 410, "no": 590})
+    >>> round(found.prevalence, 6), found.respondents
+    (0.2, (1000, 1000))
+    >>> lower, upper, _ = found.interval()
+    >>> lower < 0.2 < upper
+    True
     """
 
     design: UnrelatedQuestionTwoSamples
@@ -103,7 +114,20 @@ class TwoSamplePrevalence:
         return Interval(lower, upper)
 
     def ends(self, risk: float, method: Method) -> tuple[float, float]:
-        """Return the ends of the interval that errs with a risk, before they are cut off at 0 and 1."""
+        """Return the ends of the interval that errs with a risk, before they are cut off at 0 and 1.
+
+        Parameters
+        ----------
+        risk : float
+            The probability to miss the truth, strictly between 0 and 1.
+        method : {"clopper-pearson", "wald"}
+            See `interval`.
+
+        Returns
+        -------
+        tuple of float
+            The lower and the upper end.
+        """
         if method == "wald":
             half = normal_quantile(1 - risk / 2) * self.stddev
             return self.prevalence - half, self.prevalence + half
@@ -192,6 +216,11 @@ class UnrelatedQuestionTwoSamples:
             Of the first and of the second sample, at least 2.
         level, method
             See `TwoSamplePrevalence.interval`.
+
+        Returns
+        -------
+        float
+            In units of the prevalence.
         """
         first, second = respondents
         half = TwoSamplePrevalence(design=self, yes=(first // 2, second // 2), respondents=respondents)
@@ -246,12 +275,17 @@ class UnrelatedQuestionTwoSamples:
         return said if said.ndim else bool(said)
 
     def estimate(self, first: Any, second: Any) -> TwoSamplePrevalence:
-        """Return what the answers of the two samples tell.
+        """Return the prevalence that the answers of the two samples estimate.
 
         Parameters
         ----------
         first, second : array, list, column of a frame, or mapping
             "no" or "yes", booleans, zeros and ones, or a count of each.
+
+        Returns
+        -------
+        TwoSamplePrevalence
+            Of both questions, with errors.
         """
         found = [counts(name, given, ("no", "yes")) for name, given in (("first", first), ("second", second))]
         (no, yes), (other_no, other_yes) = (part.tolist() for part in found)

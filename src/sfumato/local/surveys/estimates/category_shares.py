@@ -23,6 +23,7 @@ class Shares:
     Parameters
     ----------
     design : Design
+        What the respondents were asked by.
     counts : int64 array
         How often each answer was given, in the design's order.
 
@@ -30,6 +31,17 @@ class Shares:
     -----
     The respondents are independent draws from a population, so the counts are multinomial, and each share
     follows from the count of its own answer; see `Design`.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import ForcedCategory
+    >>> design = ForcedCategory(names=("never", "once", "often"), truth="3/5")
+    >>> found = design.estimate({"never": 500, "once": 300, "often": 200})
+    >>> found.respondents, round(float(found.shares.sum()), 6)
+    (1000, 1.0)
+    >>> lower, upper, _ = found.interval()
+    >>> bool((lower < found.shares).all() and (found.shares < upper).all())
+    True
     """
 
     design: SeveralAnswers

@@ -1,4 +1,4 @@
-"""Tests on randomized answers: the chance of the design is inside the null law, so their levels are right."""
+"""Test hypotheses by randomized answers; the design's chances are part of the null distribution."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROUNDING: Final = 1e-9
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a test found.
+    """The result of a test.
 
     Parameters
     ----------
@@ -42,6 +42,13 @@ class Finding:
         Pearson's or Wald's chi-square; NaN where the test has none.
     degrees : int
         Degrees of freedom; 0 where the test has none.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, goodness_of_fit
+    >>> finding: Finding = goodness_of_fit(TwoCoins().estimate({"yes": 400, "no": 600}), 0.1)
+    >>> finding.p_value < 0.001, finding.method
+    (True, 'exact binomial test')
     """
 
     p_value: float
@@ -73,6 +80,7 @@ def goodness_of_fit(
     Returns
     -------
     Finding
+        Its p-value accounts for sampling and randomization together.
 
     Notes
     -----
@@ -80,6 +88,13 @@ def goodness_of_fit(
     :math:`\theta T`, T the design's transition: known, so that sampling and randomization are both in the
     law. The exact test doubles the smaller binomial tail. A simulated p-value :math:`(1 + \#)/(1 + N)` is at
     most any level with that chance exactly (Barnard 1963).
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> found = TwoCoins().estimate({"yes": 400, "no": 600})  # a prevalence of 0.3
+    >>> goodness_of_fit(found, 0.3).p_value > 0.9, goodness_of_fit(found, 0.1).p_value < 0.001
+    (True, True)
     """
     _check_estimates(estimate=estimate)
     design, counts = estimate.design, _counts(estimate)
@@ -122,6 +137,7 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
     Returns
     -------
     Finding
+        Its p-value accounts for sampling and randomization together.
 
     Notes
     -----
@@ -129,6 +145,14 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
     exact one for two answers, Pearson's chi-square for more. With two designs for the same categories, say
     another spinner in each group, Wald's: the difference of the unbiased estimates against the sum of their
     covariances at the nearest possible shares, a chi-square in the limit.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> town = TwoCoins().estimate({"yes": 400, "no": 600})
+    >>> country = TwoCoins().estimate({"yes": 300, "no": 700})
+    >>> two_sample(town, country).p_value < 0.001
+    True
     """
     _check_estimates(first=first, second=second)
     tables = np.array([_counts(first), _counts(second)]) if _alike(first, second) else None
@@ -179,6 +203,7 @@ def independence(
     Returns
     -------
     Finding
+        Its p-value accounts for sampling and randomization together.
 
     Notes
     -----
@@ -187,6 +212,14 @@ def independence(
     answers are independent if and only if the truths are, and every test for the answers is one for the
     truths, with the same level. Only power is lost. Given its margins, an independent table has the law of
     permuted answers, so a permuted p-value is at most any level with that chance exactly.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> answers = ["yes"] * 60 + ["no"] * 40 + ["yes"] * 30 + ["no"] * 70
+    >>> groups = ["town"] * 100 + ["country"] * 100
+    >>> independence(answers, groups, designs=(TwoCoins(), None)).p_value < 0.001
+    True
     """
     asked: object = designs
     if not isinstance(asked, tuple | list) or len(asked) != 2:

@@ -34,9 +34,11 @@ def power(
     Parameters
     ----------
     design : BinaryDesign
+        What is asked by.
     null, prevalence : float
         What is tested, and what is true; from 0 to 1, different.
     respondents : int
+        At least 1.
     false_positive_rate : float
         Of the test: `goodness_of_fit` for two answers, which errs at most so often.
     two_sided : bool
@@ -46,6 +48,12 @@ def power(
     -------
     float
         Exact: a sum of binomial probabilities.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> 0.8 < power(TwoCoins(), null=0.1, prevalence=0.2, respondents=800) < 0.95
+    True
     """
     count = _check.integer("respondents", respondents, minimum=1)
     rates = _rates(design, null, prevalence)
@@ -62,7 +70,7 @@ def respondents_to_tell(
     false_positive_rate: float = 0.05,
     two_sided: bool = True,
 ) -> Plan:
-    """Return how many respondents tell one prevalence from another with a wanted power.
+    """Return how many respondents distinguish one prevalence from another with a wanted power.
 
     Parameters
     ----------
@@ -76,6 +84,13 @@ def respondents_to_tell(
     Plan
         Exact. Powers go up and down a little as respondents are added one by one: one less would miss what is
         wanted, and none of the next 20 (of the next thrice the square root, for many) does.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> plan = respondents_to_tell(TwoCoins(), null=0.1, prevalence=0.2)
+    >>> plan.achieved >= 0.8, 500 < plan.respondents < 800
+    (True, True)
     """
     wanted = _check.unit_interval("power", power)
     risk = _check.unit_interval("false_positive_rate", false_positive_rate)
@@ -106,22 +121,31 @@ def power_between(
     respondents: int,
     false_positive_rate: float = 0.05,
 ) -> Plan:
-    """Return the chance that `two_sample` tells two groups with different prevalences apart.
+    """Return the chance that `two_sample` distinguishes two groups with different prevalences.
 
     Parameters
     ----------
     design : BinaryDesign
+        What both groups are asked by.
     first, second : float
         The prevalences of the two groups.
     respondents : int
         In each of the groups.
     false_positive_rate : float
+        Of the test, strictly between 0 and 1.
 
     Returns
     -------
     Plan
         Exact, that of Fisher's test, up to 2,000 respondents in each group; beyond that a normal
         approximation with a correction for continuity.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> plan = power_between(TwoCoins(), first=0.1, second=0.3, respondents=300)
+    >>> plan.exact, 0.5 < plan.achieved < 0.9
+    (True, True)
     """
     count = _check.integer("respondents", respondents, minimum=1)
     risk = _check.unit_interval("false_positive_rate", false_positive_rate)
@@ -137,7 +161,7 @@ def respondents_between(
     power: float = 0.8,
     false_positive_rate: float = 0.05,
 ) -> Plan:
-    """Return how many respondents in each of two groups tell their prevalences apart.
+    """Return how many respondents in each of two groups distinguish their prevalences.
 
     Parameters
     ----------
@@ -150,6 +174,13 @@ def respondents_between(
     -------
     Plan
         The power is reached by this number and not by one less; exact where `power_between` is.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> plan = respondents_between(TwoCoins(), first=0.1, second=0.4)
+    >>> plan.exact, plan.achieved >= 0.8
+    (True, True)
     """
     wanted = _check.unit_interval("power", power)
     risk = _check.unit_interval("false_positive_rate", false_positive_rate)
@@ -171,15 +202,24 @@ def chi_square_power(
         Probabilities of the answers, or of pairs of them, under the null hypothesis and in truth; such as
         ``shares @ transition``, or ``transition1.T @ joint @ transition2``.
     respondents : int
+        At least 1.
     degrees : int
         Degrees of freedom of the test.
     false_positive_rate : float
+        Of the test, strictly between 0 and 1.
 
     Returns
     -------
     float
-        By the noncentral chi-square law with :math:`n \sum (\lambda - \lambda_0)^2/\lambda_0`: the limit for
-        truths near the null hypothesis.
+        By the noncentral chi-square distribution with :math:`n \sum (\lambda - \lambda_0)^2/\lambda_0`: the
+        limit for truths near the null hypothesis.
+
+    Examples
+    --------
+    >>> even, other = [1 / 3, 1 / 3, 1 / 3], [0.4, 0.3, 0.3]
+    >>> few, many = (chi_square_power(even, other, respondents=n, degrees=2) for n in (100, 1000))
+    >>> few < 0.5 < 0.95 < many
+    True
     """
     before, after = np.asarray(null, float), np.asarray(true, float)
     far = _check.integer("respondents", respondents, minimum=1) * float(

@@ -30,7 +30,7 @@ MOST_RESPONDENTS: Final = 10**9
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How many respondents are needed, and what they give.
+    """How many respondents are needed, and what they achieve.
 
     Parameters
     ----------
@@ -40,6 +40,13 @@ class Plan:
         The margin or the power with so many.
     exact : bool
         Whether that follows from binomial probabilities, not from a normal approximation.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, respondents_for_margin
+    >>> plan: Plan = respondents_for_margin(TwoCoins(), 0.1)
+    >>> plan.achieved <= 0.1, plan.exact
+    (True, True)
     """
 
     respondents: int
@@ -60,6 +67,14 @@ class SamplesPlan:
         The margin with so many.
     exact : bool
         Whether that follows from binomial probabilities, not from a normal approximation.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import UnrelatedQuestionTwoSamples, samples_for_margin
+    >>> design = UnrelatedQuestionTwoSamples(first="7/10", second="3/10", between=("1/4", "3/4"))
+    >>> plan: SamplesPlan = samples_for_margin(design, 0.1, method="wald")
+    >>> len(plan.respondents), plan.achieved <= 0.1
+    (2, True)
     """
 
     respondents: tuple[int, int]
@@ -70,7 +85,7 @@ class SamplesPlan:
 def respondents_for_margin(
     design: Design, margin: float, *, level: float = 0.95, method: Method = "clopper-pearson"
 ) -> Plan:
-    """Return the least number of respondents for an interval whose half-width is at most a margin.
+    """Return the smallest number of respondents for an interval whose half-width is at most a margin.
 
     Parameters
     ----------
@@ -92,6 +107,13 @@ def respondents_for_margin(
     -----
     The interval for the chance of "yes" is widest where half of the answers are "yes". The margin is met by
     this number and not by one less.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> plan = respondents_for_margin(TwoCoins(), 0.05)
+    >>> 1500 < plan.respondents < 1700, plan.achieved <= 0.05
+    (True, True)
     """
     _check.instance("design", design, Design, "samples_for_margin plans for two samples")
     wanted = _margin(margin)

@@ -31,6 +31,15 @@ class Stratified:
         The designs may differ.
     shares : tuple of float
         The share of the population in each stratum, known; they add up to 1.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, stratified
+    >>> town, country = TwoCoins().estimate({"yes": 40, "no": 60}), TwoCoins().estimate({"yes": 30, "no": 70})
+    >>> found: Stratified = stratified([town, country], [0.8, 0.2])
+    >>> lower, upper, _ = found.interval()
+    >>> lower < found.prevalence < upper
+    True
     """
 
     strata: tuple[Prevalence, ...]
@@ -57,9 +66,15 @@ class Stratified:
         Parameters
         ----------
         level : float
+            Wanted coverage, strictly between 0 and 1.
         method : {"clopper-pearson", "wald"}
             The normal approximation; or the sum of the strata's exact intervals, each of which errs with an
             equal part of the risk: it covers at least with the level, and is much wider with many strata.
+
+        Returns
+        -------
+        Interval
+            Within [0, 1].
         """
         risk = 1 - _check.unit_interval("level", level)
         if method == "wald":
@@ -110,6 +125,16 @@ class Weighted:
         Its standard deviation, linearised.
     effective : float
         Kish's effective number of respondents: the square of the weights' sum over the sum of their squares.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, weighted
+    >>> found: Weighted = weighted(TwoCoins(), ["yes"] * 40 + ["no"] * 60, [1.0] * 50 + [2.0] * 50)
+    >>> found.effective
+    90.0
+    >>> lower, upper, _ = found.interval()
+    >>> lower <= found.prevalence <= upper
+    True
     """
 
     prevalence: float
@@ -117,7 +142,18 @@ class Weighted:
     effective: float
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Return the normal approximation around the estimate, within [0, 1]."""
+        """Return the normal approximation around the estimate, within [0, 1].
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Within [0, 1].
+        """
         return _normal(self.prevalence, self.stddev, 1 - _check.unit_interval("level", level))
 
 
@@ -127,6 +163,7 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     Parameters
     ----------
     design : BinaryDesign
+        What the respondents were asked by.
     answers : array, list or column of a frame
         One answer of each respondent.
     weights : array
@@ -136,6 +173,7 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     Returns
     -------
     Weighted
+        The estimate with its standard error.
 
     Notes
     -----
@@ -144,6 +182,17 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     for direct answers, with the linearised variance :math:`\frac{n}{n-1}\sum w_i^2 (z_i - \hat\theta)^2 /
     (\sum w_i)^2`, of sampling (as if with replacement) and randomization together; at least what the device
     alone adds, also where all say the same.
+
+    Examples
+    --------
+    With equal weights it is the estimate of the design:
+
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> answers = ["yes"] * 40 + ["no"] * 60
+    >>> round(weighted(TwoCoins(), answers, [1.0] * 100).prevalence, 6)
+    0.3
+    >>> round(TwoCoins().estimate(answers).prevalence, 6)
+    0.3
     """
     said = places("answers", answers, design.answers)
     given = np.asarray(weights, dtype=np.float64)

@@ -38,21 +38,47 @@ class Sheet:
     pages : tuple of Page
         Those for respondents, then the one for the analyst.
     language : str
+        A code, such as ``"en"``.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, instruction_sheet
+    >>> sheet = instruction_sheet(TwoCoins(), question="Have you ever cheated in an exam?")
+    >>> len(sheet.pages), sheet.html().startswith("<!DOCTYPE html>"), sheet.svg().startswith("<svg")
+    (2, True, True)
     """
 
     pages: tuple[Page, ...]
     language: str
 
     def text(self) -> str:
-        """Return the sheet as plain text, pages parted by form feeds."""
+        """Return the sheet as plain text, pages separated by form feeds.
+
+        Returns
+        -------
+        str
+            Lines of plain characters.
+        """
         return plain_text(self.pages)
 
     def html(self) -> str:
-        """Return the sheet as one HTML file that needs nothing else."""
+        """Return the sheet as one HTML file that needs nothing else.
+
+        Returns
+        -------
+        str
+            The text of the file.
+        """
         return html_text(self.pages, language=self.language)
 
     def svg(self) -> str:
-        """Return the first respondent's page as a picture."""
+        """Return the first respondent's page as a picture.
+
+        Returns
+        -------
+        str
+            The text of an SVG file.
+        """
         return page_picture(self.pages[0])
 
 
