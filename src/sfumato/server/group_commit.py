@@ -68,7 +68,7 @@ class GroupCommit:
         self._thread.start()
 
     async def take(self, envelopes: Sequence[bytes]) -> list[bool]:
-        """Store envelopes, and tell which were taken; see `Shuffler.take`.
+        """Store envelopes, and return which were taken; see `Shuffler.take`.
 
         Raises
         ------

@@ -46,7 +46,7 @@ class Shuffler:
     Notes
     -----
     What `take` took is durable when it returns: a process that is killed at any moment, or a power cut, loses
-    none of it. Envelopes are told apart by their nonces and never by content. When ``batch_size`` clients'
+    none of it. Envelopes are distinguished by their nonces and never by content. When ``batch_size`` clients'
     reports wait, and not before, they become one batch in the same transaction in which the last of them was
     taken: all records of all of them, in a uniformly random order; what comes then waits for the next one. So
     no batch is short, and no report is in two.
@@ -145,7 +145,7 @@ class Shuffler:
         return dict(self._refused)
 
     def take(self, envelopes: Sequence[bytes]) -> list[bool]:
-        """Take envelopes, and tell which are ones of this collection.
+        """Take envelopes, and return which are ones of this collection.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Shuffler:
         Returns
         -------
         list of bool
-            True for each that was taken, or whose nonce was taken before: the two are not told apart.
+            True for each that was taken, or whose nonce was taken before: the two are not distinguished.
         """
         given: object = envelopes
         if not isinstance(given, list | tuple) or not all(isinstance(one, bytes) for one in given):

@@ -34,7 +34,7 @@ class Counted(Protocol[Result_co]):
 
     @property
     def totals(self) -> int:
-        """How many whole numbers an aggregator keeps."""
+        """How many whole numbers an aggregator stores."""
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Return what some records add to them.
@@ -134,7 +134,7 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
 
     def _possible(self, accepted: int, state: bytes) -> bool:
         if len(state) % 8 or not self._added:
-            return True  # that it is not whole is told elsewhere
+            return True  # that it is not whole is checked elsewhere
         least, most = self._added
         totals = np.frombuffer(state, "<i8")
         low, high = max(least * accepted, 1 - _MOST), min(most * accepted, _MOST - 1)
@@ -147,7 +147,7 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
         return True
 
     def estimate(self) -> Result_co:
-        """Return what the accepted reports tell.
+        """Return the estimate from the accepted reports.
 
         Returns
         -------

@@ -52,7 +52,7 @@ class Intake(ABC, Generic[Oracle_co]):
     -----
     Whatever comes is counted as accepted or as refused, and never raises: a record of another width, one with
     another specification's tag, one whose payload no device sends. A record that was sent twice is counted
-    twice: the bytes cannot tell (a shuffler tells by the clients' nonces).
+    twice: the bytes cannot show it (a shuffler knows by the clients' nonces).
     """
 
     __slots__ = ("_accepted", "_oracle", "_refused", "_simulated")
@@ -65,23 +65,23 @@ class Intake(ABC, Generic[Oracle_co]):
 
     @abstractmethod
     def _keep(self, records: Records) -> None:
-        """Keep what well-formed records add."""
+        """Store what well-formed records add."""
 
     @abstractmethod
     def _join(self, other: Any) -> None:
-        """Keep what another one of the same class kept."""
+        """Add what another one of the same class stores."""
 
     @abstractmethod
     def _state(self) -> tuple[int, bytes]:
-        """Return how many items are kept, and their bytes."""
+        """Return how many items are stored, and their bytes."""
 
     def _possible(self, accepted: int, state: bytes) -> bool:
-        """Tell whether a state of the right length may come of so many records."""
+        """Return whether a state of the right length may come of so many records."""
         return True
 
     @abstractmethod
     def _restore(self, count: int, state: bytes) -> bool:
-        """Take up a state in the place of what is kept, if it is whole; tell whether it is."""
+        """Take up a state instead of what is stored, if it is whole; return whether it is."""
 
     @property
     def oracle(self) -> Oracle_co:
@@ -193,7 +193,7 @@ class Intake(ABC, Generic[Oracle_co]):
 
         Notes
         -----
-        What is merged twice is counted twice: the bytes cannot tell.
+        What is merged twice is counted twice: the bytes cannot show it.
         """
         if isinstance(other, bytes | bytearray | memoryview):
             other = self.restored(bytes(other))

@@ -145,7 +145,7 @@ class LocalProtocol(ReportProtocol[Device, Result], Generic[Device, Result]):
     @property
     @abstractmethod
     def totals(self) -> int:
-        """How many whole numbers an aggregator keeps."""
+        """How many whole numbers an aggregator stores."""
 
     @abstractmethod
     def tally(self, records: Records) -> NDArray[np.int64]:

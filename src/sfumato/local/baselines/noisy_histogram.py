@@ -42,7 +42,7 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
     `sfumato.local.device.NoisyHistogramRandomizer`.
 
-    The variance of a share is :math:`8/(n\epsilon^2)`, whatever the share: never the least here, but the
+    The variance of a share is :math:`8/(n\epsilon^2)`, whatever the share: never the smallest here, but the
     noise of different categories is independent and nearly Laplace. `ThresholdHistogram` reads the same
     reports.
 
@@ -70,7 +70,7 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
 
     @property
     def error_model(self) -> ErrorModel:
-        """How far estimates stray: by the noise alone."""
+        """How far estimates deviate: by the noise alone."""
         half = float(1 / (2 * self.device.scale))
         return HistogramErrorModel(1 / (2 * math.sinh(half) ** 2) / self.device.steps**2)
 
@@ -110,7 +110,7 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # Discrete Laplace noise is the difference of two geometric numbers; their sums are negative binomial:
-        # a Poisson number with a gamma law for its mean.
+        # a Poisson number with a gamma distribution for its mean.
         odds = 1 / math.expm1(float(1 / self.device.scale))
         mean = odds * generator.standard_gamma(np.full((2, len(counts)), float(counts.sum())))
         up, down = generator.poisson(mean)
@@ -133,8 +133,8 @@ class ThresholdHistogram(SupportOracle[NoisyHistogramRandomizer]):
     `sfumato.local.device.NoisyHistogramRandomizer`.
 
     A number from the threshold on supports its category. The threshold is the step for which a rare
-    category's estimate has the least variance; it is between a half and 1. Symmetric unary encoding has the
-    same form, less variance and a bit for each category.
+    category's estimate has the smallest variance; it is between a half and 1. Symmetric unary encoding has
+    the same form, less variance and a bit for each category.
 
     References
     ----------
@@ -161,7 +161,7 @@ class ThresholdHistogram(SupportOracle[NoisyHistogramRandomizer]):
 
     @property
     def threshold(self) -> int:
-        """Least number of steps that supports a category."""
+        """Smallest number of steps that supports a category."""
         return _best(self.device.scale, self.device.steps)
 
     @property
@@ -288,7 +288,7 @@ def _support(scale: Fraction, steps: int) -> Support:
 
 @lru_cache(maxsize=64)
 def _best(scale: Fraction, steps: int) -> int:
-    """Return the threshold with the least variance for a rare category."""
+    """Return the threshold with the smallest variance for a rare category."""
 
     def variance(threshold: int) -> Fraction:
         true, other = _tail(threshold - steps, scale), _tail(threshold, scale)

@@ -50,7 +50,7 @@ class _Flips(ErrorModel):
         return found
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most ``z`` standard deviations."""
+        """Return the shares whose estimate would deviate by at most ``z`` standard deviations."""
         half = 0.5 * self.step / reports
         return quadratic_ends(frequencies, half, z * z / reports, self.other, self.true - self.other)
 
@@ -118,7 +118,7 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
 
     @property
     def error_model(self) -> _Flips:
-        """How far estimates stray; see the notes."""
+        """How far estimates deviate; see the notes."""
         p = self.device.truth.chance
         gap, times = 2 * p - 1, Fraction(len(self.domain), self.asked)
         other = times * p * (1 - p) / gap**2
@@ -177,9 +177,9 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
 
         Notes
         -----
-        Whether a category is drawn, and what its bit says, are drawn for each one separately: the law of each
-        is exact. With d below k the numbers of draws are correlated a little, by -1/(k-1); the centred bits,
-        and so the estimates, are not.
+        Whether a category is drawn, and what its bit says, are drawn for each one separately: the
+        distribution of each is exact. With d below k the numbers of draws are correlated a little, by
+        -1/(k-1); the centred bits, and so the estimates, are not.
         """
         chance, p = self.asked / len(self.domain), float(self.device.truth.chance)
         own = generator.binomial(counts, chance)

@@ -40,11 +40,11 @@ class NumberedOracle(Oracle[Device]):
     @property
     @abstractmethod
     def overlap(self) -> Fraction:
-        """Least part of all reports that supports both of two values."""
+        """Smallest part of all reports that supports both of two values."""
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """An even law and supports of it, with the odds that are drawn."""
+        """An even distribution and supports of it, with the odds that are drawn."""
         return SupportResponse(self._bound(self.device.odds), self.device.part, self.overlap)
 
     def tally(self, records: Records) -> NDArray[np.int64]:

@@ -44,7 +44,7 @@ def base_pos(shares: Array, _: Array) -> Array:
 def base_cut(shares: Array, variances: Array) -> Array:
     """Set to 0 what chance may have made of a share of 0.
 
-    Kept is what lies above the normal quantile at which 5 % of such questions would keep any value without
+    What remains lies above the normal quantile at which 5 % of such questions would retain any value without
     respondents, all values together (Bonferroni's correction).
     """
     least = -float(ndtri(_CUT_RISK / len(shares))) * np.sqrt(variances)
@@ -64,7 +64,7 @@ def norm_mul(shares: Array, _: Array) -> Array:
 
 
 def norm_cut(shares: Array, variances: Array) -> Array:
-    """Keep the greatest estimates while their sum is at most 1, and set the others to 0.
+    """Retain the largest estimates while their sum is at most 1, and set the others to 0.
 
     If all that are positive sum up to less, they are all kept: the sum then stays below 1.
     """
@@ -116,7 +116,7 @@ def made_consistent(shares: Array, variances: Array, step: str) -> Array:
     Parameters
     ----------
     shares, variances : array
-        Raw estimates, and how far they would stray from shares of 0.
+        Raw estimates, and how far they would deviate from shares of 0.
     step : str
         One of `STEPS`.
 

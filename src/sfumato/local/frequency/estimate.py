@@ -35,7 +35,7 @@ class Estimate(FrequencyShares):
     raw : array
         Unbiased estimates of the shares; some may be below 0 or above 1, and all are NaN without reports.
     error_model : ErrorModel
-        How far they stray.
+        How far they deviate.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
@@ -84,7 +84,7 @@ class Estimate(FrequencyShares):
         Parameters
         ----------
         rows : array of int, optional
-            Places in the domain; all, for up to 4096 categories.
+            Indices in the domain; all, for up to 4096 categories.
 
         Returns
         -------

@@ -35,7 +35,7 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamardRandomizer]):
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device`.
 
     The variance is :math:`\frac1n \left(\frac{e^\epsilon+1}{e^\epsilon-1}\right)^2` for a rare category: 6 %
-    above the least for epsilon 0.5, 27 % for 1, and far more beyond. Counts become supports by one fast
+    above the minimum for epsilon 0.5, 27 % for 1, and far more beyond. Counts become supports by one fast
     Walsh-Hadamard transform.
 
     References
@@ -68,7 +68,7 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamardRandomizer]):
 
     @property
     def error_model(self) -> ErrorModel:
-        """How far estimates stray: as the support says."""
+        """How far estimates deviate: as the support says."""
         return self.support
 
     def supports(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -126,7 +126,7 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
     :math:`(e^\epsilon - 1) r` to T on average if the value is true, and else nothing. Its variance depends on
     how many respondents' values share the matrix: from one of these T gets a report with probability
     :math:`(e^\epsilon + 1) r`, from anybody else with 2r. See `BlockErrorModel`. As a mean over matrices with
-    even shares it is about :math:`8 / (n (e^\epsilon - 1))` for large epsilon, twice the least;
+    even shares it is about :math:`8 / (n (e^\epsilon - 1))` for large epsilon, twice the minimum;
     `ProjectiveGeometryResponse` comes closer.
 
     References
@@ -154,7 +154,7 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
 
     @property
     def error_model(self) -> BlockErrorModel:
-        """How far estimates stray, were all matrices' shares as those of the categories say."""
+        """How far estimates deviate, were all matrices' shares as those of the categories say."""
         truth, blocks = self.device.truth.chance, self.device.blocks
         lie = (1 - truth) / (2 * blocks - 1)
         return BlockErrorModel(

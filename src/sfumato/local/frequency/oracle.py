@@ -42,8 +42,8 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
 
     Notes
     -----
-    A subclass makes the device, names its loss, counts records and says what counts tell. It is never asked
-    about records that the device could not have sent: the aggregator refuses those.
+    A subclass makes the device, names its loss, counts records and says what counts estimate. It is never
+    asked about records that the device could not have sent: the aggregator refuses those.
 
     Examples
     --------
@@ -75,11 +75,11 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
     @property
     @abstractmethod
     def error_model(self) -> ErrorModel:
-        """How far estimates stray."""
+        """How far estimates deviate."""
 
     @property
     def totals(self) -> int:
-        """How many whole numbers an aggregator keeps."""
+        """How many whole numbers an aggregator stores."""
         return len(self.domain)
 
     @abstractmethod
@@ -167,7 +167,7 @@ class SupportOracle(Oracle[Device]):
 
     @property
     def error_model(self) -> ErrorModel:
-        """How far estimates stray: as the support says."""
+        """How far estimates deviate: as the support says."""
         return self.support
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:

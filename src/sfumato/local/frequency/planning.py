@@ -149,8 +149,8 @@ def choose(
 ) -> OracleChoice:
     """Compare all frequency oracles for a job.
 
-    Of those whose variance is within 5 % of the least, the one with the shortest reports comes first, and of
-    these the one with the least variance; all others follow by their variance.
+    Of those whose variance is within 5 % of the minimum, the one with the shortest reports comes first, and
+    of these the one with the smallest variance; all others follow by their variance.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def choose(
     max_seconds : float, optional
         Of the server.
     frequency : float
-        The share whose estimate's variance is told; 0 for rare categories.
+        The share whose estimate's variance is stated; 0 for rare categories.
 
     Returns
     -------
@@ -174,7 +174,7 @@ def choose(
     Raises
     ------
     ParameterError
-        If a parameter breaks its rule, or no oracle keeps to the limits.
+        If a parameter breaks its rule, or no oracle meets the limits.
 
     Notes
     -----

@@ -26,7 +26,7 @@ _CROWD: Final = 1 << 29
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
-    r"""Each report is a set of categories, most likely with the truth in it; the least variance of all.
+    r"""Each report is a set of categories, most likely with the truth in it; the smallest variance of all.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
 
     For d categories and a rare one the variance is about :math:`\frac{4 e^\epsilon}{n (e^\epsilon - 1)^2}`,
     and less for small d; with sets of one it is randomized response. Reports are long: d bits, or
-    :math:`d/(e^\epsilon+1)` places.
+    :math:`d/(e^\epsilon+1)` indices.
 
     References
     ----------
@@ -61,7 +61,7 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """An even law on the sets, with the odds that are drawn."""
+        """An even distribution on the sets, with the odds that are drawn."""
         one, two, _ = self.device.parts
         return SupportResponse(self._bound(self.device.odds), one, two)
 

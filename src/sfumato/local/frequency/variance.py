@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 class ErrorModel(ABC):
-    r"""The law of an unbiased estimate around the respondents' own shares.
+    r"""The distribution of an unbiased estimate around the respondents' own shares.
 
     Notes
     -----
@@ -48,7 +48,7 @@ class ErrorModel(ABC):
 
     @abstractmethod
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most ``z`` standard deviations."""
+        """Return the shares whose estimate would deviate by at most ``z`` standard deviations."""
 
     def _score_by_iteration(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
         """Return `score` for any variance that changes little with the share."""

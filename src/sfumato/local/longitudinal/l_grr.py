@@ -20,7 +20,7 @@ __all__ = ["LongitudinalRandomizedResponse", "response_odds"]
 
 
 def response_odds(device: client.LongitudinalRandomizedResponseRandomizer, reports: int) -> Fraction:
-    r"""Return the greatest ratio of the chances of some reports of one memo.
+    r"""Return the largest ratio of the chances of some reports of one memo.
 
     Notes
     -----
@@ -29,7 +29,7 @@ def response_odds(device: client.LongitudinalRandomizedResponseRandomizer, repor
     the probability :math:`q_1 W + (p_1 - q_1) w_v` for the value v, where :math:`w_m = r^{n_m}` for the
     number :math:`n_m` of reports of m, and W is the sum of all :math:`w_m`. The ratio for v and v' falls with
     W if :math:`w_v > w_{v'}`, and :math:`W \ge w_v + k - 1`; then it rises with :math:`w_v` and falls with
-    :math:`w_{v'} \ge 1`. So it is greatest where all reports are v: :math:`\frac{p_1 r^t + (k-1) q_1}{q_1 r^t
+    :math:`w_{v'} \ge 1`. So it is largest where all reports are v: :math:`\frac{p_1 r^t + (k-1) q_1}{q_1 r^t
     + p_1 + (k - 2) q_1}`.
     """
     others = len(device.domain) - 1

@@ -31,18 +31,18 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
     epsilon, domain, permanent_epsilon, max_memos
         See `TwoLayerOracle`; at most :math:`2^{32}` categories.
     buckets : int, optional
-        The g: 2 is BiLOLOHA, the least loss over time; left out it is :math:`\mathrm{round}(e^\epsilon) + 1`,
-        the least error (OLOLOHA).
+        The g: 2 is BiLOLOHA, the smallest loss over time; left out it is :math:`\mathrm{round}(e^\epsilon) +
+        1`, the smallest error (OLOLOHA).
 
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of a device `longitudinal_loss`: at most g memos,
-    as values of one bucket share theirs. Conditions are those of `LongitudinalProtocol`, with buckets in the
-    place of values; see `sfumato.local.device.LongitudinalLocalHashingRandomizer`. Reports of a device are
+    as values of one bucket share theirs. Conditions are those of `LongitudinalProtocol`, with buckets instead
+    of values; see `sfumato.local.device.LongitudinalLocalHashingRandomizer`. Reports of a device are
     linked by its seed.
 
     Estimates rest on the hash function as those of `sfumato.local.OptimalLocalHashing` do, and have its error
-    in one round. Devices keep their hash functions: where a device changes its value the two rounds still
+    in one round. Devices retain their hash functions: where a device changes its value the two rounds still
     have a little in common, which `round_covariance` counts.
 
     References

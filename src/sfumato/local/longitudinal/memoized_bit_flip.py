@@ -37,13 +37,13 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
     Attributes
     ----------
     inner, permanent : BitFlip
-        The laws of one round, and of memos.
+        The distributions of one round, and of memos.
 
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of one memo `permanent_loss`, of all reports of a
     device `longitudinal_loss`: at most d + 1 memos. Conditions are those of `LongitudinalProtocol`, with
-    *which drawn category is true, if any* in the place of values: with small d most changes are none. Where
+    *which drawn category is true, if any* instead of values: with small d most changes are none. Where
     memos are reported as they are, the others may be seen for certain. See
     `sfumato.local.device.MemoizedBitFlipRandomizer`. Reports of a device are linked by its categories.
 
@@ -99,12 +99,12 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
 
     @property
     def error_model(self) -> ErrorModel:
-        """How far estimates stray; see `BitFlip`."""
+        """How far estimates deviate; see `BitFlip`."""
         return self.inner.error_model
 
     @property
     def permanent_spread(self) -> ErrorModel:
-        """How far estimates from memos would stray."""
+        """How far estimates from memos would deviate."""
         return self.permanent.error_model
 
     @property

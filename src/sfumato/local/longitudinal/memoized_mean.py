@@ -31,16 +31,16 @@ __all__ = ["MemoizedOneBitMean"]
 class MemoizedOneBitMean(
     NumericProtocol[client.MemoizedOneBitMeanRandomizer, MeanEstimate], LongitudinalProtocol
 ):
-    r"""One bit a number, memoized for each place that numbers are rounded to (alpha-point rounding).
+    r"""One bit a number, memoized for each grid point that numbers are rounded to (alpha-point rounding).
 
     Parameters
     ----------
     epsilon, bounds
         See `NumericProtocol`.
     steps : int
-        Of the grid of those places, from 1 to 2^14.
+        Of that grid, from 1 to 2^14.
     max_memos : int
-        Most memos that a device draws; there are ``steps + 1`` places.
+        Most memos that a device draws; there are ``steps + 1`` grid points.
     permanent_epsilon : float, optional
         That of a memo: above epsilon, at most 40. Left out, it is epsilon, and memos are reported as they
         are.
@@ -48,15 +48,15 @@ class MemoizedOneBitMean(
     Attributes
     ----------
     inner, permanent : OneBitMean
-        The laws of one round, and of memos.
+        The distributions of one round, and of memos.
 
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of one memo `permanent_loss`, of all reports of a
     device `longitudinal_loss`, by default at most two memos. Conditions are those of `LongitudinalProtocol`,
-    with *rounded places* in the place of values; see `sfumato.local.device.MemoizedOneBitMeanRandomizer`. In
+    with *rounded grid points* instead of values; see `sfumato.local.device.MemoizedOneBitMeanRandomizer`. In
     one round it errs as `sfumato.local.OneBitMean`; the memos' part of the error is the same in every round
-    for devices whose place stays.
+    for devices whose grid point stays.
 
     References
     ----------
@@ -189,7 +189,7 @@ class MemoizedOneBitMean(
         return self._reported(self._memos(places, generator), int(places.sum()), generator)
 
     def _memos(self, places: NDArray[np.int64], generator: np.random.Generator) -> int:
-        """Draw how many memos are 1, given how many devices are at each place."""
+        """Draw how many memos are 1, given how many devices are at each grid point."""
         memo, shares = float(self.device.layers.memo.chance), np.arange(self.steps + 1) / self.steps
         return int(generator.binomial(places, shares * memo + (1 - shares) * (1 - memo)).sum())
 

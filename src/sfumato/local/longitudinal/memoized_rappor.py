@@ -26,7 +26,7 @@ __all__ = ["MemoizedRappor"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstimate], LongitudinalProtocol):
-    r"""RAPPOR whose devices draw their memos, keep them in a store, and have at most so many.
+    r"""RAPPOR whose devices draw their memos, hold them in a store, and have at most so many.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstima
     device : sfumato.local.device.MemoizedRapporRandomizer
         The client half.
     inner : Rappor
-        The law of one round, and what its reports tell.
+        The distribution of one round, and what its reports estimate.
 
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of a device `longitudinal_loss`, under the
-    conditions of `LongitudinalProtocol`, with *filters* in the place of values. Both are those of `Rappor`
+    conditions of `LongitudinalProtocol`, with *filters* instead of values. Both are those of `Rappor`
     for one string. For t reports of one memo, `bit_odds` holds for each of h pairs of bits.
 
     References

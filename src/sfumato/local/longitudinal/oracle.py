@@ -1,4 +1,4 @@
-"""Frequency oracles whose devices memoize: how rounds go together, and what they might look like."""
+"""Frequency oracles whose devices memoize: the covariance of rounds, and simulations of them."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
     Notes
     -----
     *One round* is estimated as if it were the only one: the reports of different devices are independent, and
-    a report has the law that `privacy_loss` and `error_model` tell. That holds for devices with no more than
-    ``max_memos`` memos; beyond that they report what they memoized last, and the estimate is of that.
+    a report has the distribution that `privacy_loss` and `error_model` state. That holds for devices with no
+    more than ``max_memos`` memos; beyond that they report what they memoized last, and the estimate is of
+    that.
 
-    *Rounds* go together as `rounds` and `round_covariance` tell.
+    *Rounds* are combined as `rounds` and `round_covariance` state.
     """
 
     added: ClassVar[tuple[int, int]] = (0, 1)
@@ -68,7 +69,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
     @property
     @abstractmethod
     def permanent_spread(self) -> ErrorModel:
-        """How far an estimate from memos themselves would stray: the part that rounds share."""
+        """How far an estimate from memos themselves would deviate: the part that rounds share."""
 
     @property
     def _changed(self) -> tuple[Fraction, Fraction]:
@@ -119,10 +120,10 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
 
         Notes
         -----
-        Devices are independent of one another. One that keeps its value has the same memo in both rounds, and
-        fresh randomization is independent: the covariance of its parts is the variance of the memo's own part
-        in an estimate. One that changes it has another memo, drawn independently given what it drew for good.
-        It holds for devices that have not used up ``max_memos``.
+        Devices are independent of one another. One that retains its value has the same memo in both rounds,
+        and fresh randomization is independent: the covariance of its parts is the variance of the memo's own
+        part in an estimate. One that changes it has another memo, drawn independently given what it drew for
+        good. It holds for devices that have not used up ``max_memos``.
         """
         shares = np.asarray(joint, np.float64)
         size = len(self.domain)
@@ -196,7 +197,7 @@ class TwoLayerOracle(MemoizedOracle[TwoLayers], SupportOracle[TwoLayers]):
 
     @property
     def permanent_spread(self) -> Support:
-        """How far an estimate from memos would stray: as their support says."""
+        """How far an estimate from memos would deviate: as their support says."""
         return self.permanent_support
 
     @property

@@ -54,7 +54,7 @@ class LongitudinalProtocol(ABC):
 
     @abstractmethod
     def _odds_of(self, reports: int) -> Fraction:
-        """Return the greatest ratio of chances of so many reports of one memo."""
+        """Return the largest ratio of chances of so many reports of one memo."""
 
     def randomize_rounds(self, rounds: Sequence[Any], rng: Rng = None) -> list[ReportBatch]:
         """Return what many devices send in several rounds; see `Memoizing.randomize_rounds`."""
@@ -89,7 +89,7 @@ class LongitudinalProtocol(ABC):
 
         Notes
         -----
-        The odds are the exact greatest ratio of the chances of such reports, for up to 512; beyond that the
+        The odds are the exact largest ratio of the chances of such reports, for up to 512; beyond that the
         memo's own loss is returned.
         """
         count = _check.integer("reports", reports, minimum=1)

@@ -1,8 +1,8 @@
 r"""Estimates of several rounds together, whose errors are not independent: the memos are the same.
 
 A round's estimate is that of the memos, had the server seen them, plus what fresh randomization adds. The
-second part is independent from round to round, the first is not: for devices that keep their value it is the
-same each time. However many rounds there are, the error of the memos stays.
+second part is independent from round to round, the first is not: for devices that retain their value it is
+the same each time. However many rounds there are, the error of the memos stays.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Rounds:
         devices take part in all rounds and none changes.
         """
         count = len(self.values)
-        known = np.isfinite(self.permanent)  # not where a round has so few reports that it tells no variance
+        known = np.isfinite(self.permanent)  # not where a round has so few reports that it gives no variance
         left = np.subtract(self.variances, self.permanent, out=np.zeros(known.shape), where=known)
         fresh = left.sum(axis=0) / count**2
         variances = np.sqrt(self.permanent).mean(axis=0) ** 2 + fresh
@@ -187,7 +187,7 @@ class Rounds:
         )
 
     def _place(self, name: str, given: int) -> int:
-        """Return the place of a round, counted from the first, or as a negative number from the last."""
+        """Return the index of a round, counted from the first, or as a negative number from the last."""
         place: object = given
         count = len(self.values)
         if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:

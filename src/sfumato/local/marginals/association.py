@@ -1,4 +1,4 @@
-"""How two attributes go together."""
+"""The correlation of two attributes, and a test of their independence."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def independent(evidence: Evidence, attributes: Attributes, shares: Array) -> Fi
     -----
     They are independent exactly where :math:`h_{jk} = \theta_{jk} - \theta_{j0} \theta_{0k}` is 0 for all j
     and k. These are (r - 1)(s - 1) numbers, whose covariance follows from that of the coefficients to first
-    order: Wald's test, with the limit law. Reports are of respondents drawn independently, so that the
-    coefficients have the covariance of `Evidence.scatter`, with the sampling of respondents inside.
+    order: Wald's test, with the limit distribution. Reports are of respondents drawn independently, so that
+    the coefficients have the covariance of `Evidence.scatter`, with the sampling of respondents inside.
     """
     first, second = evidence.lattice.shape(attributes)
     told = evidence.coefficients[evidence.lattice.places(attributes)].reshape(first, second)
@@ -134,7 +134,7 @@ def independent(evidence: Evidence, attributes: Attributes, shares: Array) -> Fi
 
 
 def scores_of(name: str, given: object, categories: int) -> Array:
-    """Return the scores of an attribute's categories: their places, unless others are given."""
+    """Return the scores of an attribute's categories: their indices, unless others are given."""
     if given is None:
         return np.arange(categories, dtype=np.float64)
     scores = (

@@ -37,12 +37,12 @@ Shares = tuple[Estimate, ...]
 class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[Device]):
     """A protocol that estimates the shares of the categories of several domains.
 
-    A person tells a row of categories, one of each.
+    A person reports a row of categories, one of each.
 
     Parameters
     ----------
     epsilon : float
-        Bound on the loss of all that one person tells, from above 0 to 40.
+        Bound on the loss of all that one person reports, from above 0 to 40.
     domains : sequence of Domain
         From 2 to 2^12.
     oracle : type of SupportOracle
@@ -97,7 +97,7 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
 
     @abstractmethod
     def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
-        """Return how far each estimate strays, and how many respondents there are to a report about it."""
+        """Return how far each estimate deviates, and how many respondents there are to a report about it."""
 
     def variance(self, n: int, frequency: float = 0.0) -> tuple[float, ...]:
         """Return the variance of a share's estimate in each domain, if that share is ``frequency``.
@@ -119,12 +119,12 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
     def _simulate(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Draw totals, given columns of places in the domains and how many respondents have each."""
+        """Draw totals, given columns of indices in the domains and how many respondents have each."""
 
     def simulate_counts(
         self, rows: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
     ) -> NDArray[np.int64]:
-        """Draw an aggregator's totals at once: the same law as if everybody reported, whatever their number.
+        """Draw an aggregator's totals at once: distributed as if everybody reported, whatever their number.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRandomizer]):
-    r"""One question a person, drawn by chance, with all of epsilon ("SMP"): the least error of the three.
+    r"""One question a person, drawn by chance, with all of epsilon ("SMP"): the smallest error of the three.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """One of the oracles' losses, drawn evenly, and it is told which."""
+        """One of the oracles' losses, drawn evenly, and it is public which."""
         losses = tuple(oracle.privacy_loss for oracle in self.oracles)
         return Mixture(losses, (1 / len(losses),) * len(losses), index_public=True)
 

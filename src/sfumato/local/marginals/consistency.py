@@ -68,12 +68,12 @@ class ConsistentMarginals:
         Parameters
         ----------
         *attributes : int
-            Rising places.
+            Rising indices.
         method : {"max-entropy", "least-squares"}
             How a marginal is put together whose attributes were never asked together. The first takes the
             most even distribution with the known marginals within it, so that attributes are as independent
-            as these allow. The second sets unknown coefficients to 0, which gives the least sum of squares,
-            and takes the nearest distribution to that.
+            as these allow. The second sets unknown coefficients to 0, which gives the smallest sum of
+            squares, and takes the nearest distribution to that.
 
         Returns
         -------
@@ -162,7 +162,7 @@ def _widest(known: Mapping[Attributes, float]) -> dict[Attributes, float]:
 
 
 def _groups(lattice: Lattice, weights: Array) -> Iterator[tuple[tuple[int, ...], NDArray[np.int64], Array]]:
-    """Give the tables of one shape each: the shape, the places of their coefficients, and their weights."""
+    """Give the tables of one shape each: the shape, the indices of their coefficients, and their weights."""
     shapes = [lattice.shape(view) for view in lattice.views]
     for shape in sorted(set(shapes)):
         rows = [at for at, own in enumerate(shapes) if own == shape]

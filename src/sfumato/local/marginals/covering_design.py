@@ -25,7 +25,7 @@ def covering(sizes: Sequence[int], order: int, width: int, cells: int) -> tuple[
         Categories of each attribute.
     order : int
     width, cells : int
-        The most attributes and cells of a table; sets with more cells get tables of their own.
+        The maximum numbers of attributes and cells of a table; sets with more cells get tables of their own.
 
     Notes
     -----
@@ -59,7 +59,7 @@ def covering(sizes: Sequence[int], order: int, width: int, cells: int) -> tuple[
             fits[view] = False
             if not fits.any():
                 break
-            # The greatest gain, the least use, the first place.
+            # The largest gain, the smallest use, the first index.
             best = int(np.lexsort((np.arange(count), used, -np.where(fits, gains, 0)))[0])
             with_it = (
                 [row[tuple(sorted((*rest, best)))] for rest in combinations(view, of - 2)] if of > 1 else []

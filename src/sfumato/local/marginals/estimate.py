@@ -1,4 +1,4 @@
-"""What many reports tell of marginals."""
+"""Estimates of marginals from reports."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class MarginalsEstimate:
     Parameters
     ----------
     domains : tuple of Domain
-        The attributes; they are named by their places.
+        The attributes; they are named by their indices.
     evidence : Evidence
-        What the reports tell.
+        The evidence of the reports.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
@@ -46,7 +46,8 @@ class MarginalsEstimate:
     Notes
     -----
     The target is the respondents' own marginals. All is unbiased here, and marginals agree on what they have
-    in common; cells may be below 0. `consistent` gives tables that are not, and reaches beyond those told.
+    in common; cells may be below 0. `consistent` gives tables that are not, and reaches beyond the reported
+    ones.
 
     Examples
     --------
@@ -87,7 +88,7 @@ class MarginalsEstimate:
         Parameters
         ----------
         *attributes : int
-            Rising places of attributes that are together in one of the protocol's tables.
+            Rising indices of attributes that are together in one of the protocol's tables.
 
         Returns
         -------
@@ -110,7 +111,7 @@ class MarginalsEstimate:
         Parameters
         ----------
         *attributes : int
-            Rising places of attributes that are together in one of the protocol's tables.
+            Rising indices of attributes that are together in one of the protocol's tables.
 
         Returns
         -------
@@ -136,9 +137,9 @@ class MarginalsEstimate:
         Parameters
         ----------
         first, second : int
-            Rising places of attributes that are together in one of the protocol's tables.
+            Rising indices of attributes that are together in one of the protocol's tables.
         scores : two sequences of float, optional
-            A number for each category of both, in the order of the domains; None for their places. With two
+            A number for each category of both, in the order of the domains; None for their indices. With two
             categories each these do not matter, but for the sign.
 
         Returns
@@ -158,7 +159,7 @@ class MarginalsEstimate:
         Parameters
         ----------
         first, second : int
-            Rising places of attributes that are together in one of the protocol's tables.
+            Rising indices of attributes that are together in one of the protocol's tables.
 
         Returns
         -------
@@ -167,8 +168,8 @@ class MarginalsEstimate:
 
         Notes
         -----
-        Wald's test with its limit law, for many reports. Randomization and the drawing of respondents are
-        both inside: see `sfumato.local.marginals.association`.
+        Wald's test with its limit distribution, for many reports. Randomization and the drawing of
+        respondents are both inside: see `sfumato.local.marginals.association`.
         """
         found = self.marginal(first, second)
         known = bool(np.isfinite(found.raw).all())
@@ -189,7 +190,7 @@ class MarginalsEstimate:
         tolerance : float
             How far cells may still be from agreement.
         rounds : int
-            The most that are made to get there.
+            The maximum number that is made to get there.
 
         Returns
         -------

@@ -84,7 +84,7 @@ class Lattice:
     sizes : tuple of int
         Categories of each attribute.
     views : tuple of tuples of int
-        The tables: rising places of their attributes.
+        The tables: rising indices of their attributes.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ class MarginalsPlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalsChoice(Choice[MarginalsPlan]):
-    """All protocols for a job that keep to the limit, that with the least error first.
+    """All protocols for a job that meet the limit, that with the smallest error first.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def choose_marginals(
         Attributes of the marginals that are wanted.
     example : rows of categories, optional
         Public rows that may be like those of the respondents: of an earlier year, or made up. With them
-        protocols are considered, too, that do not tell all wanted marginals.
+        protocols are considered, too, that do not report all wanted marginals.
     max_bytes : int, optional
         Of a report.
 
@@ -168,7 +168,7 @@ def choose_marginals(
     Raises
     ------
     ParameterError
-        If a parameter breaks its rule, or no protocol keeps to the limit.
+        If a parameter breaks its rule, or no protocol meets the limit.
 
     Notes
     -----
@@ -176,7 +176,7 @@ def choose_marginals(
     ``order`` attributes are together; with an example also coefficients of two attributes, all pairs, and
     wider tables in which all pairs are. A coefficient's variance is that of the protocols' theory for even
     shares; for tables that is :math:`1 / \sum_V \frac{n}{m (a_V L_V + b_V)}` over those of the m tables that
-    have it, of which the part of respondents drawn without randomization is told as sampling. A marginal's
+    have it, of which the part of respondents drawn without randomization is stated as sampling. A marginal's
     squared error is the sum of its coefficients' variances over the number of its cells. So few tables are no
     better than many of the same width, if each set of attributes is in as large a part of them. The error of
     construction is that of `ConsistentMarginals.table` from the example's true tables.
@@ -253,7 +253,7 @@ def _made(
 
 
 def _checked(example: Any, domains: tuple[Domain, ...]) -> NDArray[np.int64]:
-    """Return the places of an example's rows, one row of the array for each attribute."""
+    """Return the indices of an example's rows, one row of the array for each attribute."""
     try:
         rows = np.asarray(example, dtype=object)
     except ValueError:
@@ -281,7 +281,7 @@ def _planned(
             tables = float(filled_up(kind, list(sizes), order)) / prod(kind)
             times[kind] = tables * prod(size - 1 for size in kind) / people
         noise += times[kind] * (whole - drawn)
-        sampling += times[kind] * (drawn - 1)  # less what everybody asked would stray, which is nothing
+        sampling += times[kind] * (drawn - 1)  # less what everybody asked would deviate, which is nothing
     count = comb(len(sizes), order)
     return MarginalsPlan(
         name=type(made).__name__,

@@ -35,14 +35,14 @@ __all__ = ["SampledMarginals", "TableEvidence"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRandomizer]):
-    r"""One table for each respondent, drawn evenly, with all of epsilon: the least error for large epsilon.
+    r"""One table for each respondent, drawn evenly, with all of epsilon: best for large epsilon.
 
     Parameters
     ----------
     epsilon, domains
         See `MarginalsProtocol`.
     views : sequence of sequences of int
-        The tables: rising places of their attributes, such as ``[(0, 1, 2), (2, 3)]``. Their marginals are
+        The tables: rising indices of their attributes, such as ``[(0, 1, 2), (2, 3)]``. Their marginals are
         told, and all marginals within them; others are put together from these. `every` takes all tables of
         some width, `sfumato.local.choose_marginals` chooses few wide ones.
     oracle : type of Oracle, or one for each table
@@ -159,12 +159,12 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        r"""One of the oracles' losses, drawn evenly, and it is told which.
+        r"""One of the oracles' losses, drawn evenly, and it is public which.
 
         Notes
         -----
-        If all are `SupportResponse` with the same numbers, so is the whole: its shared law draws a table and
-        a report from that table's shared law, and what supports a row has the same chance.
+        If all are `SupportResponse` with the same numbers, so is the whole: its shared distribution draws a
+        table and a report from that table's shared distribution, and what supports a row has the same chance.
         `RandomizedResponse` over k cells is that of chance 1/k, without overlap.
         """
         losses = Counter(_as_support(oracle.privacy_loss) for oracle in self.oracles)
@@ -216,7 +216,7 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TableEvidence(Evidence):
-    """What reports about tables tell.
+    """The evidence of reports about tables.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ class TableEvidence(Evidence):
 
 
 def _over_supersets(values: NDArray[Any]) -> Array:
-    """Return the sums over all numbers that have the bits of each place."""
+    """Return the sums over all numbers that have the bits of each index."""
     found, half = values.astype(np.float64), 1
     while half < len(found):
         pairs = found.reshape(-1, 2, half)

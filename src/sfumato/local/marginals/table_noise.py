@@ -1,4 +1,4 @@
-r"""How much one report tells of a table's coefficients.
+r"""How much one report contributes to a table's coefficients.
 
 A report about a table comes from a drawn respondent. For protocols whose estimates of any two cells are
 correlated alike, its part in the estimated cells has the covariance matrix :math:`\mathrm{diag}(a + b f) +
@@ -46,7 +46,7 @@ class TableNoise:
         Raises
         ------
         ParameterError
-            If its estimates of any two cells do not go together alike.
+            If its estimates of any two cells are not correlated alike.
         """
         moments = LevelMoments.of(oracle)
         return cls(own=moments.own * len(oracle.domain), share=moments.share)
@@ -59,7 +59,7 @@ class TableNoise:
 
 @lru_cache(maxsize=4096)
 def best_oracle(epsilon: float, cells: int) -> type[Oracle[Any]]:
-    """Return a table's frequency oracle: of those within 5 % of the least error, that with short reports.
+    """Return a table's frequency oracle: of those within 5 % of the smallest error, that with short reports.
 
     Examples
     --------

@@ -25,7 +25,7 @@ __all__ = ["HybridMean"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
-    r"""`PiecewiseMean` or `OneBitMean` by chance: the least error in the worst case for every epsilon.
+    r"""`PiecewiseMean` or `OneBitMean` by chance: the smallest error in the worst case for every epsilon.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
     `sfumato.local.device.HybridMeanRandomizer`. The estimate is the mean of the unbiased parts of all
     reports. Above an epsilon of 0.609 its variance is about the same for all numbers. Both kinds of reports
-    are of the same respondents, drawn by chance: so those of windows also tell how far the numbers of the
+    are of the same respondents, drawn by chance: so those of windows also show how far the numbers of the
     others differ.
 
     References
@@ -69,7 +69,7 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """One loss or the other, and it is told which."""
+        """One loss or the other, and it is public which."""
         choice, bit = self.device.choice, window_loss(self.device.bit)
         if choice is None:
             return bit
@@ -101,7 +101,8 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
     def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         choice, steps = self.device.choice, self.device.steps
         chosen = generator.binomial(places, float(choice.chance) if choice else 0.0)
-        # Of those who report a bit, a place goes to either end by chance, and the bit is flipped by chance.
+        # Of those who report a bit, a grid point goes to either end by chance, and the bit is flipped by
+        # chance.
         up, high = np.arange(steps + 1) / steps, float(self.device.bit.inside.chance)
         set_bits = generator.binomial(places - chosen, up * high + (1 - up) * (1 - high))
         pieces = drawn_reports(self.device.pieces, chosen, generator)

@@ -58,7 +58,7 @@ class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """Discrete Laplace noise on a place of the grid."""
+        """Discrete Laplace noise on a grid point."""
         return DiscreteLaplace(self.device.scale, self.device.steps, neighboring=Neighboring.REPLACE_ONE)
 
     @property
@@ -96,7 +96,7 @@ class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
         return np.asarray(self._noise() + part * (1 - part) / self.device.steps**2)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
-        """Return the estimated mean; its variance is that of the noise and the most that rounding adds.
+        """Return the estimated mean; its variance is that of the noise and the maximum that rounding adds.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ __all__ = ["DistributionEstimate", "SquareWave"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DistributionEstimate:
-    """The distribution of the respondents' numbers over the places of a grid.
+    """The distribution of the respondents' numbers over the grid points.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class DistributionEstimate:
     counts : array of int
         How often each report came.
     device : SquareWave
-        The client half, whose law is inverted.
+        The client half, whose distribution is inverted.
 
     Notes
     -----
     `shares` are a most likely distribution: they never fall below 0, are biased, and have no intervals; their
-    error is greatest where the distribution has steps or peaks that are narrower than the window.
+    error is largest where the distribution has steps or peaks that are narrower than the window.
     `share_between` is unbiased and has an interval, at the price of more error.
 
     Examples
@@ -99,8 +99,8 @@ class DistributionEstimate:
         The target is the share of the respondents' numbers as their devices rounded them to points. Each
         report y counts as :math:`a_y` (`sfumato.local.numeric.unbiased_weights`), whose mean is 1 for points
         in the range and 0 for others, whatever the distribution. So the variance is :math:`\frac1n
-        (\overline{a^2} - s)` with the share s, and the reports tell both. It grows with the number of steps:
-        take few. ``"exact"`` intervals hold for any number of reports, by Hoeffding's inequality.
+        (\overline{a^2} - s)` with the share s, and the reports estimate both. It grows with the number of
+        steps: take few. ``"exact"`` intervals hold for any number of reports, by Hoeffding's inequality.
         """
         least, greatest = (_check.finite(name, end) for name, end in (("lower", lower), ("upper", upper)))
         within = (self.points >= least) & (self.points <= greatest)
@@ -140,14 +140,14 @@ class DistributionEstimate:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimate]):
-    r"""A number near the truth, in a window that tells most about the whole distribution.
+    r"""A number near the truth, in a window that is most informative about the whole distribution.
 
     Parameters
     ----------
     epsilon, bounds
         See `NumericProtocol`.
     steps : int
-        Of the grid between the bounds, up to 2^12; one place more than that has a share.
+        Of the grid between the bounds, up to 2^12; one grid point more than that has a share.
 
     Notes
     -----

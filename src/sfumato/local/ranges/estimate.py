@@ -1,4 +1,4 @@
-"""What reports about levels tell: shares of ranges, the distribution and its quantiles, with intervals."""
+"""The estimate from reports about levels: shares of ranges, a distribution, quantiles, with intervals."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class RangeEstimate(FrequencyShares):
     raw : array
         Unbiased estimates of each value's share, with sum 1; NaN without reports.
     error_model : RangeErrorModel
-        How far ranges' estimates stray.
+        How far ranges' estimates deviate.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
@@ -197,7 +197,7 @@ class RangeEstimate(FrequencyShares):
         return Interval(*rising)
 
     def quantile(self, q: float) -> Any:
-        """Return the least value up to which at least a share of ``q`` lies.
+        """Return the smallest value up to which at least a share of ``q`` lies.
 
         Parameters
         ----------
@@ -247,13 +247,13 @@ class RangeEstimate(FrequencyShares):
 
         Notes
         -----
-        Let F be the respondents' distribution function, Q the least place with :math:`F(Q) \ge q`, and L and
-        U bands around F. The interval is from the least x with :math:`\max_{y \le x} U(y) \ge q` to the least
-        x with :math:`\min_{y \ge x} L(y) \ge q`. *For all q at once*: where the bands hold everywhere,
-        :math:`U(Q) \ge F(Q) \ge q`, and :math:`L(x) \le F(x) < q` for all x before Q. *For one q*: the first
-        inequality needs U at Q alone, and the second L at the place before Q alone, as :math:`\min_{y \ge x}
-        L(y) \le L(Q - 1)` for all x before Q. These two places do not depend on the reports; so ends with
-        half the risk each, place by place, suffice.
+        Let F be the respondents' distribution function, Q the smallest index with :math:`F(Q) \ge q`, and L
+        and U bands around F. The interval is from the smallest x with :math:`\max_{y \le x} U(y) \ge q` to
+        the smallest x with :math:`\min_{y \ge x} L(y) \ge q`. *For all q at once*: where the bands hold
+        everywhere, :math:`U(Q) \ge F(Q) \ge q`, and :math:`L(x) \le F(x) < q` for all x before Q. *For one
+        q*: the first inequality needs U at Q alone, and the second L at the index before Q alone, as
+        :math:`\min_{y \ge x} L(y) \le L(Q - 1)` for all x before Q. These two indices do not depend on the
+        reports; so ends with half the risk each, index by index, suffice.
         """
         share, risk = _check.unit_interval("q", q), 1 - _check.unit_interval("level", level)
         if simultaneous:
@@ -285,7 +285,7 @@ class RangeEstimate(FrequencyShares):
 
         Notes
         -----
-        Isotonic keeps long ranges nearly as they are; the others are made for single values, and move mass
+        Isotonic leaves long ranges nearly as they are; the others are made for single values, and move mass
         between distant ones. Variances and intervals stay those of the raw estimates.
         """
         if step != "isotonic" and step not in STEPS:
@@ -362,5 +362,5 @@ class RangeEstimate(FrequencyShares):
 
 
 def _reach(shares: Array) -> Array:
-    """Return what share lies before each place, and 1 at last (NaN without reports)."""
+    """Return what share lies before each index, and 1 at last (NaN without reports)."""
     return np.concatenate([[0.0], np.cumsum(shares)])

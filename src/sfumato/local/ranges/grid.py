@@ -37,7 +37,7 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
     epsilon, weights
         See `HaarHistogram`; the levels are pairs, as `sfumato.local.device.HaarGridRandomizer` orders them.
     domains : pair of Domain or Bins
-        Both values in their order; a person tells a pair ``(first, second)``. At most 2^24 pairs.
+        Both values in their order; a person reports a pair ``(first, second)``. At most 2^24 pairs.
     oracle : type of Oracle, optional
         See `HaarHistogram`.
 
@@ -166,9 +166,9 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         Parameters
         ----------
         n : int
-            At least 1, spread over the levels as is expected.
+            At least 1, distributed over the levels as is expected.
         first, last : array of int, shape (rectangles, 2)
-            Places of the first and the last of both values, counted from 0.
+            Indices of the first and the last of both values, counted from 0.
         shares : array, shape (first values, second values), optional
             Of all pairs; even ones if left out.
 

@@ -1,4 +1,4 @@
-"""What reports about pairs of values tell: shares of rectangles, with intervals."""
+"""The estimate from reports about pairs of values: shares of rectangles, with intervals."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MASS: Final = (-1.0, 0.0, 1.0)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridErrorModel:
-    r"""How far estimates of rectangles stray, exactly.
+    r"""How far estimates of rectangles deviate, exactly.
 
     Parameters
     ----------
@@ -62,10 +62,10 @@ class GridErrorModel:
         Parameters
         ----------
         first, last : int64 array, shape (2, rectangles)
-            Places of the first and the last of both values.
+            Indices of the first and the last of both values.
         cumulative : array
-            What share lies before each place of both, from 0 on to 1: one row and one column more than there
-            are places.
+            What share lies before each index of both, from 0 on to 1: one row and one column more than there
+            are indices.
         """
         axes = [haar_weights(shape, first[at], last[at]) for at, shape in enumerate(self.shapes)]
         sums = np.zeros((len(self.pairs), 4, first.shape[1]))
@@ -94,7 +94,7 @@ class GridEstimate(FrequencyShares):
     raw : array, shape (first values, second values)
         Unbiased estimates of each pair's share, with sum 1; NaN without reports.
     error_model : GridErrorModel
-        How far rectangles' estimates stray.
+        How far rectangles' estimates deviate.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
@@ -255,7 +255,7 @@ class GridEstimate(FrequencyShares):
 
 
 def _reach(shares: Array) -> Array:
-    """Return what share lies before each place of both values."""
+    """Return what share lies before each index of both values."""
     return np.pad(shares.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
 
 

@@ -59,7 +59,7 @@ class Coefficients(ABC):
     @property
     @abstractmethod
     def moments(self) -> LevelMoments:
-        """How far the differences stray; what two have in common is the product of their means alone."""
+        """How far the differences deviate; what two have in common is the product of their means alone."""
 
     @abstractmethod
     def tally(self, records: Records) -> NDArray[np.int64]:
@@ -80,7 +80,7 @@ class SignedBits(Coefficients):
 
     Notes
     -----
-    With the truth told with probability p, the entry at v of the reported column times the reported sign,
+    With the truth reported with probability p, the entry at v of the reported column times the reported sign,
     over :math:`2p - 1`, is 1 on average if v is true with a plus, -1 with a minus, and 0 elsewhere. Its
     square is constant, and two rows are orthogonal: so two differences have in common their means alone.
     """
@@ -102,7 +102,7 @@ class SignedBits(Coefficients):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """An even law and halves of it; the two signs of a node have no report in common."""
+        """An even distribution and halves of it; the two signs of a node have no report in common."""
         device = self._device
         return SupportResponse(log_odds(device.odds, device.epsilon), device.part, Fraction(0))
 
@@ -186,7 +186,7 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
     epsilon, domain, weights
         See `RangeProtocol`; the levels are those above the leaves of a binary tree, the root first.
     oracle : type of Oracle, optional
-        The frequency oracle over nodes and signs; if left out, for each level that with the least error of
+        The frequency oracle over nodes and signs; if left out, for each level that with the smallest error of
         signed Hadamard response (one bit; best for small epsilon), randomized response and
         `OptimalLocalHashing`. See `HierarchicalHistogram` for which may be given.
 
@@ -268,7 +268,7 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
 
 @lru_cache(maxsize=256)
 def coefficients_of(epsilon: float, nodes: int, kind: type[Oracle[Any]] | None) -> Coefficients:
-    """Return the coefficients of a level: by the oracle asked for, or with the least error of three."""
+    """Return the coefficients of a level: by the oracle asked for, or with the smallest error of three."""
     domain = Domain(range(2 * nodes))
     if kind is not None:
         return OracleDifferences(kind(epsilon=epsilon, domain=domain))

@@ -39,8 +39,8 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer
     epsilon, domain, weights
         See `RangeProtocol`.
     branching : int, optional
-        Children of a node; that with the least mean squared error over all ranges if left out. One as great
-        as the domain makes a flat histogram.
+        Children of a node; that with the smallest mean squared error over all ranges if left out. One as
+        great as the domain makes a flat histogram.
     oracle : type of Oracle, optional
         The frequency oracle of all levels; if left out, randomized response for levels of few nodes and
         `OptimalLocalHashing` for the others. Variances are quick where estimates of any two categories go
@@ -149,7 +149,7 @@ def _made(epsilon: float, nodes: int, kind: type[Oracle[Any]]) -> Oracle[Any]:
 
 
 def planned_branching(epsilon: float, size: int, kind: type[Oracle[Any]] | None = None) -> int:
-    """Return the branching with the least mean squared error over all ranges.
+    """Return the branching with the smallest mean squared error over all ranges.
 
     Parameters
     ----------
@@ -161,9 +161,9 @@ def planned_branching(epsilon: float, size: int, kind: type[Oracle[Any]] | None 
 
     Notes
     -----
-    Of each number of levels the least branching that suffices is tried, as it leaves the fewest nodes out;
-    all values are taken as alike frequent. The number of reports does not matter. A kind whose estimates do
-    not go together alike is planned for as if left out.
+    Of each number of levels the smallest branching that suffices is tried, as it leaves the fewest nodes out;
+    all values are taken as alike frequent. The number of reports does not matter. A kind whose estimates
+    are not correlated alike is planned for as if left out.
     """
     if kind is not None and not _made(epsilon, 2, kind).error_model.alike:
         kind = None
@@ -180,7 +180,7 @@ def planned_branching(epsilon: float, size: int, kind: type[Oracle[Any]] | None 
 
 
 def _branchings(size: int) -> list[int]:
-    """Return for each number of levels the least branching that suffices, the greatest first."""
+    """Return for each number of levels the smallest branching that suffices, the largest first."""
     found: list[int] = []
     for levels in range(1, size.bit_length() + 1):
         branching = max(2, math.ceil(size ** (1 / levels)) - 1)

@@ -1,8 +1,8 @@
-r"""How far the estimates of one level stray, alone and together.
+r"""The variances and covariances of the estimates of one level.
 
 One report's part in the estimates of a level's categories, of a respondent drawn at random, has the
 covariance matrix :math:`D + c\,11^T + g\,(f1^T + 1f^T) - ff^T`, with :math:`D = \mathrm{diag}(a + b f)` and f
-the true shares: this holds for every protocol whose estimates of any two categories go together alike.
+the true shares: this holds for every protocol whose estimates of any two categories are correlated alike.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LevelMoments:
 
     @classmethod
     def of(cls, oracle: Oracle[Any]) -> LevelMoments:
-        """Return those of a frequency oracle whose estimates of any two categories go together alike.
+        """Return those of a frequency oracle whose estimates of any two categories are correlated alike.
 
         Raises
         ------

@@ -130,8 +130,8 @@ def choose_ranges(
 ) -> RangeChoice:
     """Compare a flat histogram, trees and Haar coefficients for a job.
 
-    Of those whose error is within 5 % of the least, the one with the shortest reports comes first, and of
-    these the one with the least error; all others follow by their error.
+    Of those whose error is within 5 % of the minimum, the one with the shortest reports comes first, and of
+    these the one with the smallest error; all others follow by their error.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def choose_ranges(
     Raises
     ------
     ParameterError
-        If a parameter breaks its rule, or no protocol keeps to the limits.
+        If a parameter breaks its rule, or no protocol meets the limits.
 
     Notes
     -----

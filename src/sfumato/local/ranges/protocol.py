@@ -50,14 +50,14 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
 
     @abstractmethod
     def error_model(self, reports: Sequence[float]) -> RangeErrorModel:
-        """Return how far estimates stray with so many reports of each level."""
+        """Return how far estimates deviate with so many reports of each level."""
 
     @abstractmethod
     def _leaves(self, totals: list[NDArray[np.int64]], asked: list[int]) -> Array:
         """Return unbiased estimates of the values' shares from the levels' totals and numbers of reports."""
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> RangeEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimate from totals; mostly called by an aggregator."""
         asked, size = self.reports_of_parts(totals), len(self.domain)
         return RangeEstimate(
             domain=self.domain,
@@ -74,9 +74,9 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
         Parameters
         ----------
         n : int
-            At least 1, spread over the levels as is expected.
+            At least 1, distributed over the levels as is expected.
         first, last : array of int
-            Places of the first and the last value of each range, counted from 0.
+            Indices of the first and the last value of each range, counted from 0.
         shares : array, optional
             Of all values; even ones if left out.
 
@@ -110,7 +110,7 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
 
         Notes
         -----
-        The mean is over all ranges, or over 4096 spread among them where there are more.
+        The mean is over all ranges, or over 4096 distributed among them where there are more.
         """
         return float(np.sqrt(self.variance(n, *length_places(len(self.domain), length)).mean()))
 
@@ -131,7 +131,7 @@ def checked_oracle(kind: object) -> None:
 
 
 def whole_places(name: str, given: ArrayLike) -> NDArray[np.int64]:
-    """Return places as whole numbers; what would have to be rounded is refused."""
+    """Return indices as whole numbers; what would have to be rounded is refused."""
     try:
         found = np.asarray(given)
     except ValueError:  # ragged
@@ -142,7 +142,7 @@ def whole_places(name: str, given: ArrayLike) -> NDArray[np.int64]:
 
 
 def length_places(size: int, length: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and last places of the ranges of a length, or of all lengths, or of 4096 among them."""
+    """Return first and last indices of the ranges of a length, or of all lengths, or of 4096 among them."""
     if length is not None:
         if _check.integer("length", length, minimum=1) > size:
             _check.refuse("length", f"be at most {size}", length)
@@ -154,7 +154,7 @@ def length_places(size: int, length: int | None) -> tuple[NDArray[np.int64], NDA
     if size * (size + 1) // 2 <= _MOST_RANGES:
         one, other = np.triu_indices(size)
         return one.astype(np.int64), other.astype(np.int64)
-    # A lattice of two even sequences: places of pairs, all equally likely.
+    # A lattice of two even sequences: indices of pairs, all equally likely.
     at = np.arange(_MOST_RANGES)
     one, other = at * size // _MOST_RANGES, ((at * 0.6180339887498949) % 1.0 * size).astype(np.int64)
     return np.minimum(one, other), np.maximum(one, other)

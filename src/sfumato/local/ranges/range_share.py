@@ -84,7 +84,7 @@ class RangeShare(Generic[Value]):
 
 
 def places_of(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places, Places]:
-    """Return the first and the last places of ranges of values, or of bins from edge to edge."""
+    """Return the first and the last indices of ranges of values, or of bins from edge to edge."""
     if isinstance(domain, Bins):
         first, last = _edges(domain, "lower", lower), _edges(domain, "upper", upper) - 1
     else:
@@ -108,7 +108,7 @@ def around(share: Any, variance: Any, risk: float) -> Interval[Any]:
 
 
 def _edges(bins: Bins, name: str, given: Any) -> NDArray[np.int64]:
-    """Return the places of edges; nothing between two edges has a share of its own."""
+    """Return the indices of edges; nothing between two edges has a share of its own."""
     wanted = np.asarray(given)
     at = np.zeros(0, np.int64)
     if wanted.dtype.kind in "iuf" and wanted.ndim == 1:

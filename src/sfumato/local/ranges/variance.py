@@ -1,4 +1,4 @@
-r"""How far estimates of ranges stray, exactly, from the weights that the levels' estimates have in them.
+r"""The exact variances of ranges, from the weights that the levels' estimates have in them.
 
 Notes
 -----
@@ -60,9 +60,9 @@ class RangeErrorModel(ABC):
         Parameters
         ----------
         first, last : int64 array
-            Places of the first and the last leaf of each range.
+            Indices of the first and the last leaf of each range.
         cumulative : array
-            What share lies before each place, from 0 on to 1: one more than there are places.
+            What share lies before each index, from 0 on to 1: one more than there are indices.
 
         Returns
         -------
@@ -73,7 +73,7 @@ class RangeErrorModel(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummedErrorModel(RangeErrorModel):
-    """The error model of estimates from levels whose nodes go together alike: sums of weights are enough.
+    """The error model of estimates from levels whose nodes are correlated alike: sums of weights are enough.
 
     Parameters
     ----------

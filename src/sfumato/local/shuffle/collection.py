@@ -1,4 +1,4 @@
-"""A collection by way of a shuffler, as its analyst knows it: what it keeps, and what the batches tell."""
+"""A collection by way of a shuffler, as its analyst knows it: its guarantee, and how batches are counted."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Collection:
     protocol; the shuffler releases only whole batches of ``batch_size`` clients, in random order and with
     nothing else, and does not work with the analyst; each client takes part in one batch, once; whether and
     when it sends does not depend on its answer, so that of all batches only one changes with it. Nonces do
-    not tell people apart: who sends ``batch_size - 1`` envelopes under nonces of its own is as many
+    not distinguish people: who sends ``batch_size - 1`` envelopes under nonces of its own is as many
     colluders. Let clients in by something that costs, before the shuffler. Losses of several collections add
     up if each report was drawn anew, as `sfumato.local.device.PublicCollection.envelope` draws it; of reports
-    of one memo they do not: those together keep their protocol's ``longitudinal_loss``, shuffled or not.
+    of one memo they do not: those together retain their protocol's ``longitudinal_loss``, shuffled or not.
 
     Examples
     --------

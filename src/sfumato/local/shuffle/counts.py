@@ -42,11 +42,12 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
     Notes
     -----
     Guarantee: see `SplitProtocol`. A client that is replaced moves two counts by one each. What is seen of
-    the other categories has one law, so the loss is that of two sums, of half the epsilon and delta each.
+    the other categories has one distribution, so the loss is that of two sums, of half the epsilon and delta
+    each.
 
     Each count of ``clients`` honest clients has discrete Laplace noise of scale :math:`2/\epsilon`, as a
-    curator's would have, and strays by about :math:`2\sqrt2/\epsilon`, whatever the number of clients and of
-    categories.
+    curator's would have, with a standard error of about :math:`2\sqrt2/\epsilon`, whatever the number of
+    clients and of categories.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """Discrete Laplace noise on two sums, and the masses of what mixed shares tell beside them."""
+        """Discrete Laplace noise on two sums, and the masses of what mixed shares reveal beside them."""
         return mixed_loss(self.device.split, self.device.scale, 1) * 2
 
     def tally(self, records: Records) -> NDArray[np.int64]:

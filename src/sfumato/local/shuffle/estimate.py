@@ -1,4 +1,4 @@
-"""What noisy sums tell: the number, how far it strays, and intervals by the law of the noise."""
+"""The estimate from noisy sums: a number, its variance, and intervals by the distribution of the noise."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class NoisyNumber(ABC):
 
     @property
     def variance(self) -> float:
-        """Variance of the value, with rounding at its most; infinite without reports."""
+        """Variance of the value, with rounding at its maximum; infinite without reports."""
         return self.unit**2 * self.noise.variance if self.reports else math.inf
 
     @property

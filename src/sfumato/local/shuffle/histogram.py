@@ -31,7 +31,7 @@ __all__ = ["DecoyErrorModel", "ShuffledHistogram"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
-    r"""Each client tells its category in one message, and sends decoys that name any category.
+    r"""Each client reports its category in one message, and sends decoys that name any category.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The law of what many clients' parts of Laplace noise add up to, and roundings with it."""
+"""The distribution of what many clients' parts of Laplace noise add up to, and roundings with it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class SharedNoise:
     Notes
     -----
     With :math:`q = e^{-1/s}` and R parts the characteristic function is :math:`\left(\frac{(1-q)^2}{(1-q)^2 +
-    4 q \sin^2(t/2)}\right)^R`: that of the difference of two sums of Pólya's law. Rounding is normal.
+    4 q \sin^2(t/2)}\right)^R`: that of the difference of two sums of Pólya's distribution. Rounding is
+    normal.
 
     Examples
     --------

@@ -35,7 +35,7 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
     Parameters
     ----------
     epsilon, delta : float
-        What the mixed messages of a batch keep for each client, under replace-one; epsilon from above 0 to
+        What the mixed messages of a batch guarantee each client, under replace-one; epsilon from above 0 to
         40, delta strictly between 0 and 1.
     clients : int
         Guaranteed number of honest clients in a batch, each of whom sends once: its size less the colluders
@@ -50,7 +50,7 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
     -----
     Guarantee: :math:`(\epsilon, \delta)`-DP of all mixed messages, replace-one: `privacy_loss`. What
     colluders send is known to them and hides nobody: decoys and noise of honest clients alone are counted.
-    Conditions: the shuffler mixes all messages of a batch before anybody sees them, and does not tell which
+    Conditions: the shuffler mixes all messages of a batch before anybody sees them, and does not reveal which
     came together; each client takes part once; at least ``clients`` honest ones do. The loss that an estimate
     states is that one, however few messages were counted: with fewer clients it is greater. If the shuffler
     betrays its clients, what is left is the bound of ``device``: weak, or none. A client that sends more than
@@ -152,7 +152,7 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
 
 
 def fewest(price: Callable[[int], PrivacyLoss], epsilon: float, delta: float, guess: int) -> int:
-    """Return about the fewest decoys with which a loss keeps (epsilon, delta): at most 0.5 % too many.
+    """Return about the fewest decoys with which a loss satisfies (epsilon, delta): at most 0.5 % too many.
 
     Parameters
     ----------

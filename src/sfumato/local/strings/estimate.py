@@ -1,4 +1,4 @@
-"""What reports about strings tell: which strings are frequent, how frequent, and how surely."""
+"""The estimate from reports about strings: which are frequent, how frequent, and how surely."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HeavyHitters:
     Parameters
     ----------
     candidates : tuple
-        The strings that were tested, in the order of all arrays: the greatest estimates first.
+        The strings that were tested, in the order of all arrays: the largest estimates first.
     frequencies : array
         Unbiased estimates of their shares.
     p_values : array
@@ -34,18 +34,18 @@ class HeavyHitters:
     reports, respondents : int
         How many reports are of whole strings, and of all there are.
     error_model : ErrorModel
-        How far estimates stray around the shares of all respondents.
+        How far estimates deviate around the shares of all respondents.
     false_positive_rate : float
         Bound on the probability that any string that nobody has is among `found`.
     loss : PrivacyLoss
-        Of all that one respondent tells.
+        Of all that one respondent reports.
     simulated : bool
         Whether a report's randomness followed from a seed.
 
     Notes
     -----
     *What is found.* Candidates come from the reports about parts of strings alone. With a weight of 1 or more
-    those are of other respondents than the ones who tell whole strings; with 0 they are randomized
+    those are of other respondents than the ones who report whole strings; with 0 they are randomized
     independently. Either way, given the candidates, the reports of whole strings are as if these had been
     fixed before. A candidate is found if its chance is at most ``false_positive_rate`` over the number of
     candidates (Bonferroni). By local hashing the chance is exact: if nobody has the string, each report

@@ -1,4 +1,4 @@
-"""Strings found by their fragments: those from all places that came with one hash are put together."""
+"""Strings found by their fragments: those from all positions that came with one hash are put together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_PAIRS: Final = 1 << 20
 """Of a beginning and a fragment, that are joined at a time: forged reports can fill one bucket with all."""
 _NODES, _WEIGHTS = hermegauss(64)
 _CHANCES: Final = _WEIGHTS / _WEIGHTS.sum()
-"""Of nodes in the place of a normal number."""
+"""Of nodes instead of a normal number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class FragmentProtocol(CountedStrings[Device]):
 
     @property
     def _endings(self) -> list[Symbols]:
-        """Return the fragments that may be at each place."""
+        """Return the fragments that may be at each position."""
         length, size = self.strings.length, self.fragment
         return [self.strings.endings(min(size, length - start)) for start in self.device.starts]
 
@@ -80,11 +80,11 @@ class FragmentProtocol(CountedStrings[Device]):
 
     @abstractmethod
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
-        """Return strings, and the buckets that their fragments came with, from scores of each place."""
+        """Return strings, and the buckets that their fragments came with, from scores of each position."""
 
     @property
     def _choices(self) -> list[int]:
-        """Return how many fragments may be at each place."""
+        """Return how many fragments may be at each position."""
         length, size = self.strings.length, self.fragment
         return [self.strings.number_of_endings(min(size, length - start)) for start in self.device.starts]
 
@@ -92,7 +92,7 @@ class FragmentProtocol(CountedStrings[Device]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
-    r"""One string a bucket: at each place the fragment that most reports of the bucket name.
+    r"""One string a bucket: at each position the fragment that most reports of the bucket name.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
     `sfumato.local.device.BitstogramRandomizer`.
 
-    *Fragments in the place of bits.* The paper asks for one bit of a string, or of its error-correcting code.
+    *Fragments instead of bits.* The paper asks for one bit of a string, or of its error-correcting code.
     Here it is a fragment: the variance of a Hadamard response does not depend on how many codes there are, so
-    longer fragments split the respondents over fewer places. That serves better than a code: 8 bits at once
-    need shares about half as large as 8 questions about a bit each; a code that repairs one wrong place of
-    six, where four would do, makes all deviations greater by a fifth and saves about half of that. The end of
-    a string is a symbol, and a string that goes on after it is refused.
+    longer fragments split the respondents over fewer positions. That serves better than a code: 8 bits at
+    once need shares about half as large as 8 questions about a bit each; a code that repairs one wrong
+    position of six, where four would do, makes all deviations greater by a fifth and saves about half of
+    that. The end of a string is a symbol, and a string that goes on after it is refused.
 
     References
     ----------
@@ -195,21 +195,21 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
     ----------
     epsilon, strings, weight, key, false_positive_rate, fragment, buckets
         See `FragmentProtocol`. The published form is the default: fragments of two characters, 256 hashes,
-        and everybody tells a fragment and the whole string, each for half of epsilon.
+        and everybody reports a fragment and the whole string, each for half of epsilon.
     sketch : str
         ``"count-mean-sketch"`` or ``"hadamard-count-mean-sketch"``, with shorter records.
     size, hashes : int
         Of both sketches.
     max_candidates : int
-        How many pairs of a hash and a fragment are kept at each place; for the server.
+        How many pairs of a hash and a fragment are retained at each position; for the server.
 
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
     `sfumato.local.device.SequenceFragmentPuzzleRandomizer`.
 
-    The pairs with the greatest estimates are kept. In a bucket at most 4,096 beginnings of strings go on from
-    one place to the next, those with the greatest sums of scores.
+    The pairs with the largest estimates are retained. In a bucket at most 4,096 beginnings of strings go on
+    from one position to the next, those with the largest sums of scores.
 
     References
     ----------

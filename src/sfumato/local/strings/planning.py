@@ -99,13 +99,13 @@ def choose_strings(
     Parameters
     ----------
     epsilon : float
-        Of all that one person tells.
+        Of all that one person reports.
     strings : Strings
         What may be reported.
     n : int
         How many people will report, at least 1.
     power : float
-        How likely a string of the told share is to be found.
+        How likely a string of the reported share is to be found.
     false_positive_rate : float
         See `StringsProtocol`.
 

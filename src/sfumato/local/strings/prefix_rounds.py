@@ -1,4 +1,4 @@
-"""Frequent strings in rounds: each asks other people about what the last one kept, by any oracle."""
+"""Frequent strings in rounds: each asks other people about what the last one retained, by any oracle."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
     `sfumato.local.device.PrefixRoundRandomizer`.
 
     Where people can be asked one after the other, everybody answers in one round only, and each round may use
-    the oracle with the least error for its prefixes, in constant memory. An estimate is over a domain of the
-    prefixes and None, which stands for all other strings.
+    the oracle with the smallest error for its prefixes, in constant memory. An estimate is over a domain of
+    the prefixes and None, which stands for all other strings.
 
     References
     ----------

@@ -68,7 +68,7 @@ class PrefixProtocol(StringsProtocol[Device]):
 
     @abstractmethod
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which extensions go on, by their scores."""
+        """Return which extensions go on, by their scores."""
 
     def _candidates(self, answered: Callable[[int], Answered]) -> Symbols:
         rows = np.zeros((1, 0), np.uint16)
@@ -98,7 +98,7 @@ class PrefixProtocol(StringsProtocol[Device]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
-    r"""The prefix extending method ("PEM"): the best prefixes of each level go on; least error of the four.
+    r"""The prefix extending method ("PEM"): the best prefixes of each level go on; smallest error of all.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
     `sfumato.local.device.PrefixExtendingRandomizer`.
 
     Respondents are split over the levels and the whole string. Reports are by `OptimalLocalHashing` of
-    fingerprints of 32 bits, so any extension can be asked about, and all reports are kept until the end: some
-    seven bytes each. The ``max_candidates`` extensions with the greatest estimates go on.
+    fingerprints of 32 bits, so any extension can be asked about, and all reports are stored until the end:
+    some seven bytes each. The ``max_candidates`` extensions with the largest estimates go on.
 
     References
     ----------
@@ -217,11 +217,11 @@ class TreeHist(CountedStrings[client.TreeHistRandomizer], PrefixProtocol[client.
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
     `sfumato.local.device.TreeHistRandomizer`.
 
-    An aggregator keeps a sketch for each level and one of whole strings. An extension goes on if its estimate
-    is above the normal quantile that lets through ``max_candidates`` of those without respondents, on
-    average; of those at most the 4,096 best, and fewer where they would have more than 2^22 extensions, since
-    a few forged reports may raise all estimates at once. The paper's sketch has random signs, where this one
-    takes off the mean of what collisions add: that leaves no bias either, and the same variance.
+    An aggregator stores a sketch for each level and one of whole strings. An extension goes on if its
+    estimate is above the normal quantile that lets through ``max_candidates`` of those without respondents,
+    on average; of those at most the 4,096 best, and fewer where they would have more than 2^22 extensions,
+    since a few forged reports may raise all estimates at once. The paper's sketch has random signs, where
+    this one takes off the mean of what collisions add: that leaves no bias either, and the same variance.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What many reports of vectors tell: an unbiased mean vector and intervals for its parts."""
+"""The estimate from many reports of vectors: an unbiased mean vector and intervals for its parts."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class VectorEstimate:
     variances : array
         Of the parts of the mean, as the reports show them; infinite with fewer than two reports.
     radius : float
-        The greatest norm of a true vector.
+        The maximum norm of a true vector.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
         Whether a report's randomness followed from a seed.
     matrix : array, optional
-        The covariance matrix of the mean, where the protocol keeps ``pairs``.
+        The covariance matrix of the mean, where the protocol stores ``pairs``.
 
     Notes
     -----
@@ -85,7 +85,7 @@ class VectorEstimate:
         Raises
         ------
         ParameterError
-            If the protocol does not keep ``pairs``.
+            If the protocol does not store ``pairs``.
         """
         return self._matrix().copy()
 
@@ -105,7 +105,7 @@ class VectorEstimate:
         Raises
         ------
         ParameterError
-            If the weights are no such array, or the protocol does not keep ``pairs``.
+            If the weights are no such array, or the protocol does not store ``pairs``.
         """
         given = np.asarray(weights)
         if given.shape != self.mean.shape or given.dtype.kind not in "iuf" or not np.isfinite(given).all():

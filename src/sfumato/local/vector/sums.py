@@ -1,4 +1,4 @@
-"""What told vectors add up to: sums, and sums of squares or of all products of two parts; whole numbers."""
+"""Sums of reported vectors, and of their squares or of all products of two parts, in whole numbers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sfumato.local.frequency.variance import Array
 __all__ = ["VectorMoments"]
 
 _WIDEST: Final = 1 << 10
-"""Products of pairs are kept for up to so many dimensions: four megabytes."""
+"""Products of pairs are stored for up to so many dimensions: four megabytes."""
 
 
 @final
 class VectorMoments:
-    """Which sums are kept of vectors of some dimension.
+    """Which sums are stored of vectors of some dimension.
 
     Parameters
     ----------
     dimension : int
     pairs : bool
-        Whether products of all pairs of parts are summed up, in the place of the squares alone.
+        Whether products of all pairs of parts are summed up, instead of the squares alone.
     """
 
     __slots__ = ("dimension", "pairs")
@@ -40,7 +40,7 @@ class VectorMoments:
 
     @property
     def size(self) -> int:
-        """How many sums are kept."""
+        """How many sums are stored."""
         d = self.dimension
         return d + (d * (d + 1) // 2 if self.pairs else d)
 

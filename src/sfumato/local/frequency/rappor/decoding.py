@@ -43,7 +43,7 @@ class Decoded:
     frequencies : array
         Estimates of the shares of devices that have each; 0 for those that the last fit leaves out.
     stddev : array
-        How far these stray; infinite for those that the fit leaves out.
+        How far these deviate; infinite for those that the fit leaves out.
     log_p_values : array
         Log of the chance of such an estimate, or a greater one, of a string that no device has, as if no
         other were tested; 0 for those left out.
@@ -59,7 +59,7 @@ class Decoded:
     -----
     Errors are normal ones of the last fit, and take the candidates that it has for given; the correction
     counts all candidates, chosen or not. Chances are therefore approximate, as in the paper, and a share that
-    is just large enough to be detected is estimated too high on average. Where the spread of residuals
+    is just large enough to be detected is estimated too high on average. Where the variance of residuals
     is above what randomization explains, because of strings that are no candidates, errors are widened by it.
 
     Examples
@@ -200,7 +200,7 @@ def _columns(device: RapporRandomizer, names: Sequence[str | bytes]) -> csr_matr
 
 
 class _Fit(NamedTuple):
-    """Estimates and how far they stray, of all candidates; 0 and infinite for those left out."""
+    """Estimates and how far they deviate, of all candidates; 0 and infinite for those left out."""
 
     frequencies: Array
     stddev: Array
@@ -238,7 +238,7 @@ def _fitted(design: DesignMatrix, target: Array, chosen: NDArray[np.int64]) -> _
 
 
 def _significant(logs: Array, risk: float, correction: str) -> NDArray[np.bool_]:
-    """Tell which tests are significant after a correction: Bonferroni's, or Benjamini's and Hochberg's."""
+    """Return which tests are significant after a correction: Bonferroni's, or Benjamini's and Hochberg's."""
     count = len(logs)
     if correction == "bonferroni":
         return np.asarray(logs <= np.log(risk / count))

@@ -73,7 +73,7 @@ class RapporEstimate:
         Notes
         -----
         They are :math:`\frac{\rho(1-\rho)}{N (q^*-p^*)^2}`, :math:`\rho` being the part of reports with a 1,
-        kept between :math:`p^*` and :math:`q^*`.
+        clipped to between :math:`p^*` and :math:`q^*`.
         """
         p, q = map(float, self.device.chances)
         clients = np.maximum(self.clients, 1)[:, None]

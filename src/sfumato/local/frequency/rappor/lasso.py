@@ -58,7 +58,7 @@ class DesignMatrix:
         return np.asarray((part.T @ part).toarray() - np.outer(self._part[chosen], self._part[chosen]))
 
     def greatest(self) -> float:
-        """Return about the greatest eigenvalue of the Gram matrix, from below (power iteration)."""
+        """Return about the largest eigenvalue of the Gram matrix, from below (power iteration)."""
         vector = np.random.default_rng(1).normal(size=self.matrix.shape[1])
         value = 0.0
         for _ in range(_POWER_ROUNDS):
@@ -69,7 +69,7 @@ class DesignMatrix:
 
 
 def lasso(design: DesignMatrix, target: Array, penalties: Array) -> Array:
-    r"""Return the :math:`b \ge 0` that make :math:`\frac12 |y - Xb|^2 + \sum_j \lambda_j b_j` least, nearly.
+    r"""Return the :math:`b \ge 0` that nearly minimize :math:`\frac12 |y - Xb|^2 + \sum_j \lambda_j b_j`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def lasso(design: DesignMatrix, target: Array, penalties: Array) -> Array:
     Notes
     -----
     Accelerated proximal gradient steps (Beck, Teboulle 2009), begun anew when they lead uphill (O'Donoghue,
-    Candès 2015), until no coefficient moves by more than 1e-5 of the greatest; at most 400.
+    Candès 2015), until no coefficient moves by more than 1e-5 of the largest; at most 400.
     """
     step = 1 / (1.05 * design.greatest())
     found = np.zeros(len(penalties))

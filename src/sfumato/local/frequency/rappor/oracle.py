@@ -45,7 +45,7 @@ class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
     `longitudinal_loss`, both under replace-one; see `sfumato.local.device.RapporRandomizer` for conditions.
 
     *The losses.* Let two strings have disjoint bits, which is the worst. A bit that the first has and a bit
-    that the second has are two independent bits whose chances :math:`q^*, p^*` change places: the pair of
+    that the second has are two independent bits whose chances :math:`q^*, p^*` are exchanged: the pair of
     `sfumato.privacy.SupportResponse` with chance :math:`\min(p^*, 1 - q^*)` (a bit and its complement are
     alike) and independent overlap. A report has h such pairs, so its loss is that one h times.
 

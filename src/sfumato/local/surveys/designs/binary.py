@@ -70,7 +70,7 @@ class BinaryDesign(Design):
         return self.yes_if_true - self.yes_if_false
 
     def estimate(self, answers: Any) -> Prevalence:
-        """Return what answers tell.
+        """Return the estimate from answers.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ def birthday_share(first: tuple[int, int], last: tuple[int, int]) -> Fraction:
     Returns
     -------
     Fraction
-        For births spread evenly over all days of four years. They are not quite: where the true share is
+        For births distributed evenly over all days of four years. They are not quite: where the true share is
         known from statistics, state that.
 
     Examples
@@ -44,7 +44,7 @@ def birthday_share(first: tuple[int, int], last: tuple[int, int]) -> Fraction:
 
 
 def _place(name: str, day: tuple[int, int]) -> int:
-    """Return the place of a day in a leap year."""
+    """Return the index of a day in a leap year."""
     told: object = day
     if (
         not isinstance(told, tuple | list)

@@ -44,7 +44,7 @@ class TwoSamplePrevalence:
     Notes
     -----
     With :math:`\lambda_i = p_i\theta + (1 - p_i)\pi` for the chance of "yes" in sample i, :math:`\theta =
-    (\lambda_1(1-p_2) - \lambda_2(1-p_1))/(p_1 - p_2)`, and so for :math:`\pi` with :math:`p` in the place of
+    (\lambda_1(1-p_2) - \lambda_2(1-p_1))/(p_1 - p_2)`, and so for :math:`\pi` with :math:`p` instead of
     :math:`1 - p` and the other sign.
 
     Examples
@@ -166,7 +166,7 @@ class UnrelatedQuestionTwoSamples:
     Guarantee: for each answer, in whichever sample and for whatever share within the bounds, the epsilon of
     `UnrelatedQuestion` at the worse sample and end: under replace-one, to whoever knows no more of the
     respondent's harmless answer than its share. The vertices of the trade-off curves move on segments between
-    those of the ends, so the greatest convex curve below the latter's is below all of them.
+    those of the ends, so the largest convex curve below the latter's is below all of them.
 
     References
     ----------
@@ -239,12 +239,12 @@ class UnrelatedQuestionTwoSamples:
 
     @property
     def odds(self) -> Fraction:
-        """The most by which one answer moves the odds of anything about a respondent: exp(epsilon), exact."""
+        """The maximum factor by which one answer moves the odds of anything: exp(epsilon), exact."""
         return odds_of(*self._extremes)
 
     @property
     def _extremes(self) -> list[Transition]:
-        """The laws of the answers in both samples, at both ends of the harmless share."""
+        """The distributions of the answers in both samples, at both ends of the harmless share."""
         return [
             UnrelatedQuestion(sensitive=p, innocuous=share).transition
             for p in self.chances

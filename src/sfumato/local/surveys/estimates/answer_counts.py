@@ -14,7 +14,7 @@ __all__ = ["counts", "places"]
 
 
 def places(name: str, values: Any, labels: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Return the place of each value among the labels.
+    """Return the index of each value among the labels.
 
     Parameters
     ----------

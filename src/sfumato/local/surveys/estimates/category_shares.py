@@ -1,4 +1,4 @@
-"""What the answers to a design with several categories tell of the share of each."""
+"""The estimated share of each category, from the answers to a design with several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the answers to a two-answer design tell of the share of people of whom the sensitive thing is true."""
+"""The estimated share of people of whom the sensitive thing is true, from a design with two answers."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class RespondentRisk:
 
     @property
     def most(self) -> Fraction:
-        """The most by which any answer moves the odds, up or down: exp(epsilon)."""
+        """The maximum factor by which any answer moves the odds, up or down: exp(epsilon)."""
         return max(max(factor, 1 / factor) for factor in self.odds.values())
 
     def __str__(self) -> str:

@@ -16,12 +16,12 @@ _ROUNDING: Final = 1e-9
 
 
 def feasible(count: int) -> bool:
-    """Tell whether the exact power for two groups of this size is a matter of seconds."""
+    """Return whether the exact power for two groups of this size is a matter of seconds."""
     return count <= _MOST
 
 
 def exact_p_value(hits: tuple[int, int], trials: tuple[int, int]) -> float:
-    """Return twice the smaller tail of the hypergeometric law of the first group's hits, 1 at most.
+    """Return twice the smaller tail of the hypergeometric distribution of the first group's hits, 1 at most.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def exact_power(count: int, first: float, second: float, risk: float) -> float:
 
 
 def _law(trials: tuple[int, int], total: int) -> tuple[_Array, int]:
-    """Return the law of the first group's hits among all, and the least of them."""
+    """Return the distribution of the first group's hits among all, and the minimum of them."""
     start, stop = max(0, total - trials[1]), min(trials[0], total)
     hits = np.arange(start, stop + 1, dtype=np.float64)
     logs = _log_choose(trials[0], hits) + _log_choose(trials[1], total - hits)

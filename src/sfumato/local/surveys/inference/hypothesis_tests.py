@@ -72,8 +72,8 @@ def goodness_of_fit(
     shares : float or sequence of float
         The prevalence under the null hypothesis, or the share of each category.
     method : {"chi-square", "simulated"}
-        For several categories: Pearson's chi-square with its limit law, or with its own law at these shares,
-        simulated 9,999 times. With two answers the test is exact, whatever is asked for.
+        For several categories: Pearson's chi-square with its limit distribution, or with its own distribution
+        at these shares, simulated 9,999 times. With two answers the test is exact, whatever is asked for.
     seed : int
         Of the simulation.
 
@@ -86,8 +86,8 @@ def goodness_of_fit(
     -----
     Under the null hypothesis :math:`\theta` the counts of the answers are multinomial with the probabilities
     :math:`\theta T`, T the design's transition: known, so that sampling and randomization are both in the
-    law. The exact test doubles the smaller binomial tail. A simulated p-value :math:`(1 + \#)/(1 + N)` is at
-    most any level with that chance exactly (Barnard 1963).
+    distribution. The exact test doubles the smaller binomial tail. A simulated p-value :math:`(1 + \#)/(1 +
+    N)` is at most any level with that chance exactly (Barnard 1963).
 
     Examples
     --------
@@ -141,10 +141,10 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
 
     Notes
     -----
-    With one design for both, equal shares mean equal laws of the answers, so tests for those apply: Fisher's
-    exact one for two answers, Pearson's chi-square for more. With two designs for the same categories, say
-    another spinner in each group, Wald's: the difference of the unbiased estimates against the sum of their
-    covariances at the nearest possible shares, a chi-square in the limit.
+    With one design for both, equal shares mean equal distributions of the answers, so tests for those apply:
+    Fisher's exact one for two answers, Pearson's chi-square for more. With two designs for the same
+    categories, say another spinner in each group, Wald's: the difference of the unbiased estimates against
+    the sum of their covariances at the nearest possible shares, a chi-square in the limit.
 
     Examples
     --------
@@ -196,7 +196,8 @@ def independence(
     designs : tuple of two designs
         How each was asked; None for what was asked directly.
     method : {"chi-square", "permuted"}
-        Pearson's chi-square with its limit law, or against tables with the same margins, drawn 9,999 times.
+        Pearson's chi-square with its limit distribution, or against tables with the same margins, drawn 9,999
+        times.
     seed : int
         Of the permutations.
 
@@ -207,11 +208,12 @@ def independence(
 
     Notes
     -----
-    The two devices are used independently of one another, so the joint law of the answers is :math:`T_1^T
-    \Theta T_2`. As the transitions are invertible, that is a product exactly where :math:`\Theta` is: the
-    answers are independent if and only if the truths are, and every test for the answers is one for the
-    truths, with the same level. Only power is lost. Given its margins, an independent table has the law of
-    permuted answers, so a permuted p-value is at most any level with that chance exactly.
+    The two devices are used independently of one another, so the joint distribution of the answers is
+    :math:`T_1^T \Theta T_2`. As the transitions are invertible, that is a product exactly where
+    :math:`\Theta` is: the answers are independent if and only if the truths are, and every test for the
+    answers is one for the truths, with the same level. Only power is lost. Given its margins, an independent
+    table has the distribution of permuted answers, so a permuted p-value is at most any level with that
+    chance exactly.
 
     Examples
     --------
@@ -351,7 +353,7 @@ def _places(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.in
 
 
 def _is_there(value: Hashable) -> bool:
-    """Tell whether a value is no missing one: None, NaN or whatever else is not equal to itself."""
+    """Return whether a value is no missing one: None, NaN or whatever else is not equal to itself."""
     try:
         return value is not None and bool(value == value)  # noqa: PLR0124
     except TypeError:  # what is neither equal nor unequal

@@ -262,7 +262,7 @@ def _tail(last: _Array, counts: NDArray[np.int64], rate: float) -> _Array:
 
 
 def _critical(counts: NDArray[np.int64], rate: float, risk: float) -> _Array:
-    """Return the greatest number of hits that is reached from below with at most the risk; -1 for none."""
+    """Return the largest number of hits that is reached from below with at most the risk; -1 for none."""
     last = np.floor(np.nan_to_num(bdtrik(risk, counts, rate), nan=-1.0)) + 1
     for _ in range(3):
         last = np.where(_tail(np.minimum(last, counts), counts, rate) > risk, last - 1, last)

@@ -155,8 +155,8 @@ def samples_for_margin(
     Notes
     -----
     With weights :math:`w_i` of the two shares, standard deviations :math:`|w_i| / \sqrt{n_i}` whose squares
-    add up are least for :math:`n_i \propto |w_i|`, and such deviations that add up themselves, as the ends of
-    exact intervals do, for :math:`n_i \propto |w_i|^{2/3}`. With respondents in these proportions, rounded
+    add up are smallest for :math:`n_i \propto |w_i|`, and such deviations that add up themselves, as the ends
+    of exact intervals do, for :math:`n_i \propto |w_i|^{2/3}`. With respondents in these proportions, rounded
     up, the margin is met by this total and not by one less.
 
     Examples

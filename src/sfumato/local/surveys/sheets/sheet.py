@@ -124,7 +124,7 @@ def instruction_sheet(
     if not isinstance(design, UnrelatedQuestionTwoSamples):
         page = respondent_page(design, words, question=question, other=other, device=device)
         return Sheet(pages=(page, analyst_page(design, words, question=question)), language=language)
-    # What a respondent is told of the own risk holds at either end of the harmless share.
+    # What a respondent learns about their own risk holds at either end of the harmless share.
     ends = [
         [UnrelatedQuestion(sensitive=chance, innocuous=end) for end in design.between]
         for chance in design.chances
