@@ -55,7 +55,9 @@ class Visitor:
             parts, port = urlsplit(""), None
         more = parts.path.strip("/") or parts.query or parts.username is not None
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or more:
-            _check.refuse("url", "be http:// or https://, a host and perhaps a port", url)
+            _check.refuse(
+                "url", "be http:// or https://, a host and perhaps a port", url, "leave out any path"
+            )
         _check.positive("timeout", timeout)
         self._attempts = _check.integer("attempts", attempts, minimum=1)
         self._url = url

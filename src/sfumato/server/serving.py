@@ -171,7 +171,7 @@ def _check_certificate(certificate: Path, key: Path) -> None:
         context.load_cert_chain(certificate, key, password="")  # nobody is asked for one
     except OSError as error:  # which SSL's errors are, too
         why = (error.strerror or type(error).__name__).lower()
-        rule = f"be a PEM file that goes with its key, without a password ({why})"
+        rule = f"be a PEM file that matches its key, without a password ({why})"
         _check.refuse("certificate", rule, str(certificate), "check both files")
 
 
@@ -183,7 +183,7 @@ def _listening(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )[0]
-        # Of a socket that is not told its protocol, asyncio does not know that small answers should not wait.
+        # Of a socket whose protocol is not stated, asyncio does not know that small answers should not wait.
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)

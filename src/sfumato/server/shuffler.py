@@ -114,7 +114,9 @@ class Shuffler:
         except OSError as error:
             self._store.close()
             why = (error.strerror or "a failure").lower()
-            _check.refuse("folder", f"be one that can be written to ({why})", str(self._folder))
+            _check.refuse(
+                "folder", f"be one that can be written to ({why})", str(self._folder), "choose another"
+            )
         except BaseException:
             self._store.close()
             raise
@@ -163,7 +165,7 @@ class Shuffler:
             _check.refuse("envelopes", rule, type(given).__name__, remedy)
         with self._lock:  # one transaction at a time, whoever calls
             if self._closed:
-                _check.refuse("the shuffler", "be open", "a closed one", "open another on its folder")
+                _check.refuse("the shuffler", "be open", "closed", "open another on its folder")
             reports = [self._report(envelope) for envelope in envelopes]
             self._store.take([report for report in reports if report is not None])
             self._release()

@@ -110,7 +110,9 @@ class Store:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             why = (error.strerror or "a failure").lower()
-            _check.refuse("folder", f"be one that can be written to ({why})", str(path.parent))
+            _check.refuse(
+                "folder", f"be one that can be written to ({why})", str(path.parent), "choose another"
+            )
         self._connection = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=False)
         try:
             self._open(path, collection)

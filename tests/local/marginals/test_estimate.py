@@ -222,7 +222,7 @@ def test_other_tables_are_refused() -> None:
     for attributes in wrong:
         with pytest.raises(ParameterError, match="attributes must"):
             estimate.marginal(*attributes)
-    with pytest.raises(ParameterError, match="two categories go together alike"):
+    with pytest.raises(ParameterError, match="two categories are correlated alike"):
         SampledMarginals.every(2, epsilon=1.0, domains=DOMAINS, oracle=HadamardResponse)
     oracles: list[Any] = [int, [OneBitHadamard], "OneBitHadamard"]
     for oracle in oracles:

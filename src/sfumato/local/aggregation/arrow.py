@@ -192,7 +192,7 @@ def aggregate_parquet(
     named: Any = [files] if isinstance(files, str | os.PathLike) else files
     given: list[Any] = list(named) if isinstance(named, Iterable) else [named]
     if not all(isinstance(path, str | os.PathLike) for path in given):
-        _check.refuse("files", "be a path or paths", type(files).__name__)
+        _check.refuse("files", "be a path or paths", type(files).__name__, "pass one path or a list")
     tasks = [task for path in given for task in _row_groups(os.fspath(path), column)]
     aggregator = protocol.aggregator()
     size = max(1, -(-len(tasks) // (4 * wanted)))
@@ -272,7 +272,7 @@ def _pieces(source: Any, column: str) -> Iterator[Any]:
 
 def _named(piece: Any, column: str) -> Any:
     if not isinstance(piece, pa.RecordBatch | pa.Table):
-        _check.refuse("source", "give record batches or tables", type(piece).__name__)
+        _check.refuse("source", "give record batches or tables", type(piece).__name__, "convert them")
     _check_column(piece.schema, column)
     return piece.column(column)
 

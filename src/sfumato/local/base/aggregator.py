@@ -108,7 +108,7 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
             self._totals = np.zeros(oracle.totals, np.int64)
         except (MemoryError, ValueError):  # ValueError: more than an array may have
             rule = "have totals that fit into memory"
-            _check.refuse("oracle", rule, f"{oracle.totals} of 8 bytes", "ask about fewer categories")
+            _check.refuse("oracle", rule, oracle.totals, "ask about fewer categories")
 
     @property
     def totals(self) -> NDArray[np.int64]:

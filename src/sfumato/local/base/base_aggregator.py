@@ -198,7 +198,12 @@ class Intake(ABC, Generic[Oracle_co]):
         if isinstance(other, bytes | bytearray | memoryview):
             other = self.restored(bytes(other))
         if not isinstance(other, type(self)):
-            _check.refuse("other", "be an aggregator of this kind, or bytes of one", type(other).__name__)
+            _check.refuse(
+                "other",
+                "be an aggregator of this kind, or bytes of one",
+                type(other).__name__,
+                "pass to_bytes()",
+            )
         if other.oracle.device.digest != self._oracle.device.digest:
             raise ParameterError("other must count the same specification, got another protocol or domain")
         refused = {reason: count + self._refused[reason] for reason, count in other.refused.items()}

@@ -66,7 +66,7 @@ def norm_mul(shares: Array, _: Array) -> Array:
 def norm_cut(shares: Array, variances: Array) -> Array:
     """Retain the largest estimates while their sum is at most 1, and set the others to 0.
 
-    If all that are positive sum up to less, they are all kept: the sum then stays below 1.
+    If all that are positive sum up to less, they all stay: the sum then stays below 1.
     """
     order = np.argsort(-shares, kind="stable")
     kept = np.zeros(len(shares), np.bool_)
@@ -126,5 +126,5 @@ def made_consistent(shares: Array, variances: Array, step: str) -> Array:
     [0.65, 0.35, 0.0]
     """
     if step not in STEPS:
-        _check.refuse("step", f"be one of {', '.join(STEPS)}", step)
+        _check.refuse("step", f"be one of {', '.join(STEPS)}", step, 'pass "norm-sub" if in doubt')
     return STEPS[step](shares, variances)

@@ -92,7 +92,7 @@ class Estimate(FrequencyShares):
         """
         if rows is None and len(self.domain) > _LARGEST:
             rule = f"be given for more than {_LARGEST} categories"
-            _check.refuse("rows", rule, None, "pass the places of the categories in question")
+            _check.refuse("rows", rule, None, "pass the indices of the categories in question")
         places = np.arange(len(self.domain)) if rows is None else np.asarray(rows, np.int64)
         if not self.reports:
             return np.full((len(places), len(self.domain)), np.nan)
@@ -160,7 +160,7 @@ class Estimate(FrequencyShares):
         if not self.reports:
             _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
         if not np.isfinite(self.raw).all():
-            rule = "be so many that each share is told of, for a consistency step"
+            rule = "be enough to estimate each share, for a consistency step"
             _check.refuse("reports", rule, self.reports, "collect more")
         nothing = self.error_model.variance(np.zeros(len(self.raw))) / self.reports
         found = made_consistent(self.frequencies, nothing, step)

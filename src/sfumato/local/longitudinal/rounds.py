@@ -177,7 +177,7 @@ class Rounds:
         shared = np.asarray(covariance, np.float64)
         if shared.shape not in ((), self.values.shape[1:]) or not np.isfinite(shared).all():
             rule = f"be {self.values.shape[1]} finite numbers, or one"
-            _check.refuse("covariance", rule, f"an array of shape {shared.shape}")
+            _check.refuse("covariance", rule, f"an array of shape {shared.shape}", "leave it out for a bound")
         first, last = self._place("first", first), self._place("last", last)
         one, other = self.variances[first], self.variances[last]
         return RoundsEstimate(
@@ -191,5 +191,7 @@ class Rounds:
         place: object = given
         count = len(self.values)
         if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
-            _check.refuse(name, f"be a round's place from {-count} to {count - 1}", place)
+            _check.refuse(
+                name, f"be a round's index from {-count} to {count - 1}", place, "count rounds from 0"
+            )
         return int(place)

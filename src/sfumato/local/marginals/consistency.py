@@ -88,7 +88,7 @@ class ConsistentMarginals:
         named = self.lattice.checked(attributes)
         shape = self.lattice.shape(named)
         if method not in ("max-entropy", "least-squares"):
-            _check.refuse("method", "be 'max-entropy' or 'least-squares'", method)
+            _check.refuse("method", "be 'max-entropy' or 'least-squares'", method, "leave it out")
         if named in self.lattice.starts or method == "least-squares":
             places = self.lattice.places(named)
             known = np.where(places >= 0, self.coefficients[places], 0.0)

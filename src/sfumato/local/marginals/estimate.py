@@ -78,7 +78,7 @@ class MarginalsEstimate:
         lattice = self.evidence.lattice
         named = lattice.checked(attributes)
         if named not in lattice.starts:
-            remedy = "ask consistent().table for one that is put together from those told"
+            remedy = "ask consistent().table for one that is put together from those that were asked"
             _check.refuse("attributes", "be together in a table that was asked", named, remedy)
         return named
 
@@ -199,5 +199,5 @@ class MarginalsEstimate:
         """
         if not np.isfinite(self.evidence.coefficients).all() or not self.reports:
             remedy = "collect more, or ask for fewer and narrower marginals"
-            _check.refuse("reports", "be so many that each coefficient is told of", self.reports, remedy)
+            _check.refuse("reports", "be enough to estimate each coefficient", self.reports, remedy)
         return agreeing(self.domains, self.evidence, width, tolerance, rounds)

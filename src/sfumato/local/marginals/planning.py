@@ -197,7 +197,7 @@ def choose_marginals(
     sizes = tuple(len(domain) for domain in given)
     of = _check.integer("order", order, minimum=1)
     if of > len(sizes):
-        _check.refuse("order", f"be at most {len(sizes)}, the attributes", of)
+        _check.refuse("order", f"be at most {len(sizes)}, the attributes", of, "ask for narrower tables")
     if comb(len(sizes), of) > _MOST_MARGINALS:
         _check.refuse("order", f"leave at most {_MOST_MARGINALS} marginals", of, "plan for narrower ones")
     limits = Limits.checked(max_bytes)
@@ -259,7 +259,9 @@ def _checked(example: Any, domains: tuple[Domain, ...]) -> NDArray[np.int64]:
     except ValueError:
         rows = np.empty(0)
     if rows.ndim != 2 or rows.shape[1] != len(domains) or not len(rows):
-        _check.refuse("example", f"be rows of {len(domains)} categories", type(example).__name__)
+        _check.refuse(
+            "example", f"be rows of {len(domains)} categories", type(example).__name__, "leave it out"
+        )
     return np.array([domain.codes(list(rows[:, at])) for at, domain in enumerate(domains)])
 
 

@@ -43,11 +43,11 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
         See `MarginalsProtocol`.
     views : sequence of sequences of int
         The tables: rising indices of their attributes, such as ``[(0, 1, 2), (2, 3)]``. Their marginals are
-        told, and all marginals within them; others are put together from these. `every` takes all tables of
-        some width, `sfumato.local.choose_marginals` chooses few wide ones.
+        estimated, and all marginals within them; others are put together from these. `every` takes those
+        of one width, `sfumato.local.choose_marginals` chooses few wide ones.
     oracle : type of Oracle, or one for each table
-        The frequency oracle, such as `OptimalLocalHashing`; one whose estimates of any two categories go
-        together alike. Without it the best for each table's cells is taken.
+        The frequency oracle, such as `OptimalLocalHashing`; one whose estimates of any two categories are
+        correlated alike. Without it the best for each table's cells is taken.
 
     Attributes
     ----------
@@ -111,7 +111,9 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
         """
         given, width = checked_domains(domains), _check.integer("order", order, minimum=1)
         if width > len(given):
-            _check.refuse("order", f"be at most {len(given)}, the attributes", width)
+            _check.refuse(
+                "order", f"be at most {len(given)}, the attributes", width, "ask for narrower tables"
+            )
         views = tuple(combinations(range(len(given)), width))
         return cls(epsilon=epsilon, domains=given, views=views, oracle=oracle)
 

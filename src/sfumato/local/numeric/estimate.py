@@ -86,9 +86,9 @@ class MeanEstimate:
         """
         risk = 1 - _check.unit_interval("level", level)
         if method not in ("normal", "exact"):
-            _check.refuse("method", "be 'normal' or 'exact'", method)
+            _check.refuse("method", "be 'normal' or 'exact'", method, "leave it out")
         if method == "exact" and math.isinf(self.reach):
-            _check.refuse("method", "be 'normal' for noise without bound", method)
+            _check.refuse("method", "be 'normal' for noise without bound", method, "leave it out")
         if not self.reports:
             return Interval(*self.bounds)
         if method == "exact":

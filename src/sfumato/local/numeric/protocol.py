@@ -79,7 +79,7 @@ class NumericProtocol(LocalProtocol[Device, Result], Generic[Device, Result]):
         elif lower <= _check.finite("value", value) <= upper:
             shares = np.array([(value - lower) / (upper - lower)])
         else:
-            _check.refuse("value", f"be from {lower} to {upper}", value)
+            _check.refuse("value", f"be from {lower} to {upper}", value, "widen the bounds")
         return float(self._variances(shares).max()) * (upper - lower) ** 2 / count
 
     @abstractmethod

@@ -289,7 +289,7 @@ class RangeEstimate(FrequencyShares):
         between distant ones. Variances and intervals stay those of the raw estimates.
         """
         if step != "isotonic" and step not in STEPS:
-            _check.refuse("step", f"be one of isotonic, {', '.join(STEPS)}", step)
+            _check.refuse("step", f"be one of isotonic, {', '.join(STEPS)}", step, 'pass "isotonic"')
         if not self.reports:
             _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
         if step == "isotonic":

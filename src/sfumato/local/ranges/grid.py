@@ -181,8 +181,8 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         begin, end = (np.atleast_2d(whole_places(*one)) for one in (("first", first), ("last", last)))
         whole = begin.shape == end.shape and begin.shape[1:] == (2,)
         if not whole or not ((begin >= 0) & (begin <= end) & (end < sides)).all():
-            rule = f"be pairs of places below {sides.tolist()}, none before its first"
-            _check.refuse("last", rule, f"an array of shape {end.shape}", "count places from 0")
+            rule = f"be pairs of indices below {sides.tolist()}, none before its first"
+            _check.refuse("last", rule, f"an array of shape {end.shape}", "count indices from 0")
         told = np.full(sides, 1 / sides.prod()) if shares is None else np.asarray(shares, float)
         if told.shape != tuple(sides) or not (told >= 0).all() or abs(told.sum() - 1) > 1e-9:
             _check.refuse(

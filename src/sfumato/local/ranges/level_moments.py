@@ -54,7 +54,7 @@ class LevelMoments:
         error_model = oracle.error_model
         if not error_model.alike:
             remedy = "use OptimalLocalHashing, OneBitHadamard or a unary encoding"
-            rule = "have estimates of which any two categories go together alike"
+            rule = "have estimates of which any two categories are correlated alike"
             _check.refuse("oracle", rule, type(oracle).__name__, remedy)
         other, true = error_model.variance(np.array([0.0, 1.0])).tolist()
         rows = error_model.covariance(np.array([1.0, 0.0, 0.0]), np.array([0, 1]))

@@ -220,10 +220,12 @@ def _lengths(given: Sequence[int] | None, size: int) -> list[int]:
         return sorted({1, max(1, round(size**0.5)), max(1, size // 2)})
     lengths: object = given
     if not isinstance(lengths, list | tuple | range) or not lengths:
-        _check.refuse("lengths", "be a list of at least one length", type(given).__name__)
+        _check.refuse(
+            "lengths", "be a list of at least one length", type(given).__name__, "leave it out for all"
+        )
     for length in lengths:
         if _check.integer("lengths", length, minimum=1) > size:
-            _check.refuse("lengths", f"be at most {size}", length)
+            _check.refuse("lengths", f"be at most {size}", length, "leave longer ones out")
     return [int(length) for length in lengths]
 
 

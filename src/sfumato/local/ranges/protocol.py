@@ -88,11 +88,16 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
         count, size = _check.integer("n", n, minimum=1), len(self.domain)
         begin, end = (np.atleast_1d(whole_places(*one)) for one in (("first", first), ("last", last)))
         if begin.shape != end.shape or not ((begin >= 0) & (begin <= end) & (end < size)).all():
-            rule = f"be places from 0 to {size - 1}, none before its first"
-            _check.refuse("last", rule, f"an array of shape {end.shape}", "count places from 0")
+            rule = f"be indices from 0 to {size - 1}, none before its first"
+            _check.refuse("last", rule, f"an array of shape {end.shape}", "count indices from 0")
         told = np.full(size, 1 / size) if shares is None else np.asarray(shares, float)
         if told.shape != (size,) or not (told >= 0).all() or abs(told.sum() - 1) > 1e-9:
-            _check.refuse("shares", f"be {size} shares with sum 1", f"an array of shape {told.shape}")
+            _check.refuse(
+                "shares",
+                f"be {size} shares with sum 1",
+                f"an array of shape {told.shape}",
+                "divide by the sum",
+            )
         reach = np.minimum(np.concatenate([[0.0], np.cumsum(told)]), 1.0)
         reach[-1] = 1.0
         error_model = self.error_model([count * float(chance) for chance in self.device.chances])
@@ -137,7 +142,7 @@ def whole_places(name: str, given: ArrayLike) -> NDArray[np.int64]:
     except ValueError:  # ragged
         found = np.empty(1, np.object_)
     if found.size and found.dtype.kind not in "iu":
-        _check.refuse(name, "be whole numbers", f"an array of {found.dtype}", "count places from 0")
+        _check.refuse(name, "be whole numbers", f"an array of {found.dtype}", "count indices from 0")
     return found.astype(np.int64)
 
 
@@ -145,7 +150,7 @@ def length_places(size: int, length: int | None) -> tuple[NDArray[np.int64], NDA
     """Return first and last indices of the ranges of a length, or of all lengths, or of 4096 among them."""
     if length is not None:
         if _check.integer("length", length, minimum=1) > size:
-            _check.refuse("length", f"be at most {size}", length)
+            _check.refuse("length", f"be at most {size}", length, "leave it out for all")
         starts = size - length + 1
         first = (
             np.arange(starts) if starts <= _MOST_RANGES else np.arange(_MOST_RANGES) * starts // _MOST_RANGES

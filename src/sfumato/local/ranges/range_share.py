@@ -90,7 +90,7 @@ def places_of(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places, Pl
     else:
         first, last = domain.codes(lower), domain.codes(upper)
     if first.shape != last.shape:
-        _check.refuse("upper", f"be as many as lower, {len(first)}", len(last))
+        _check.refuse("upper", f"be as many as lower, {len(first)}", len(last), "pass one of each")
     if (first > last).any():
         _check.refuse("upper", "not come before lower", "ranges without values", "exchange them")
     return first, last

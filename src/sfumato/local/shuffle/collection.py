@@ -263,7 +263,7 @@ class Opening:
         if batch.sealed.shape != (known.batch_size * known.messages, known.sealed_width):
             raise ParameterError("a batch must have all records of its clients, got more or fewer")
         if batch.number in self._numbers:
-            _check.refuse("a batch", "be opened once", f"number {batch.number} again", "leave it out")
+            _check.refuse("a batch", "be opened once", batch.number, "leave it out")
         self._numbers.add(batch.number)
         before = self._aggregator.accepted
         for start in range(0, len(batch.sealed), _BLOCK):

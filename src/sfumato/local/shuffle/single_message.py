@@ -86,7 +86,7 @@ def loosest(
         low, high, step = max(low - step, _LEAST), low, 2 * step
         best = tried(low)
     if best is None:
-        _check.refuse("epsilon", "be kept by a local epsilon of 0.001", epsilon, "allow a greater one")
+        _check.refuse("epsilon", "be satisfied by a local epsilon of 0.001", epsilon, "allow a larger one")
     while high <= low < _MOST:
         high, step = min(low + step, _MOST), 2 * step
         if (more := tried(high)) is not None:

@@ -107,7 +107,12 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
         people = respondents(counts, len(position))
         clients = int(people.sum())
         if clients > self.batch:
-            _check.refuse("counts", f"add up to at most {self.batch}, the most clients", clients)
+            _check.refuse(
+                "counts",
+                f"add up to at most {self.batch}, the maximum of clients",
+                clients,
+                "pass a larger max_clients",
+            )
         low = np.floor(position)
         up = generator.binomial(people, position - low)
         noisy = low.astype(np.int64) @ people + up.sum() + self._drawn(device.scale, clients, generator, 1)

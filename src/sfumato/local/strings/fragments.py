@@ -238,7 +238,7 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
         FragmentProtocol.__post_init__(self)
         count = _check.integer("max_candidates", self.max_candidates, minimum=1)
         if count > _MAX_CANDIDATES:
-            _check.refuse("max_candidates", "be at most 65536", count)
+            _check.refuse("max_candidates", "be at most 65536", count, "take fewer")
         object.__setattr__(self, "max_candidates", count)
 
     @staticmethod

@@ -96,7 +96,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         strings = self.strings
         _check.instance("strings", strings, Strings, "pass Strings(length=...)")
         if not isinstance(kind, type) or not issubclass(kind, Oracle):
-            _check.refuse("oracle", "be a frequency oracle", kind)
+            _check.refuse("oracle", "be a frequency oracle", kind, "leave it out")
         empty = b"" if isinstance(strings.alphabet, bytes) else ""
         given = (empty,) if self.given is None else self.given
         stop = self._farthest(len(given)) if self.stop is None else self.stop
@@ -203,7 +203,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         """
         self._check(estimate)
         if self.last:
-            _check.refuse("estimate", "be of a round before the last", "one of the last", "see found()")
+            _check.refuse("estimate", "be of a round before the last", type(estimate).__name__, "see found()")
         if not estimate.reports:
             _check.refuse("estimate", "be of at least 1 report", 0, "collect some: they choose the prefixes")
         count = _check.integer("max_candidates", max_candidates, minimum=1)
@@ -250,6 +250,8 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         return np.asarray(ndtr(-raw / np.sqrt(np.maximum(none, estimate.variances)[:-1])))
 
     def _check(self, estimate: Estimate) -> None:
-        _check.instance("estimate", estimate, Estimate, "pass what this round's aggregator told")
+        _check.instance("estimate", estimate, Estimate, "pass what this round's aggregator returned")
         if estimate.domain != self.domain:
-            _check.refuse("estimate", "be of this round", "another", "pass what its aggregator told")
+            _check.refuse(
+                "estimate", "be of this round", type(estimate).__name__, "pass what its aggregator returned"
+            )

@@ -50,7 +50,7 @@ class PrefixProtocol(StringsProtocol[Device]):
         StringsProtocol.__post_init__(self)
         count = _check.integer("max_candidates", self.max_candidates, minimum=1)
         if count > _MAX_CANDIDATES:
-            _check.refuse("max_candidates", f"be at most {_MAX_CANDIDATES}", count)
+            _check.refuse("max_candidates", f"be at most {_MAX_CANDIDATES}", count, "take fewer")
         object.__setattr__(self, "max_candidates", count)
         if max(self._extended()) > _MOST_EXTENDED:
             _check.refuse(

@@ -205,7 +205,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         count = _check.integer("n", n, minimum=1)
         length = _check.non_negative("norm", norm)
         if length > self.radius:
-            _check.refuse("norm", f"be at most {self.radius}", norm)
+            _check.refuse("norm", f"be at most {self.radius}", norm, "take a larger radius")
         return (self.power * (self.radius / self.gain) ** 2 - length**2) / count
 
 

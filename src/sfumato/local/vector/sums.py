@@ -32,10 +32,10 @@ class VectorMoments:
 
     def __init__(self, dimension: int, pairs: bool) -> None:
         if not isinstance(pairs, bool):
-            _check.refuse("pairs", "be True or False", pairs)
+            _check.refuse("pairs", "be True or False", pairs, "pass pairs=True")
         if pairs and dimension > _WIDEST:
             rule = f"be False for more than {_WIDEST} dimensions"
-            _check.refuse("pairs", rule, pairs, "the variances of all parts are told without")
+            _check.refuse("pairs", rule, pairs, "the variances of all parts are estimated without")
         self.dimension, self.pairs = dimension, pairs
 
     @property

@@ -125,10 +125,10 @@ def test_hash_functions_that_agree_set_one_bit() -> None:
 
 @pytest.mark.parametrize(
     ("candidates", "told"),
-    [([], "0, 0 of them different"), (["a", "a"], "2, 1 of them different"), ("ab", "str"), (5, "int")],
+    [([], "0"), (["a", "a"], "2"), ("ab", "'str'"), (5, "'int'")],
 )
 def test_what_is_no_list_of_candidates_is_refused(candidates: Any, told: str) -> None:
-    with pytest.raises(ParameterError, match=f"candidates must be one or more .* got '{told}"):
+    with pytest.raises(ParameterError, match=f"candidates must be one or more .* got {told}"):
         ORACLE.simulate({"red": 100}, 1).decode(candidates)
 
 

@@ -157,13 +157,13 @@ def decoded(
     """Return what shares of bits say of candidates; see `RapporEstimate.decode`, which is the one to call."""
     risk = 1 - _check.unit_interval("level", level)
     if correction not in ("bonferroni", "fdr"):
-        _check.refuse("correction", "be 'bonferroni' or 'fdr'", correction)
+        _check.refuse("correction", "be 'bonferroni' or 'fdr'", correction, "leave it out")
     given: object = candidates
     listed = isinstance(given, Sequence) and not isinstance(given, str | bytes)
     names = tuple(candidates) if listed else ()
     if not names or len(set(names)) < len(names):
-        told = f"{len(names)}, {len(set(names))} of them different" if listed else type(given).__name__
-        _check.refuse("candidates", "be one or more different strings, in a list", told)
+        value = len(names) if listed else type(given).__name__
+        _check.refuse("candidates", "be one or more different strings, in a list", value, "pass each once")
     fit = _Fit(np.zeros(len(names)), np.full(len(names), np.inf))
     rows = np.flatnonzero(np.isfinite(variances).ravel())
     if len(rows):

@@ -159,5 +159,5 @@ class BinaryDesign(Design):
 def _share(name: str, value: float) -> float:
     found = _check.finite(name, value)
     if not 0 <= found <= 1:
-        _check.refuse(name, "be from 0 to 1", value)
+        _check.refuse(name, "be from 0 to 1", value, "state a share, not a percentage")
     return found

@@ -157,11 +157,11 @@ class Design(ABC):
             remedy = "an answer that only one truth can give betrays who gives it"
             _check.refuse(parameter, "leave every answer possible for every truth", value, remedy)
         if not self.slope:
-            remedy = "such answers tell nothing"
+            remedy = "such answers reveal nothing"
             _check.refuse(parameter, "make the answers depend on the truth", value, remedy)
         if lcm(*(mass.denominator for row in self.transition for mass in row)) > _MOST:
             remedy = "take simpler fractions"
-            _check.refuse(parameter, "have a common denominator of at most 2**62", "a greater one", remedy)
+            _check.refuse(parameter, "have a common denominator of at most 2**62", value, remedy)
 
 
 @lru_cache(maxsize=64)

@@ -267,7 +267,7 @@ class UnrelatedQuestionTwoSamples:
         bool or array of booleans
         """
         if sample not in {1, 2}:
-            _check.refuse("sample", "be 1 or 2", sample)
+            _check.refuse("sample", "be 1 or 2", sample, "pass one of these")
         true, harmless = np.broadcast_arrays(np.asarray(truth, bool), np.asarray(innocuous, bool))
         p = self.chances[sample - 1]
         drawn = uniform_integers(p.denominator, true.size, random_source(rng)).reshape(true.shape)

@@ -44,7 +44,7 @@ def share_bounds(hits: Any, trials: int, level: float, method: Method) -> tuple[
     """
     risk = (1 - _check.unit_interval("level", level)) / 2
     if method not in _METHODS:
-        _check.refuse("method", f"be one of {', '.join(map(repr, _METHODS))}", method)
+        _check.refuse("method", f"be one of {', '.join(map(repr, _METHODS))}", method, "leave it out")
     if method == "clopper-pearson":
         return lower_confidence_bound(hits, trials, risk), upper_confidence_bound(hits, trials, risk)
     rate, z = np.asarray(hits, dtype=np.float64) / trials, normal_quantile(1 - risk)

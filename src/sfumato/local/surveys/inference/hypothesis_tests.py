@@ -115,7 +115,7 @@ def goodness_of_fit(
             degrees=degrees,
         )
     if method != "simulated":
-        _check.refuse("method", "be 'chi-square' or 'simulated'", method)
+        _check.refuse("method", "be 'chi-square' or 'simulated'", method, "leave it out")
     draws = np.random.default_rng(_check.integer("seed", seed)).multinomial(total, rates, _RUNS)
     above = int((_pearson(draws, total * rates) >= statistic * (1 - _ROUNDING)).sum())
     return Finding(
@@ -157,7 +157,9 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
     _check_estimates(first=first, second=second)
     tables = np.array([_counts(first), _counts(second)]) if _alike(first, second) else None
     if tables is None:
-        _check.refuse("second", "have the categories of first", "others", "compare the same question")
+        _check.refuse(
+            "second", "have the categories of first", second.design.categories, "compare the same question"
+        )
     totals = tables.sum(axis=1).tolist()
     degrees = tables.shape[1] - 1
     if first.design == second.design:
@@ -235,14 +237,14 @@ def independence(
         for name, given, design in zip(("first", "second"), (first, second), designs, strict=True)
     )
     if len(rows[0]) != len(columns[0]):
-        _check.refuse("second", "have an answer for each of first", f"{len(columns[0])} answers")
+        _check.refuse("second", "have an answer for each of first", len(columns[0]), "leave nobody out")
     table = np.zeros((rows[1], columns[1]), np.int64)
     np.add.at(table, (rows[0], columns[0]), 1)
     found = _contingency(table)
     if method == "chi-square":
         return found
     if method != "permuted":
-        _check.refuse("method", "be 'chi-square' or 'permuted'", method)
+        _check.refuse("method", "be 'chi-square' or 'permuted'", method, "leave it out")
     tables = _with_margins(table, np.random.default_rng(_check.integer("seed", seed)))
     drawn = _pearson(tables, _expected(table).ravel())
     above = int((drawn >= found.statistic * (1 - _ROUNDING)).sum())
@@ -292,7 +294,7 @@ def _null(design: EstimatedDesign, shares: float | Sequence[float]) -> _Array:
         given = np.array([1 - given[0], given[0]])
     if given.shape != (len(design.answers),) or not (given >= 0).all() or abs(given.sum() - 1) > 1e-9:
         rule = f"be {len(design.answers)} shares from 0 to 1 that add up to 1, or one prevalence"
-        _check.refuse("shares", rule, shares)
+        _check.refuse("shares", rule, shares, "divide them by their sum")
     transition = np.array([[float(mass) for mass in row] for row in design.transition])
     rates = given @ transition
     return np.asarray(rates / rates.sum())
@@ -343,11 +345,13 @@ def _places(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.in
         return places(name, given, design.answers), len(design.answers)
     listed = np.asarray(given)
     if isinstance(given, Mapping | str) or listed.ndim != 1:
-        _check.refuse(name, "be an answer for each respondent", "something else", "pass a list or a column")
+        _check.refuse(
+            name, "be an answer for each respondent", type(given).__name__, "pass a list or a column"
+        )
     values: list[Hashable] = listed.tolist()
     if not all(map(_is_there, values)):
         remedy = "drop such respondents from both, or give them an answer of their own"
-        _check.refuse(name, "have an answer for each respondent", "missing ones", remedy)
+        _check.refuse(name, "have an answer for each respondent", type(given).__name__, remedy)
     which = {label: place for place, label in enumerate(dict.fromkeys(values))}
     return np.array([which[value] for value in values], np.int64), max(1, len(which))
 

@@ -233,14 +233,14 @@ def _rates(design: BinaryDesign, one: float, two: float) -> tuple[float, float]:
     _check.instance("design", design, BinaryDesign, "chi_square_power plans for more answers")
     rates = design.yes_rate(one), design.yes_rate(two)
     if rates[0] == rates[1]:
-        _check.refuse("prevalence", "differ from the other one", two, "nothing is to be told apart")
+        _check.refuse("prevalence", "differ from the other one", two, "state two different ones")
     return rates
 
 
 def _affordable(name: str, guess: float) -> float:
     if guess > MOST_RESPONDENTS:
-        remedy = "a greater difference, or a design with more truth"
-        _check.refuse(name, "be told apart by at most 10**9 respondents", f"about {guess:.3g}", remedy)
+        remedy = "a larger difference, or a design with more truth"
+        _check.refuse(name, "be distinguished by at most 10**9 respondents", f"about {guess:.3g}", remedy)
     return max(1.0, guess)
 
 

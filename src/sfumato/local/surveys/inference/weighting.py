@@ -80,7 +80,7 @@ class Stratified:
         if method == "wald":
             return _normal(self.prevalence, self.stddev, risk)
         if method != "clopper-pearson":
-            _check.refuse("method", "be 'clopper-pearson' or 'wald'", method)
+            _check.refuse("method", "be 'clopper-pearson' or 'wald'", method, "leave it out")
         parts = [stratum.interval(1 - risk / len(self.strata)) for stratum in self.strata]
         ends = [sum(w * part[side] for w, part in zip(self.shares, parts, strict=True)) for side in (0, 1)]
         return Interval(max(0.0, float(ends[0]) - _SUM), min(1.0, float(ends[1]) + _SUM))
@@ -108,7 +108,9 @@ def stratified(strata: Sequence[Prevalence], shares: Sequence[float]) -> Stratif
     """
     weights = tuple(_check.positive("shares", share) for share in shares)
     if len(weights) != len(strata) or not strata or abs(sum(weights) - 1) > _SUM:
-        _check.refuse("shares", "be one for each stratum, and add up to 1", shares)
+        _check.refuse(
+            "shares", "be one for each stratum, and add up to 1", shares, "divide them by their sum"
+        )
     return Stratified(strata=tuple(strata), shares=weights)
 
 
@@ -197,7 +199,9 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     said = places("answers", answers, design.answers)
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != said.shape or not (np.isfinite(given) & (given > 0)).all():
-        _check.refuse("weights", "be one positive number for each answer", "others", "leave nobody out")
+        _check.refuse(
+            "weights", "be one positive number for each answer", type(weights).__name__, "leave nobody out"
+        )
     if len(said) < 2:
         return Weighted(prevalence=float("nan"), stddev=float("nan"), effective=float(len(said)))
     single = (said - float(design.yes_if_false)) / float(design.slope)

@@ -116,7 +116,9 @@ def instruction_sheet(
     True
     """
     if language not in _WORDS:
-        _check.refuse("language", f"be one of {', '.join(map(repr, LANGUAGES))}", language)
+        _check.refuse(
+            "language", f"be one of {', '.join(map(repr, LANGUAGES))}", language, "leave it out for English"
+        )
     asked: object = question
     if not isinstance(asked, str) or not asked.strip():
         _check.refuse("question", "be a text", question, "it is printed on the sheet")
