@@ -282,8 +282,8 @@ def _check_column(schema: pa.Schema, column: str) -> None:
     if not found:
         raise SchemaError(f"column must be one of the source's, got {column!r}; pass column=")
     if found > 1:
-        told = f"got {column!r} {found} times; rename the others"
-        raise SchemaError(f"column must be in the source once, {told}")
+        reported = f"got {column!r} {found} times; rename the others"
+        raise SchemaError(f"column must be in the source once, {reported}")
 
 
 def _is_fixed(kind: pa.DataType) -> bool:
@@ -291,5 +291,5 @@ def _is_fixed(kind: pa.DataType) -> bool:
 
 
 def _is_view(kind: pa.DataType) -> bool:
-    told = getattr(pa.types, "is_binary_view", None)
-    return bool(told is not None and told(kind))
+    reported = getattr(pa.types, "is_binary_view", None)
+    return bool(reported is not None and reported(kind))

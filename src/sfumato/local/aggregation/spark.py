@@ -86,8 +86,8 @@ def aggregate_spark(
     if types is None:
         raise SourceError(_FAILED)
     if types != ["binary"]:
-        told = f"got {' and '.join(types)}" if types else f"got a frame without {column!r}"
-        raise SchemaError(f"column must be one of type BINARY, {told}; pass column=, or cast it")
+        reported = f"got {' and '.join(types)}" if types else f"got a frame without {column!r}"
+        raise SchemaError(f"column must be one of type BINARY, {reported}; pass column=, or cast it")
     name = column.replace("`", "``")
     states: list[bytes] | None = None
     with suppress(Exception):

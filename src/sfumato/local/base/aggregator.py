@@ -135,9 +135,9 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
     def _possible(self, accepted: int, state: bytes) -> bool:
         if len(state) % 8 or not self._added:
             return True  # that it is not whole is checked elsewhere
-        least, most = self._added
+        smallest, largest = self._added
         totals = np.frombuffer(state, "<i8")
-        low, high = max(least * accepted, 1 - _MOST), min(most * accepted, _MOST - 1)
+        low, high = max(smallest * accepted, 1 - _MOST), min(largest * accepted, _MOST - 1)
         return bool(((totals >= low) & (totals <= high)).all())
 
     def _restore(self, count: int, state: bytes) -> bool:

@@ -142,10 +142,10 @@ def compared(
         out[name] = why
     if not plans:
         none_left("max_bytes and max_seconds", f"leave some {kind}", "none", out)
-    least = _NEAR * min(error(plan) for plan in plans)
+    smallest = _NEAR * min(error(plan) for plan in plans)
 
     def order(plan: _CostedPlan) -> tuple[bool, float, float]:
-        near = error(plan) <= least
+        near = error(plan) <= smallest
         return not near, plan.bytes if near else 0, error(plan)
 
     return tuple(sorted(plans, key=order)), out

@@ -69,12 +69,12 @@ def simulated_numbers(
     the second one is drawn for each value, or report by report where these are fewer.
     """
     number = device.number
-    kept = generator.binomial(counts, kept_share(device))
-    totals = generator.multinomial(int(counts.sum() - kept.sum()), np.full(number, 1 / number))
-    for code in np.flatnonzero(kept >= number).tolist():
+    retained = generator.binomial(counts, kept_share(device))
+    totals = generator.multinomial(int(counts.sum() - retained.sum()), np.full(number, 1 / number))
+    for code in np.flatnonzero(retained >= number).tolist():
         places = np.flatnonzero(device.supporting(code))
-        totals[places] += generator.multinomial(int(kept[code]), np.full(len(places), 1 / len(places)))
-    few = np.where(kept < number, kept, 0)
+        totals[places] += generator.multinomial(int(retained[code]), np.full(len(places), 1 / len(places)))
+    few = np.where(retained < number, retained, 0)
     codes, source = np.repeat(np.arange(len(few)), few), SimulatedSource(generator)
     for start in range(0, len(codes), _BLOCK):
         part = codes[start : start + _BLOCK]

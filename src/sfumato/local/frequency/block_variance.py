@@ -56,8 +56,10 @@ class BlockErrorModel(ErrorModel):
         if len(shares) == 1:
             return np.asarray(shares + (1 - shares) / self.blocks)
         block = np.arange(len(shares)) // self.rows
-        told = self.seen_shares
-        return np.asarray(np.bincount(block, shares, self.blocks) if told is None else told, float)[block]
+        reported = self.seen_shares
+        return np.asarray(np.bincount(block, shares, self.blocks) if reported is None else reported, float)[
+            block
+        ]
 
     def variance(self, share: Array) -> Array:
         """Return the variance of one report's part in an estimate; see the notes."""

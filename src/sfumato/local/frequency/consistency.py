@@ -47,8 +47,8 @@ def base_cut(shares: Array, variances: Array) -> Array:
     What remains lies above the normal quantile at which 5 % of such questions would retain any value without
     respondents, all values together (Bonferroni's correction).
     """
-    least = -float(ndtri(_CUT_RISK / len(shares))) * np.sqrt(variances)
-    return np.asarray(np.where(shares > least, shares, 0.0))
+    smallest = -float(ndtri(_CUT_RISK / len(shares))) * np.sqrt(variances)
+    return np.asarray(np.where(shares > smallest, shares, 0.0))
 
 
 def norm(shares: Array, _: Array) -> Array:
@@ -58,9 +58,9 @@ def norm(shares: Array, _: Array) -> Array:
 
 def norm_mul(shares: Array, _: Array) -> Array:
     """Set negative estimates to 0, and multiply the rest so that the sum is 1; all alike if none is left."""
-    kept = np.maximum(shares, 0.0)
-    total = kept.sum()
-    return np.asarray(kept / total) if total > 0 else np.full(len(shares), 1.0 / len(shares))
+    retained = np.maximum(shares, 0.0)
+    total = retained.sum()
+    return np.asarray(retained / total) if total > 0 else np.full(len(shares), 1.0 / len(shares))
 
 
 def norm_cut(shares: Array, variances: Array) -> Array:
@@ -69,10 +69,10 @@ def norm_cut(shares: Array, variances: Array) -> Array:
     If all that are positive sum up to less, they all stay: the sum then stays below 1.
     """
     order = np.argsort(-shares, kind="stable")
-    kept = np.zeros(len(shares), np.bool_)
-    kept[order] = np.cumsum(np.maximum(shares[order], 0.0)) <= 1.0
-    kept[order[0]] = True
-    return np.clip(np.where(kept, shares, 0.0), 0.0, 1.0)
+    retained = np.zeros(len(shares), np.bool_)
+    retained[order] = np.cumsum(np.maximum(shares[order], 0.0)) <= 1.0
+    retained[order[0]] = True
+    return np.clip(np.where(retained, shares, 0.0), 0.0, 1.0)
 
 
 def norm_sub(shares: Array, _: Array) -> Array:

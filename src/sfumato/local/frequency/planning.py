@@ -235,8 +235,8 @@ def trial_seconds(
         What may be reported, in place of the numbers of the categories.
     """
     told = np.arange(categories, dtype=np.int64) if values is None else np.asarray(values)
-    most = min(_TRIAL, _TRIAL_BYTES // protocol.device.width, _TRIAL_WORK // categories)
-    many = max(5, most)
+    largest = min(_TRIAL, _TRIAL_BYTES // protocol.device.width, _TRIAL_WORK // categories)
+    many = max(5, largest)
     few = many // 5
     once = sum(_tried(protocol, told, 1))  # what is made once, is made before
     turns = _TURNS if once < _LONG else 1

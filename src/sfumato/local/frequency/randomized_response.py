@@ -89,7 +89,7 @@ class RandomizedResponse(SupportOracle[client.RandomizedResponseRandomizer]):
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # A report is the truth with probability p - q, and else drawn evenly from all categories.
-        kept = generator.binomial(counts, float(self.support.gap))
-        rest = int(counts.sum() - kept.sum())
+        retained = generator.binomial(counts, float(self.support.gap))
+        rest = int(counts.sum() - retained.sum())
         even = generator.multinomial(rest, np.full(len(counts), 1 / len(counts)))
-        return np.asarray(kept + even, dtype=np.int64)
+        return np.asarray(retained + even, dtype=np.int64)

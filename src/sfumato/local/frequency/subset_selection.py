@@ -113,17 +113,17 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
         any of them.
         """
         count, size = len(counts), self.device.subset_size
-        kept = generator.binomial(counts, kept_share(self.device))
+        retained = generator.binomial(counts, kept_share(self.device))
         free, waiting = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
-        free[size], waiting[size - 1] = counts.sum() - kept.sum(), kept.sum()
+        free[size], waiting[size - 1] = counts.sum() - retained.sum(), retained.sum()
         lack, totals = np.arange(size + 1), np.zeros(count, np.int64)
         for at in range(count):
             left = count - at
-            come = generator.multivariate_hypergeometric(waiting, int(kept[at]), method="marginals")
+            come = generator.multivariate_hypergeometric(waiting, int(retained[at]), method="marginals")
             waiting = waiting - come
             joined = generator.binomial(free, np.minimum(lack / left, 1.0))
             beside = generator.binomial(waiting, np.minimum(lack / max(1, left - 1), 1.0))
-            totals[at] = kept[at] + joined.sum() + beside.sum()
+            totals[at] = retained[at] + joined.sum() + beside.sum()
             free = free + come + np.append(joined[1:], 0) - joined
             waiting = waiting + np.append(beside[1:], 0) - beside
         return totals

@@ -108,8 +108,8 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
 
     @property
     def _again(self) -> tuple[Fraction, Fraction]:
-        kept = self.device.again.chance
-        return kept, (1 - kept) / (len(self.domain) - 1)
+        retained = self.device.again.chance
+        return retained, (1 - retained) / (len(self.domain) - 1)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Count the categories that were named.
@@ -142,6 +142,6 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
 
 def _exchanged(counts: NDArray[np.int64], gap: float, generator: np.random.Generator) -> NDArray[np.int64]:
     """Draw counts after randomized response: the truth with a probability, and else even draws from all."""
-    kept = generator.binomial(counts, gap)
-    even = generator.multinomial(int(counts.sum() - kept.sum()), np.full(len(counts), 1 / len(counts)))
-    return np.asarray(kept + even, dtype=np.int64)
+    retained = generator.binomial(counts, gap)
+    even = generator.multinomial(int(counts.sum() - retained.sum()), np.full(len(counts), 1 / len(counts)))
+    return np.asarray(retained + even, dtype=np.int64)

@@ -40,8 +40,8 @@ def bit_odds(memo: tuple[Fraction, Fraction], again: tuple[Fraction, Fraction], 
     its inverse.
     """
     (p, q), (high, low) = memo, again
-    most, least = (high / low) ** reports, ((1 - high) / (1 - low)) ** reports
-    return (p * most + 1 - p) / (q * most + 1 - q) * (q * least + 1 - q) / (p * least + 1 - p)
+    largest, smallest = (high / low) ** reports, ((1 - high) / (1 - low)) ** reports
+    return (p * largest + 1 - p) / (q * largest + 1 - q) * (q * smallest + 1 - q) / (p * smallest + 1 - p)
 
 
 @final

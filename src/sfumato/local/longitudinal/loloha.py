@@ -106,8 +106,8 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
 
     @property
     def _again(self) -> tuple[Fraction, Fraction]:
-        kept = self.device.inner.again.chance
-        return kept, (1 - kept) / (self.device.most_keys - 1)
+        retained = self.device.inner.again.chance
+        return retained, (1 - retained) / (self.device.most_keys - 1)
 
     @property
     def _changed(self) -> tuple[Fraction, Fraction]:

@@ -171,5 +171,5 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
     ) -> NDArray[np.int64]:
         bits, ones = np.split(memos, 2)
         again = float(self.device.layers.again_chance)
-        told = generator.binomial(ones, again) + generator.binomial(bits - ones, 1 - again)
-        return np.concatenate([bits, told])
+        reported = generator.binomial(ones, again) + generator.binomial(bits - ones, 1 - again)
+        return np.concatenate([bits, reported])

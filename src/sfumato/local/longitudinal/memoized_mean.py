@@ -172,10 +172,12 @@ class MemoizedOneBitMean(
         held = checked_rounds(estimates, MeanEstimate, self._told_it, "protocol")
         variances = np.array([[one.variance] for one in held])
         reports = np.array([[one.reports] for one in held])
-        told, memo = (
+        reported, memo = (
             float(1 / (2 * one - 1)) for one in (self.device.layers.chance, self.device.layers.memo.chance)
         )
-        fresh = (told**2 - memo**2) * ((self.bounds[1] - self.bounds[0]) / 2) ** 2 / np.maximum(reports, 1)
+        fresh = (
+            (reported**2 - memo**2) * ((self.bounds[1] - self.bounds[0]) / 2) ** 2 / np.maximum(reports, 1)
+        )
         return Rounds(
             values=np.array([[one.mean] for one in held]),
             variances=variances,

@@ -131,12 +131,12 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
             rule = f"be {size} times {size} shares that sum up to 1"
             _check.refuse("joint", rule, f"an array of shape {shares.shape}", "divide a table by its sum")
         count = _check.integer("n", n, minimum=1)
-        kept = np.diag(shares)
+        retained = np.diag(shares)
         ends = self.permanent_spread.variance(np.array([0.0, 1.0]))
-        found = kept.sum() * ends[0] + kept * (ends[1] - ends[0])
-        either = shares.sum(axis=0) + shares.sum(axis=1) - 2 * kept
+        found = retained.sum() * ends[0] + retained * (ends[1] - ends[0])
+        either = shares.sum(axis=0) + shares.sum(axis=1) - 2 * retained
         one, none = map(float, self._changed)
-        return np.asarray(found + either * one + (1 - kept.sum() - either) * none) / count
+        return np.asarray(found + either * one + (1 - retained.sum() - either) * none) / count
 
     def simulate_rounds(
         self, true_counts: ArrayLike, rounds: int, rng: int | np.random.Generator = 0

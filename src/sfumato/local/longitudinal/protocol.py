@@ -74,10 +74,10 @@ class LongitudinalProtocol(ABC):
         PrivacyLoss
             That of one memo, times how many there are; see the notes of the class for the relation.
         """
-        most = self._memoizing.most_memos
+        largest = self._memoizing.most_memos
         if changes is None:
-            return self.permanent_loss * most
-        return self.permanent_loss * min(most, _check.integer("changes", changes) + 1)
+            return self.permanent_loss * largest
+        return self.permanent_loss * min(largest, _check.integer("changes", changes) + 1)
 
     def same_memo_loss(self, reports: int) -> PrivacyLoss:
         r"""Return the loss of some reports of one memo: from that of one report up to that of the memo.

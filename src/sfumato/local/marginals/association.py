@@ -111,18 +111,18 @@ def independent(evidence: Evidence, attributes: Attributes, shares: Array) -> Fi
     the coefficients have the covariance of `Evidence.scatter`, with the sampling of respondents inside.
     """
     first, second = evidence.lattice.shape(attributes)
-    told = evidence.coefficients[evidence.lattice.places(attributes)].reshape(first, second)
+    reported = evidence.coefficients[evidence.lattice.places(attributes)].reshape(first, second)
     scatter = evidence.scatter(attributes, shares)
     degrees = (first - 1) * (second - 1)
     statistic = 0.0
-    if np.isfinite(told).all() and np.isfinite(scatter).all():
-        gaps = (told[1:, 1:] - np.outer(told[1:, 0], told[0, 1:])).ravel()
+    if np.isfinite(reported).all() and np.isfinite(scatter).all():
+        gaps = (reported[1:, 1:] - np.outer(reported[1:, 0], reported[0, 1:])).ravel()
         slope = np.zeros((first - 1, second - 1, first, second))
         for row in range(1, first):
             for column in range(1, second):
                 slope[row - 1, column - 1, row, column] = 1.0
-                slope[row - 1, column - 1, row, 0] = -told[0, column]
-                slope[row - 1, column - 1, 0, column] = -told[row, 0]
+                slope[row - 1, column - 1, row, 0] = -reported[0, column]
+                slope[row - 1, column - 1, 0, column] = -reported[row, 0]
         matrix = slope.reshape(degrees, -1)
         statistic = float(gaps @ np.linalg.pinv(matrix @ scatter @ matrix.T, hermitian=True) @ gaps)
     return Finding(

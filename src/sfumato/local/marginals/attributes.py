@@ -70,9 +70,9 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
     def __post_init__(self) -> None:
         given: object = self.oracle
         if not isinstance(given, type) or not issubclass(given, SupportOracle):
-            told = given.__name__ if isinstance(given, type) else type(given).__name__
+            reported = given.__name__ if isinstance(given, type) else type(given).__name__
             remedy = "pass a class such as OptimizedUnaryEncoding, OptimalLocalHashing or SubsetSelection"
-            _check.refuse("oracle", "be a frequency oracle whose reports support values", told, remedy)
+            _check.refuse("oracle", "be a frequency oracle whose reports support values", reported, remedy)
         device = self._kind()(epsilon=self.epsilon, domains=self.domains, protocol=given.wire_name)
         inner = device.parts[0].epsilon
         object.__setattr__(self, "device", device)

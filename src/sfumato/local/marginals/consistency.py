@@ -120,7 +120,7 @@ def agreeing(
     marginal reconstruction with local non-negativity": both together, by another iteration.
     """
     limit = _check.positive("tolerance", tolerance)
-    most = _check.integer("rounds", rounds, minimum=1)
+    maximum = _check.integer("rounds", rounds, minimum=1)
     known = _widest(evidence.precisions(_check.integer("width", width, minimum=1)))
     lattice = Lattice(evidence.lattice.sizes, tuple(known))
     coefficients = np.empty(lattice.total)
@@ -134,7 +134,7 @@ def agreeing(
     tables = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
     held = [np.zeros_like(table) for table in tables]
     gap = np.inf
-    for _ in range(most):
+    for _ in range(maximum):
         agreed = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
         for at, table in enumerate(agreed):
             moved = table + held[at]
@@ -142,8 +142,8 @@ def agreeing(
             held[at] = moved - tables[at]
         sums = np.zeros(lattice.total)
         for (shape, places, weights), table in zip(groups, tables, strict=True):
-            told = analysed(table, shape) * weights[:, None]
-            sums += np.bincount(places.ravel(), told.ravel(), lattice.total)
+            reported = analysed(table, shape) * weights[:, None]
+            sums += np.bincount(places.ravel(), reported.ravel(), lattice.total)
         coefficients = sums / mass
         gap = max(
             float(np.abs(synthesised(coefficients[places], shape) - table).max())

@@ -39,7 +39,7 @@ def covering(sizes: Sequence[int], order: int, width: int, cells: int) -> tuple[
     ((0, 1, 2), (0, 3, 4), (0, 1, 5), (1, 2, 3), (1, 4, 5), (2, 4, 5), (3, 5))
     """
     of = _check.integer("order", order, minimum=1)
-    most = _check.integer("width", width, minimum=of)
+    largest = _check.integer("width", width, minimum=of)
     count = len(sizes)
     row = {rest: at for at, rest in enumerate(combinations(range(count), of - 1))}
     # Which attributes fill the sets of one less up to one that is in no table yet.
@@ -53,7 +53,7 @@ def covering(sizes: Sequence[int], order: int, width: int, cells: int) -> tuple[
             continue
         view = list(first)
         gains = open_to[[row[rest] for rest in combinations(first, of - 1)]].sum(axis=0)
-        while len(view) < most:
+        while len(view) < largest:
             room = np.log(cells) - logs[view].sum() + _ROUNDING
             fits = (logs <= room) & (gains > 0)
             fits[view] = False

@@ -126,7 +126,7 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
         cases = prod(count + 1 for count in kinds.values())
         if cases * len(weights) > _MOST_CASES:
             return Fraction(-1)
-        least = None
+        smallest = None
         for equal in islice(product(*(range(count + 1) for count in kinds.values())), cases - 1):
             # The last case, which is left out, is that of two equal rows.
             sums = [
@@ -137,8 +137,8 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
                 weight * prod(own[of] for own, of in zip(sums, case, strict=True))
                 for case, weight in weights.items()
             )
-            least = total if least is None else min(least, total)
-        return Fraction(least or 0) * self.device.chances[0] / int(self.device.tickets[0])
+            smallest = total if smallest is None else min(smallest, total)
+        return Fraction(smallest or 0) * self.device.chances[0] / int(self.device.tickets[0])
 
     @property
     def totals(self) -> int:
@@ -158,8 +158,8 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
         ndarray of int64, shape (totals,)
             What they add to the aggregator's totals.
         """
-        told = self.device.layout.unpack(records).astype(np.int64)
-        counts = np.bincount(told, minlength=self.totals).reshape(-1, 2)
+        reported = self.device.layout.unpack(records).astype(np.int64)
+        counts = np.bincount(reported, minlength=self.totals).reshape(-1, 2)
         return np.concatenate([counts.sum(axis=1), counts[:, 1]])
 
     def _evidence(self, totals: NDArray[np.int64], reports: int) -> FourierEvidence:

@@ -332,12 +332,12 @@ def _construction(made: MarginalsProtocol[Any], order: int, codes: NDArray[np.in
     coefficients = np.empty(lattice.total)
     for view in lattice.views:
         coefficients[lattice.places(view)] = analysed(true(view)[None, :], lattice.shape(view))[0]
-    told = ConsistentMarginals(
+    reported = ConsistentMarginals(
         domains=tuple(made.domains), lattice=lattice, coefficients=coefficients, gap=0.0
     )
     missing = [one for one in combinations(range(len(lattice.sizes)), order) if one not in lattice.starts]
     if not missing:
         return 0.0
     looked = missing[:: -(-len(missing) // _MOST_BUILT)]
-    errors = [float(((told.table(*one).ravel() - true(one)) ** 2).sum()) for one in looked]
+    errors = [float(((reported.table(*one).ravel() - true(one)) ** 2).sum()) for one in looked]
     return float(np.mean(errors)) * len(missing) / comb(len(lattice.sizes), order)

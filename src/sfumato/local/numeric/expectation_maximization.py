@@ -49,12 +49,12 @@ def most_likely(counts: Array, device: WindowRandomizer, *, smooth: bool, tolera
     before = -np.inf
     for _ in range(_MOST_ROUNDS):
         np.cumsum(shares, out=sums[1:])
-        law = far + (near - far) * np.maximum(sums[ends] - sums[starts], 0.0)
-        reached = float(counts @ np.log(law))
+        distribution = far + (near - far) * np.maximum(sums[ends] - sums[starts], 0.0)
+        reached = float(counts @ np.log(distribution))
         if reached - before < tolerance:
             break
         before = reached
-        ratios = counts / (total * law)
+        ratios = counts / (total * distribution)
         np.cumsum(ratios, out=backs[1:])
         within = np.maximum(backs[window:] - backs[: device.steps + 1], 0.0)
         shares = shares * (far * backs[-1] + (near - far) * within)

@@ -140,14 +140,14 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
         if not reports:
             return self._estimated(math.nan, math.inf, reach, 0, simulated)
         share = bits * bit.share(set_bits / bits) if bits else 0.0
-        scatter, spread = 0.0, 0.0
+        scatter, deviation = 0.0, 0.0
         if count:
             share += count * pieces.share(total / count)
             scatter = pieces.scatter(total / count, squares / count)
         share /= reports
         if count:
             own = pieces.sampled(count, total, squares) - scatter
-            spread = count * max(own, pieces.least(share))
+            deviation = count * max(own, pieces.least(share))
         # What a bit adds follows from the mean alone, as if all numbers were alike, less how they differ.
-        spread += bits * max(bit.least(share) - scatter, bit.least(0.0))
-        return self._estimated(share, spread / reports**2, reach, reports, simulated)
+        deviation += bits * max(bit.least(share) - scatter, bit.least(0.0))
+        return self._estimated(share, deviation / reports**2, reach, reports, simulated)

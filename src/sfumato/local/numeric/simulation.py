@@ -39,10 +39,10 @@ def at_places(
     """
     positions = device._positions(numbers)  # noqa: SLF001 - the other half of one protocol
     people = respondents(counts, len(positions))
-    most = _WHOLE // (2 * device.steps) ** 2
-    if (everybody := sum(people.tolist())) > most:
+    largest = _WHOLE // (2 * device.steps) ** 2
+    if (everybody := sum(people.tolist())) > largest:
         remedy = "simulate fewer people, or take fewer steps"
-        _check.refuse("counts", f"add up to at most {most}", everybody, remedy)
+        _check.refuse("counts", f"add up to at most {largest}", everybody, remedy)
     low = np.minimum(positions.astype(np.int64), device.steps - 1)
     up = generator.binomial(people, positions - low)
     found = np.zeros(device.steps + 1, np.int64)

@@ -102,8 +102,8 @@ class DistributionEstimate:
         (\overline{a^2} - s)` with the share s, and the reports estimate both. It grows with the number of
         steps: take few. ``"exact"`` intervals hold for any number of reports, by Hoeffding's inequality.
         """
-        least, greatest = (_check.finite(name, end) for name, end in (("lower", lower), ("upper", upper)))
-        within = (self.points >= least) & (self.points <= greatest)
+        smallest, largest = (_check.finite(name, end) for name, end in (("lower", lower), ("upper", upper)))
+        within = (self.points >= smallest) & (self.points <= largest)
         if not within.any():
             remedy = "widen the range, or take more steps"
             _check.refuse("lower", "be below upper, with one of the points between them", lower, remedy)

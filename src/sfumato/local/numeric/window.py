@@ -67,8 +67,10 @@ class WindowProtocol(NumericProtocol[Device, Result]):
         mean, square = total / reports, squares / reports
         share = moments.share(mean)
         # Rare reports far away make most of the error where epsilon is large; there may be none among few.
-        spread = moments.sampled(reports, total, squares) - moments.scatter(mean, square)
-        return self._estimated(share, max(spread, moments.least(share)) / reports, reach, reports, simulated)
+        deviation = moments.sampled(reports, total, squares) - moments.scatter(mean, square)
+        return self._estimated(
+            share, max(deviation, moments.least(share)) / reports, reach, reports, simulated
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

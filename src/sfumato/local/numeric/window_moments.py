@@ -104,5 +104,5 @@ class WindowMoments:
         """Return the variance of one report's part in the mean, as reports themselves show it."""
         if reports < 2:
             return float("inf")
-        spread = Fraction(squares, reports) - Fraction(total, reports) ** 2
-        return float(spread * reports / (reports - 1) / (self.gain * self.steps) ** 2)
+        deviation = Fraction(squares, reports) - Fraction(total, reports) ** 2
+        return float(deviation * reports / (reports - 1) / (self.gain * self.steps) ** 2)

@@ -45,12 +45,12 @@ def from_nodes(shape: Shape, estimates: Sequence[Array], alphas: Sequence[float]
     would show by how much are not used, and the estimates are unbiased. A last node with fewer children is
     weighed like the others of its level, which is unbiased too.
     """
-    told = [estimates[-1]]
+    reported = [estimates[-1]]
     for level in range(shape.levels - 1, 0, -1):
-        alpha, children = alphas[level - 1], _sums(shape, told[0])
-        told.insert(0, alpha * estimates[level - 1] + (1 - alpha) * children)
+        alpha, children = alphas[level - 1], _sums(shape, reported[0])
+        reported.insert(0, alpha * estimates[level - 1] + (1 - alpha) * children)
     final = np.ones(1)
-    for below in told:
+    for below in reported:
         counts = _sums(shape, np.ones(len(below)))
         lacking = (final - _sums(shape, below)) / counts
         final = below + np.repeat(lacking, counts.astype(np.int64))

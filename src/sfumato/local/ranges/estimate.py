@@ -190,8 +190,8 @@ class RangeEstimate(FrequencyShares):
         return self._cdf_bands(risk)
 
     def _cdf_bands(self, risk: float) -> Interval[Array]:
-        told = replace(self, processed=None).cdf()
-        lower, upper, _ = around(told.share, told.variance, risk)
+        reported = replace(self, processed=None).cdf()
+        lower, upper, _ = around(reported.share, reported.variance, risk)
         lower[-1] = upper[-1] = 1.0
         rising = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
         return Interval(*rising)
@@ -259,8 +259,8 @@ class RangeEstimate(FrequencyShares):
         if simultaneous:
             low, high, _ = self.cdf_bands(level)
         else:
-            told = replace(self, processed=None).cdf()
-            low, high, _ = around(told.share, told.variance, risk)
+            reported = replace(self, processed=None).cdf()
+            low, high, _ = around(reported.share, reported.variance, risk)
             low[-1] = high[-1] = 1.0
         first = int(np.argmax(np.maximum.accumulate(high) >= share))
         last = int(np.argmax(np.minimum.accumulate(low[::-1])[::-1] >= share))

@@ -151,8 +151,8 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         found = {(0, 0): np.ones((1, 1))}
         for at, (pair, level) in enumerate(zip(self.device.pairs, self.levels, strict=True)):
             nodes = self.device.nodes(at)
-            told = level.differences(totals[at], asked[at]) if asked[at] else np.zeros(nodes)
-            found[pair] = told.reshape(nodes)
+            reported = level.differences(totals[at], asked[at]) if asked[at] else np.zeros(nodes)
+            found[pair] = reported.reshape(nodes)
         one, other = self.device.shapes
         rows = [
             from_coefficients(other, [found[at, to] for to in range(1, other.levels + 1)], found[at, 0])
@@ -183,12 +183,12 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         if not whole or not ((begin >= 0) & (begin <= end) & (end < sides)).all():
             rule = f"be pairs of indices below {sides.tolist()}, none before its first"
             _check.refuse("last", rule, f"an array of shape {end.shape}", "count indices from 0")
-        told = np.full(sides, 1 / sides.prod()) if shares is None else np.asarray(shares, float)
-        if told.shape != tuple(sides) or not (told >= 0).all() or abs(told.sum() - 1) > 1e-9:
+        reported = np.full(sides, 1 / sides.prod()) if shares is None else np.asarray(shares, float)
+        if reported.shape != tuple(sides) or not (reported >= 0).all() or abs(reported.sum() - 1) > 1e-9:
             _check.refuse(
-                "shares", f"be {sides.tolist()} shares with sum 1", f"an array of shape {told.shape}"
+                "shares", f"be {sides.tolist()} shares with sum 1", f"an array of shape {reported.shape}"
             )
-        reach = np.pad(told.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+        reach = np.pad(reported.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
         error_model = self.error_model([count * float(chance) for chance in self.device.chances])
         return error_model.variance(begin.T, end.T, np.minimum(reach, 1.0))
 

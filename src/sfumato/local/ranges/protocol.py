@@ -90,15 +90,15 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
         if begin.shape != end.shape or not ((begin >= 0) & (begin <= end) & (end < size)).all():
             rule = f"be indices from 0 to {size - 1}, none before its first"
             _check.refuse("last", rule, f"an array of shape {end.shape}", "count indices from 0")
-        told = np.full(size, 1 / size) if shares is None else np.asarray(shares, float)
-        if told.shape != (size,) or not (told >= 0).all() or abs(told.sum() - 1) > 1e-9:
+        reported = np.full(size, 1 / size) if shares is None else np.asarray(shares, float)
+        if reported.shape != (size,) or not (reported >= 0).all() or abs(reported.sum() - 1) > 1e-9:
             _check.refuse(
                 "shares",
                 f"be {size} shares with sum 1",
-                f"an array of shape {told.shape}",
+                f"an array of shape {reported.shape}",
                 "divide by the sum",
             )
-        reach = np.minimum(np.concatenate([[0.0], np.cumsum(told)]), 1.0)
+        reach = np.minimum(np.concatenate([[0.0], np.cumsum(reported)]), 1.0)
         reach[-1] = 1.0
         error_model = self.error_model([count * float(chance) for chance in self.device.chances])
         return error_model.variance(begin, end, reach)

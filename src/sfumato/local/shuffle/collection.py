@@ -80,7 +80,7 @@ class Collection:
 
     def __post_init__(self) -> None:
         _check.instance("protocol", self.protocol, ReportProtocol, "pass an oracle of sfumato.local")
-        told = device.PublicCollection(
+        reported = device.PublicCollection(
             randomizer=self.protocol.device,
             batch_size=self.batch_size,
             colluders=self.colluders,
@@ -88,7 +88,7 @@ class Collection:
             shuffler=self.shuffler,
             name=self.name,
         )
-        object.__setattr__(self, "device", told)
+        object.__setattr__(self, "device", reported)
         self.protocol.check_clients(self.clients)
         self.protocol.check_batch(self.batch_size)
 

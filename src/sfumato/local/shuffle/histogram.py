@@ -184,11 +184,11 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
         counts = whole_counts("true_counts", true_counts, len(self.domain), "pass one per category")
         generator, n, error_model = seeded(rng), int(counts.sum()), self.error_model()
         # Randomized response is the truth with probability p - q, and else drawn evenly from all.
-        kept = generator.binomial(counts, error_model.gap)
+        retained = generator.binomial(counts, error_model.gap)
         slots = n * self.device.decoys.slots
         draws = int(generator.binomial(slots, float(self.device.decoys.coin.chance)))
         even = np.full(len(counts), 1 / len(counts))
-        named = kept + generator.multinomial(n - int(kept.sum()) + draws, even)
+        named = retained + generator.multinomial(n - int(retained.sum()) + draws, even)
         return self.estimate(np.append(named, slots - draws), n * self.messages, simulated=True)
 
 
@@ -299,8 +299,8 @@ class DecoyErrorModel(ErrorModel):
 def _loss(truth: Coin, decoys: Decoys, clients: int, categories: int) -> PrivacyLoss:
     """Return the loss of a client among the decoys of all honest ones."""
     odds = truth.chance * (categories - 1) / (1 - truth.chance)
-    told = RandomizedResponse(min(TOLD, log_up(fraction_up(odds))), categories)
-    return AmongDecoys(told, clients * decoys.slots, decoys.coin.chance)
+    reported = RandomizedResponse(min(TOLD, log_up(fraction_up(odds))), categories)
+    return AmongDecoys(reported, clients * decoys.slots, decoys.coin.chance)
 
 
 @lru_cache(maxsize=64)

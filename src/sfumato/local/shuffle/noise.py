@@ -82,11 +82,11 @@ class SharedNoise:
 def _law(scale: float, parts: float, rounding: float) -> tuple[float, Array]:
     """Return a step, and the probabilities to be within 0, 1, ... of them."""
     unit = max(1.0, scale / _FINE)
-    rate, spread = unit / scale, rounding / unit**2
-    stddev = math.sqrt(parts / (2 * math.sinh(rate / 2) ** 2) + spread)
+    rate, deviation = unit / scale, rounding / unit**2
+    stddev = math.sqrt(parts / (2 * math.sinh(rate / 2) ** 2) + deviation)
     size = 1 << max(8, math.ceil(math.log2(_WIDE * (stddev + 1 / rate))))
     t = 2 * np.pi * np.arange(size // 2 + 1) / size
     odds = np.expm1(-rate) ** 2
-    log = -parts * np.log1p(4 * math.exp(-rate) * np.sin(t / 2) ** 2 / odds) - spread * t * t / 2
+    log = -parts * np.log1p(4 * math.exp(-rate) * np.sin(t / 2) ** 2 / odds) - deviation * t * t / 2
     masses = np.maximum(np.fft.irfft(np.exp(log), size)[: size // 2], 0.0)
     return unit, np.cumsum(masses) * 2 - masses[0]

@@ -71,10 +71,10 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
 
     def __post_init__(self) -> None:
         clients = _check.integer("clients", self.clients, minimum=1)
-        most = 2 * clients if self.max_clients is None else self.max_clients
+        largest = 2 * clients if self.max_clients is None else self.max_clients
         remedy = "it counts the honest clients too"
         object.__setattr__(
-            self, "max_clients", _check.integer("max_clients", most, minimum=clients, remedy=remedy)
+            self, "max_clients", _check.integer("max_clients", largest, minimum=clients, remedy=remedy)
         )
         ShuffleProtocol.__post_init__(self)
 

@@ -246,8 +246,10 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
         return client.SequenceFragmentPuzzleRandomizer
 
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
-        kept = [np.argsort(-scores, axis=None, kind="stable")[: self.max_candidates] for scores in tables]
-        pairs = [np.unravel_index(places, scores.shape) for places, scores in zip(kept, tables, strict=True)]
+        retained = [np.argsort(-scores, axis=None, kind="stable")[: self.max_candidates] for scores in tables]
+        pairs = [
+            np.unravel_index(places, scores.shape) for places, scores in zip(retained, tables, strict=True)
+        ]
         buckets, strings = [np.zeros(0, np.int64)], [np.zeros((0, self.strings.length), np.uint16)]
         whole = reduce(np.intersect1d, [named for named, _ in pairs])
         for bucket in whole.tolist():

@@ -108,11 +108,11 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
             stop=stop,
             protocol=kind.wire_name,
         )
-        told = {name: getattr(device, name) for name in ("epsilon", "start", "given", "stop")}
+        reported = {name: getattr(device, name) for name in ("epsilon", "start", "given", "stop")}
         inner = kind(epsilon=device.epsilon, domain=device.part.domain)
         texts = self.strings.values(device.prefixes)
         for name, value in {
-            **told,
+            **reported,
             "device": device,
             "inner": inner,
             "domain": Domain((*texts, None)),
@@ -121,10 +121,10 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
 
     def _farthest(self, given: int) -> int:
         """Return how far prefixes go on, so that there are at most so many."""
-        most, stop = _check.integer("max_prefixes", self.max_prefixes, minimum=1), self.start + 1
+        largest, stop = _check.integer("max_prefixes", self.max_prefixes, minimum=1), self.start + 1
         while (
             stop < self.strings.length
-            and given * self.strings.number_of_endings(stop + 1 - self.start) <= most
+            and given * self.strings.number_of_endings(stop + 1 - self.start) <= largest
         ):
             stop += 1
         return stop
@@ -176,8 +176,8 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         Estimate
             Over the round's prefixes, and one category for all others.
         """
-        told = self.inner.estimate(totals, reports, simulated=simulated)
-        return replace(told, domain=self.domain)
+        reported = self.inner.estimate(totals, reports, simulated=simulated)
+        return replace(reported, domain=self.domain)
 
     def next(self, estimate: Estimate, max_candidates: int = 64, stop: int | None = None) -> PrefixRound:
         """Return the next round, about the prefixes with the largest estimates.

@@ -73,15 +73,15 @@ class PrefixProtocol(StringsProtocol[Device]):
     def _candidates(self, answered: Callable[[int], Answered]) -> Symbols:
         rows = np.zeros((1, 0), np.uint16)
         for question, stop in enumerate(self.device.lengths):
-            rows, told = self.strings.extended(rows, stop), answered(question)
-            if not told.reports:
+            rows, reported = self.strings.extended(rows, stop), answered(question)
+            if not reported.reports:
                 return np.zeros((0, self.strings.length), np.uint16)
             # A prefix of a string has the hash of the string that it is.
-            scores = told.scores(hashed_rows(rows, self.device.key, "whole"))
+            scores = reported.scores(hashed_rows(rows, self.device.key, "whole"))
             going = np.flatnonzero(self._going_on(scores))
             following = [*self.device.lengths, self.strings.length][question + 1]
-            most = min(_MAX_CANDIDATES, _MOST_EXTENDED // self.strings.number_of_endings(following - stop))
-            rows = rows[going[np.argsort(-scores[going], kind="stable")[:most]]]
+            largest = min(_MAX_CANDIDATES, _MOST_EXTENDED // self.strings.number_of_endings(following - stop))
+            rows = rows[going[np.argsort(-scores[going], kind="stable")[:largest]]]
         return self.strings.extended(rows, self.strings.length)
 
     def chance(self, share: float, respondents: float) -> float:
@@ -248,5 +248,5 @@ class TreeHist(CountedStrings[client.TreeHistRandomizer], PrefixProtocol[client.
         return client.TreeHistRandomizer
 
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        least = -ndtri(min(1.0, self.max_candidates / max(1, len(scores))))
-        return np.asarray(scores >= least)
+        smallest = -ndtri(min(1.0, self.max_candidates / max(1, len(scores))))
+        return np.asarray(scores >= smallest)

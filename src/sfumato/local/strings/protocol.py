@@ -172,8 +172,8 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
     def _power(self, share: float, respondents: int) -> float:
         """Return about how likely a string with a share is found."""
         _, some = self.deviations(share, respondents, whole=True)
-        least = self.threshold(share, respondents)
-        return self.chance(share, respondents) * float(ndtr((share - least) / some))
+        smallest = self.threshold(share, respondents)
+        return self.chance(share, respondents) * float(ndtr((share - smallest) / some))
 
     def reports_by_question(self, asked: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many reports there are about each part, and in the end about the whole."""
@@ -215,9 +215,9 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
             codes, own = np.unique(
                 device.part_codes(rows, every) if part else device.whole_codes(rows), return_inverse=True
             )
-            told = np.bincount(own, asked[:, question], len(codes)).astype(np.int64)
-            answers = SimulatedAnswers(self.part if part else self.whole, codes, told, generator)
-            return Answered(answers, told, int(asked[:, question].sum()))
+            reported = np.bincount(own, asked[:, question], len(codes)).astype(np.int64)
+            answers = SimulatedAnswers(self.part if part else self.whole, codes, reported, generator)
+            return Answered(answers, reported, int(asked[:, question].sum()))
 
         return self.heavy_hitters(answered, int(counts.sum()), simulated=True)
 

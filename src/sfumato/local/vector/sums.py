@@ -66,11 +66,11 @@ class VectorMoments:
 
     def squares(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sums of squares."""
-        kept = sums[self.dimension :]
+        retained = sums[self.dimension :]
         if not self.pairs:
-            return kept
+            return retained
         first, second = np.triu_indices(self.dimension)
-        return np.asarray(kept[first == second])
+        return np.asarray(retained[first == second])
 
     def products(self, sums: NDArray[np.int64]) -> Array:
         """Return the matrix of the sums of products."""

@@ -227,13 +227,13 @@ def _fitted(design: DesignMatrix, target: Array, chosen: NDArray[np.int64]) -> _
     frequencies, stddev = np.zeros(count), np.full(count, np.inf)
     if len(chosen):
         frequencies[chosen] = nonnegative(design.gram(chosen), design.back(free)[chosen])
-    kept = np.flatnonzero(frequencies)
-    if len(kept):
+    retained = np.flatnonzero(frequencies)
+    if len(retained):
         residual = free - design.times(frequencies)
-        spare = len(target) - len(kept) - 1
+        spare = len(target) - len(retained) - 1
         wider = max(1.0, float(residual @ residual) / spare) if spare > 0 else 1.0
-        inverse = np.linalg.pinv(design.gram(kept), hermitian=True)
-        stddev[kept] = np.sqrt(wider * np.diag(inverse))
+        inverse = np.linalg.pinv(design.gram(retained), hermitian=True)
+        stddev[retained] = np.sqrt(wider * np.diag(inverse))
     return _Fit(frequencies, stddev)
 
 

@@ -114,8 +114,8 @@ def nonnegative(gram: Array, products: Array) -> Array:
         Those with the target.
     """
     values, vectors = np.linalg.eigh(gram)
-    kept = values > _RANK * max(values.max(), 1e-300)
-    roots = np.sqrt(values[kept])
-    root = vectors[:, kept] * roots
-    found, _ = nnls(root.T, (vectors[:, kept].T @ products) / roots, maxiter=30 * len(products) + 30)
+    retained = values > _RANK * max(values.max(), 1e-300)
+    roots = np.sqrt(values[retained])
+    root = vectors[:, retained] * roots
+    found, _ = nnls(root.T, (vectors[:, retained].T @ products) / roots, maxiter=30 * len(products) + 30)
     return np.asarray(found)

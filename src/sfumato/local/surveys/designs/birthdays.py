@@ -45,11 +45,11 @@ def birthday_share(first: tuple[int, int], last: tuple[int, int]) -> Fraction:
 
 def _place(name: str, day: tuple[int, int]) -> int:
     """Return the index of a day in a leap year."""
-    told: object = day
+    reported: object = day
     if (
-        not isinstance(told, tuple | list)
-        or len(told) != 2
-        or any(isinstance(one, bool) or not isinstance(one, int) for one in told)
+        not isinstance(reported, tuple | list)
+        or len(reported) != 2
+        or any(isinstance(one, bool) or not isinstance(one, int) for one in reported)
     ):
         _check.refuse(name, "be a month and a day of it", day, "such as (3, 31)")
     month, number = day

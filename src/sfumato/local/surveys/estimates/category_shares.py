@@ -63,8 +63,8 @@ class Shares:
         """Unbiased estimate of the covariance matrix, of sampling and randomization together."""
         with np.errstate(invalid="ignore", divide="ignore"):
             rate = self.counts / self.respondents
-            spread = (np.diag(rate) - np.outer(rate, rate)) / (self.respondents - 1)
-        return np.asarray(spread / float(self.design.slope) ** 2)
+            deviation = (np.diag(rate) - np.outer(rate, rate)) / (self.respondents - 1)
+        return np.asarray(deviation / float(self.design.slope) ** 2)
 
     @property
     def stddev(self) -> NDArray[np.float64]:

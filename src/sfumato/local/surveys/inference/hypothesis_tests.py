@@ -170,9 +170,9 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
     statistic = 0.0
     if min(totals) > 0:
         gap = _shares(first) - _shares(second)
-        spread = _covariance(first) + _covariance(second)
+        deviation = _covariance(first) + _covariance(second)
         # The last share follows from the others.
-        statistic = float(gap[:-1] @ np.linalg.pinv(spread[:-1, :-1], hermitian=True) @ gap[:-1])
+        statistic = float(gap[:-1] @ np.linalg.pinv(deviation[:-1, :-1], hermitian=True) @ gap[:-1])
     return Finding(
         p_value=float(chdtrc(degrees, statistic)),
         method="Wald's chi-square, approximate",
@@ -279,8 +279,8 @@ def _covariance(estimate: Estimated) -> _Array:
     """Return the covariance of the shares were they possible ones: never 0, as every answer may be given."""
     shares = np.maximum(_shares(estimate), 0.0)
     rate = _null(estimate.design, shares / shares.sum())
-    spread = (np.diag(rate) - np.outer(rate, rate)) / _counts(estimate).sum()
-    return np.asarray(spread / float(estimate.design.slope) ** 2)
+    deviation = (np.diag(rate) - np.outer(rate, rate)) / _counts(estimate).sum()
+    return np.asarray(deviation / float(estimate.design.slope) ** 2)
 
 
 def _alike(first: Estimated, second: Estimated) -> bool:
@@ -313,8 +313,8 @@ def _expected(table: NDArray[np.int64]) -> _Array:
 
 def _contingency(table: NDArray[np.int64]) -> Finding:
     """Return Pearson's test of a table; rows and columns without an entry do not count."""
-    kept = [int((table.sum(axis=axis) > 0).sum()) for axis in (1, 0)]
-    degrees = max(0, (kept[0] - 1) * (kept[1] - 1))
+    retained = [int((table.sum(axis=axis) > 0).sum()) for axis in (1, 0)]
+    degrees = max(0, (retained[0] - 1) * (retained[1] - 1))
     statistic = float(_pearson(table.ravel(), _expected(table).ravel()))
     return Finding(
         p_value=float(chdtrc(degrees, statistic)) if degrees else 1.0,

@@ -96,8 +96,8 @@ def respondents_to_tell(
     risk = _check.unit_interval("false_positive_rate", false_positive_rate)
     first, second = _rates(design, null, prevalence)
     z = normal_quantile(1 - risk / (2 if two_sided else 1)), normal_quantile(wanted)
-    spread = z[0] * math.sqrt(first * (1 - first)) + z[1] * math.sqrt(second * (1 - second))
-    guess = _affordable("prevalence", (spread / (first - second)) ** 2)
+    deviation = z[0] * math.sqrt(first * (1 - first)) + z[1] * math.sqrt(second * (1 - second))
+    guess = _affordable("prevalence", (deviation / (first - second)) ** 2)
     width = math.ceil(max(20, 3 * math.sqrt(guess)))
     middle = round(guess)
     while True:
@@ -274,14 +274,14 @@ def _between(count: int, first: float, second: float, risk: float) -> float:
         return exact_power(count, first, second, risk)
     z, middle = normal_quantile(1 - risk / 2), (first + second) / 2
     gap = abs(first - second) - 1 / count
-    spread = z * math.sqrt(2 * middle * (1 - middle) / count)
+    deviation = z * math.sqrt(2 * middle * (1 - middle) / count)
     error = math.sqrt((first * (1 - first) + second * (1 - second)) / count)
-    return float(ndtr((gap - spread) / error)) if error else 1.0
+    return float(ndtr((gap - deviation) / error)) if error else 1.0
 
 
 def _corrected_size(first: float, second: float, z: float, found: float) -> float:
     """Return the size of Casagrande, Pike and Smith (1978), an approximation to that of the exact test."""
     middle, gap = (first + second) / 2, abs(first - second)
-    spread = z * math.sqrt(2 * middle * (1 - middle))
-    spread += found * math.sqrt(first * (1 - first) + second * (1 - second))
-    return spread**2 / gap**2 / 4 * (1 + math.sqrt(1 + 4 * gap / max(spread, 1e-9) ** 2)) ** 2
+    deviation = z * math.sqrt(2 * middle * (1 - middle))
+    deviation += found * math.sqrt(first * (1 - first) + second * (1 - second))
+    return deviation**2 / gap**2 / 4 * (1 + math.sqrt(1 + 4 * gap / max(deviation, 1e-9) ** 2)) ** 2

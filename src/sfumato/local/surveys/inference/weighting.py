@@ -207,13 +207,13 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     single = (said - float(design.yes_if_false)) / float(design.slope)
     total = given.sum()
     theta = float(given @ single / total)
-    spread = len(said) / (len(said) - 1) * float((given**2) @ ((single - theta) ** 2)) / total**2
+    deviation = len(said) / (len(said) - 1) * float((given**2) @ ((single - theta) ** 2)) / total**2
     # Whatever is true of a respondent, the answer has the variance of one distribution or the other.
     device = min(float(yes * (1 - yes)) for yes in (design.yes_if_false, design.yes_if_true))
-    least = device / float(design.slope) ** 2 * float(given @ given) / total**2
+    smallest = device / float(design.slope) ** 2 * float(given @ given) / total**2
     return Weighted(
         prevalence=theta,
-        stddev=float(np.sqrt(max(spread, least))),
+        stddev=float(np.sqrt(max(deviation, smallest))),
         effective=float(total**2 / (given @ given)),
     )
 
