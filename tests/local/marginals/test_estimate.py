@@ -205,7 +205,7 @@ def test_nobody_tells_nothing(which: int) -> None:
     low, high, _ = found.interval()
     assert (low == 0).all()
     assert (high == 1).all()
-    with pytest.raises(ParameterError, match="reports must be so many"):
+    with pytest.raises(ParameterError, match="reports must be enough"):
         estimate.consistent()
     # One report: most is still unknown, and is said to be.
     aggregator = protocol.aggregator()
