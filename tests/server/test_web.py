@@ -121,7 +121,7 @@ def test_a_full_disk_is_said_to_both_sides(shuffler: Shuffler) -> None:
     asyncio.run(run())
     assert shuffler.batches == 2000 // 3
     assert set(said) == {
-        "the store failed (OperationalError: database or disk is full); clients are told to try again"
+        "the store failed (OperationalError: database or disk is full); clients are asked to try again"
     }
 
 

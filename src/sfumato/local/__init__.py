@@ -1,7 +1,7 @@
 """Local privacy: each person perturbs their own answer, and no curator has to be trusted.
 
 One shape for all protocols: an oracle's ``randomize`` runs on the device (`sfumato.local.device` is that half
-alone) and gives bytes; an `Aggregator` counts them, in pieces that merge; an `Estimate` tells the shares with
+alone) and gives bytes; an `Aggregator` counts them, in pieces that merge; an `Estimate` has the shares with
 their intervals. The bound on every report's loss holds whatever the aggregator does.
 """
 

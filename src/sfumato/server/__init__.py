@@ -1,7 +1,7 @@
-"""Processes that stand between people and the analyst: the shuffler.
+"""The shuffler: a process that stands between people and the analyst.
 
-What they speak, and what protects whom, is in `sfumato.local.shuffle` and `sfumato.local.device`; here are
-the store that survives being killed, and the service around it, which needs ``sfumato[server]``.
+Its messages, and what protects whom, are in `sfumato.local.shuffle` and `sfumato.local.device`; here are the
+store that survives being killed, and the service around it, which needs ``sfumato[server]``.
 """
 
 from __future__ import annotations

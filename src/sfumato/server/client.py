@@ -1,4 +1,4 @@
-"""A visitor of a shuffler's service: one that sends envelopes, or collects batches."""
+"""Speak with a shuffler's service: send envelopes, or collect batches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LATER: Final = (429, 503)
 
 @final
 class Visitor:
-    """Speaks with one service, over one connection that is made again where it broke.
+    """A connection to one service, which is made again where it broke.
 
     Parameters
     ----------
@@ -34,6 +34,15 @@ class Visitor:
         shuffler knows its nonce.
     context : ssl.SSLContext, optional
         Of certificates that are trusted; the system's by default.
+
+    Examples
+    --------
+    Nothing is sent before a method asks for something:
+
+    >>> with Visitor("http://127.0.0.1:8420", timeout=5.0) as visitor:
+    ...     pass
+
+    A device then calls ``visitor.send([envelope])``, and the analyst ``visitor.batch(1, key)``.
     """
 
     def __init__(
@@ -46,7 +55,9 @@ class Visitor:
             parts, port = urlsplit(""), None
         more = parts.path.strip("/") or parts.query or parts.username is not None
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or more:
-            _check.refuse("url", "be http:// or https://, a host and perhaps a port", url)
+            _check.refuse(
+                "url", "be http:// or https://, a host and perhaps a port", url, "leave out any path"
+            )
         _check.positive("timeout", timeout)
         self._attempts = _check.integer("attempts", attempts, minimum=1)
         self._url = url
@@ -60,15 +71,47 @@ class Visitor:
             self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
 
     def collection(self) -> dict[str, Any]:
-        """Return what the service tells devices of its collection; compare its id with one that you trust."""
+        """Return what the service states about its collection; compare its id with one that you trust.
+
+        Returns
+        -------
+        dict
+            What `sfumato.local.device.PublicCollection.from_specification` reads.
+
+        Raises
+        ------
+        SourceError
+            If there is no such answer, after all attempts.
+        """
         return self._json("/v1/collection")
 
     def status(self) -> dict[str, Any]:
-        """Return the service's public numbers: its collection's id, batch size, and released batches."""
+        """Return the service's public numbers: its collection's id, batch size, and released batches.
+
+        Returns
+        -------
+        dict
+            Public numbers; ``"batches"`` is how many were released.
+
+        Raises
+        ------
+        SourceError
+            If there is no such answer, after all attempts.
+        """
         return self._json("/v1/status", "batches")
 
     def send(self, envelopes: Sequence[bytes]) -> dict[str, int]:
         """Send envelopes in one request, and return how many were taken and how many refused.
+
+        Parameters
+        ----------
+        envelopes : sequence of bytes
+            As `sfumato.local.device.PublicCollection.envelope` returned them.
+
+        Returns
+        -------
+        dict of int
+            ``"taken"`` and ``"refused"``.
 
         Raises
         ------
@@ -82,7 +125,25 @@ class Visitor:
         return self._read(body, "taken", "refused")
 
     def batch(self, number: int, key: SecretKey) -> bytes:
-        """Return a released batch; its number counts from 1, and the key is the analyst's."""
+        """Return a released batch.
+
+        Parameters
+        ----------
+        number : int
+            Of the batch, from 1 on.
+        key : SecretKey
+            The analyst's, which proves who asks.
+
+        Returns
+        -------
+        bytes
+            To pass to `sfumato.local.shuffle.Opening.add`.
+
+        Raises
+        ------
+        SourceError
+            If the service does not give it.
+        """
         headers = {"authorization": "Bearer " + key.word.decode()}
         path = f"/v1/batches/{_check.integer('number', number, minimum=1)}"
         status, body = self._ask("GET", path, None, headers)

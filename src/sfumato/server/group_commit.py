@@ -55,7 +55,7 @@ class GroupCommit:
         Used from that thread alone until `stop`.
     limits : Limits
     failed : callable
-        Told once of each failure of the store, in words for the operator.
+        Called once with each failure of the store, in words for the operator.
     """
 
     def __init__(self, shuffler: Shuffler, limits: Limits, failed: Callable[[str], None]) -> None:
@@ -68,7 +68,7 @@ class GroupCommit:
         self._thread.start()
 
     async def take(self, envelopes: Sequence[bytes]) -> list[bool]:
-        """Store envelopes, and tell which were taken; see `Shuffler.take`.
+        """Store envelopes, and return which were taken; see `Shuffler.take`.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class GroupCommit:
         except Exception as error:  # the thread must go on, whatever happened: a disk may be freed
             with contextlib.suppress(Exception):  # so also where nobody listens any more
                 self._failed(
-                    f"the store failed ({type(error).__name__}: {error}); clients are told to try again"
+                    f"the store failed ({type(error).__name__}: {error}); clients are asked to try again"
                 )
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever waits
             group[0].answer.get_loop().call_soon_threadsafe(self._answer, group, size, taken)

@@ -14,7 +14,7 @@ __all__ = ["Limits"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds on what comes, whoever sends it: nothing here is kept by address.
+    """Bounds on what comes, whoever sends it: nothing here is stored by address.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The process: a socket, uvicorn, and connections that are not waited for for ever."""
+"""Run the shuffler's process: a socket, uvicorn, and limits on how long a connection may take."""
 
 from __future__ import annotations
 
@@ -84,23 +84,42 @@ def serve(
     collection, key, folder
         See `Shuffler`.
     told : mapping, optional
-        What devices are told of the collection; ``collection.specification()`` by default.
+        What the service states to devices about the collection; ``collection.specification()`` by default.
     host : str
         An address of this machine.
     port : int
         0 for any that is free.
     limits : Limits, optional
+        Of requests and connections; the defaults suit a small machine.
     certificate : tuple of two paths, optional
         A TLS certificate and its key, in PEM. Without it, put a proxy with TLS before the service: the seals
         hide answers in any case, but not the analyst's word.
     say : callable
-        Given lines for the operator: where the service is, failures of the store, and at the end how many
+        Receives lines for the operator: the service's address, failures of the store, and at the end how many
         envelopes were refused. Nothing is said of a client.
 
     Raises
     ------
     ParameterError
         If the address cannot be had, or the certificate not be used; and see `Shuffler`.
+
+    Examples
+    --------
+    It runs until it is stopped; what cannot be served is refused before:
+
+    >>> import tempfile
+    >>> from sfumato import local
+    >>> from sfumato.local.shuffle import Collection
+    >>> analyst, shuffler = SecretKey.generate("analyst"), SecretKey.generate("shuffler")
+    >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(["yes", "no"]))
+    >>> collection = Collection(
+    ...     protocol=oracle, batch_size=4, analyst=analyst.public, shuffler=shuffler.public
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     serve(collection.device, analyst, folder)
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.ParameterError: key must be that of the collection's shuffler, got another; use that one
     """
     limits = Limits() if limits is None else limits
     if certificate is not None:
@@ -152,7 +171,7 @@ def _check_certificate(certificate: Path, key: Path) -> None:
         context.load_cert_chain(certificate, key, password="")  # nobody is asked for one
     except OSError as error:  # which SSL's errors are, too
         why = (error.strerror or type(error).__name__).lower()
-        rule = f"be a PEM file that goes with its key, without a password ({why})"
+        rule = f"be a PEM file that matches its key, without a password ({why})"
         _check.refuse("certificate", rule, str(certificate), "check both files")
 
 
@@ -164,7 +183,7 @@ def _listening(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )[0]
-        # Of a socket that is not told its protocol, asyncio does not know that small answers should not wait.
+        # Of a socket whose protocol is not stated, asyncio does not know that small answers should not wait.
         listening = socket.socket(family, kind, protocol)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)

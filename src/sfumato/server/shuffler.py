@@ -46,7 +46,7 @@ class Shuffler:
     Notes
     -----
     What `take` took is durable when it returns: a process that is killed at any moment, or a power cut, loses
-    none of it. Envelopes are told apart by their nonces and never by content. When ``batch_size`` clients'
+    none of it. Envelopes are distinguished by their nonces and never by content. When ``batch_size`` clients'
     reports wait, and not before, they become one batch in the same transaction in which the last of them was
     taken: all records of all of them, in a uniformly random order; what comes then waits for the next one. So
     no batch is short, and no report is in two.
@@ -56,6 +56,26 @@ class Shuffler:
     the file system and the disk: keep the folder where that does not matter, or on an encrypted disk.
 
     Memory is that of some copies of one batch, whatever the number of reports.
+
+    Examples
+    --------
+    Four clients' reports become one batch, which the analyst opens:
+
+    >>> import tempfile
+    >>> from sfumato import local
+    >>> from sfumato.local.shuffle import Collection
+    >>> analyst, shuffler = SecretKey.generate("analyst"), SecretKey.generate("shuffler")
+    >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(["yes", "no"]))
+    >>> collection = Collection(
+    ...     protocol=oracle, batch_size=4, analyst=analyst.public, shuffler=shuffler.public
+    ... )
+    >>> opening = collection.opening(analyst)
+    >>> with tempfile.TemporaryDirectory() as folder, Shuffler(collection.device, shuffler, folder) as server:
+    ...     envelopes = [collection.device.envelope("yes", bytes([client]) * 32) for client in range(4)]
+    ...     taken = server.take(envelopes)
+    ...     opened = opening.add(server.path(1).read_bytes())
+    >>> all(taken), opened, opening.estimate().reports
+    (True, 4, 4)
     """
 
     __slots__ = (
@@ -94,7 +114,9 @@ class Shuffler:
         except OSError as error:
             self._store.close()
             why = (error.strerror or "a failure").lower()
-            _check.refuse("folder", f"be one that can be written to ({why})", str(self._folder))
+            _check.refuse(
+                "folder", f"be one that can be written to ({why})", str(self._folder), "choose another"
+            )
         except BaseException:
             self._store.close()
             raise
@@ -125,7 +147,7 @@ class Shuffler:
         return dict(self._refused)
 
     def take(self, envelopes: Sequence[bytes]) -> list[bool]:
-        """Take envelopes, and tell which are ones of this collection.
+        """Take envelopes, and return which are ones of this collection.
 
         Parameters
         ----------
@@ -135,7 +157,7 @@ class Shuffler:
         Returns
         -------
         list of bool
-            True for each that was taken, or whose nonce was taken before: the two are not told apart.
+            True for each that was taken, or whose nonce was taken before: the two are not distinguished.
         """
         given: object = envelopes
         if not isinstance(given, list | tuple) or not all(isinstance(one, bytes) for one in given):
@@ -143,7 +165,7 @@ class Shuffler:
             _check.refuse("envelopes", rule, type(given).__name__, remedy)
         with self._lock:  # one transaction at a time, whoever calls
             if self._closed:
-                _check.refuse("the shuffler", "be open", "a closed one", "open another on its folder")
+                _check.refuse("the shuffler", "be open", "closed", "open another on its folder")
             reports = [self._report(envelope) for envelope in envelopes]
             self._store.take([report for report in reports if report is not None])
             self._release()
@@ -167,7 +189,18 @@ class Shuffler:
         return MixedBatch(self._collection.id, number, records[order]).to_bytes()
 
     def path(self, number: int) -> Path:
-        """Return where a released batch is."""
+        """Return where a released batch is.
+
+        Parameters
+        ----------
+        number : int
+            Of the batch, from 1 on.
+
+        Returns
+        -------
+        Path
+            Inside the folder; the file exists once the batch is released.
+        """
         return self._folder / _BATCHES / f"batch-{number:06d}.mixed"
 
     def _release(self) -> None:

@@ -1,8 +1,9 @@
 """What a shuffler remembers across restarts: reports that wait, nonces that were seen, batches to release.
 
 One SQLite database, whose transactions are durable when they return. The reports that wait lie in slots of
-one size, as many as a batch has clients, each written in place at a place drawn by chance: the slots hold the
-same bytes in whatever order they came. Nonces are kept apart from them, and nothing else of a client is.
+one size, as many as a batch has clients, each written in place at a position drawn by chance: the slots hold
+the same bytes in whatever order they came. Nonces are stored apart from them, and nothing else of a client
+is.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Store:
     mixed : callable
         Makes the content of a batch of its number and the sealed records of its clients, one a row.
     source : RandomSource
-        Of the places that reports are put at.
+        Of the positions that reports are put at.
 
     Raises
     ------
@@ -109,7 +110,9 @@ class Store:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
             why = (error.strerror or "a failure").lower()
-            _check.refuse("folder", f"be one that can be written to ({why})", str(path.parent))
+            _check.refuse(
+                "folder", f"be one that can be written to ({why})", str(path.parent), "choose another"
+            )
         self._connection = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=False)
         try:
             self._open(path, collection)
@@ -152,7 +155,7 @@ class Store:
         self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _look(self) -> None:
-        """Find the free places, and put them in random order."""
+        """Find the free positions, and put them in random order."""
         (self._batches,) = self._connection.execute("SELECT batches FROM collection").fetchone()
         free = "SELECT number FROM slot WHERE substr(content, 1, 1) = ?"
         places = np.array([row[0] for row in self._connection.execute(free, (_FREE,))], np.int64)
@@ -185,7 +188,7 @@ class Store:
         self._sure = True
 
     def take(self, reports: Sequence[Report]) -> None:
-        """Keep reports: all of them are durable when this returns, those of known nonces left out.
+        """Store reports: all of them are durable when this returns, those of known nonces left out.
 
         Whenever all slots are taken, a batch is made of them in the same transaction: it is released as a
         whole or not at all, and no report is in two.

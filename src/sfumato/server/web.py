@@ -51,7 +51,7 @@ class Front:
     told : dict
         The collection as JSON, for devices that ask.
     failed : callable
-        Told of requests that no answer was foreseen for, in words for the operator.
+        Called with requests that no answer was foreseen for, in words for the operator.
 
     Notes
     -----

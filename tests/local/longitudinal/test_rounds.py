@@ -275,7 +275,7 @@ def test_rounds_without_reports_and_odd_questions() -> None:
     with pytest.raises(ParameterError, match="true_counts must be"):
         oracle.simulate_rounds(COUNTS[:2], 2)
     for place in (2, -3, 0.5, True):
-        with pytest.raises(ParameterError, match="first must be a round's place from -2 to 1"):
+        with pytest.raises(ParameterError, match="first must be a round's index from -2 to 1"):
             rounds.change(place)
     for odd in (np.zeros(3), np.nan):
         with pytest.raises(ParameterError, match="covariance must be 5 finite numbers"):

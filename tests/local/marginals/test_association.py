@@ -88,7 +88,7 @@ def test_few_reports_tell_nothing_of_what_they_leave_out(which: int) -> None:
         assert 1.0 in {estimate.independence(0, at).p_value for at in (1, 2)}
         unknown = [at for at in (1, 2) if np.isnan(estimate.marginal(0, at).raw).any()]
         assert unknown
-        with pytest.raises(ParameterError, match="reports must be so many that each share"):
+        with pytest.raises(ParameterError, match="reports must be enough to estimate each share"):
             estimate.marginal(0, unknown[0]).consistent("norm-sub")
 
 

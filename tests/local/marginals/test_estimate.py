@@ -205,7 +205,7 @@ def test_nobody_tells_nothing(which: int) -> None:
     low, high, _ = found.interval()
     assert (low == 0).all()
     assert (high == 1).all()
-    with pytest.raises(ParameterError, match="reports must be so many"):
+    with pytest.raises(ParameterError, match="reports must be enough"):
         estimate.consistent()
     # One report: most is still unknown, and is said to be.
     aggregator = protocol.aggregator()
@@ -222,7 +222,7 @@ def test_other_tables_are_refused() -> None:
     for attributes in wrong:
         with pytest.raises(ParameterError, match="attributes must"):
             estimate.marginal(*attributes)
-    with pytest.raises(ParameterError, match="two categories go together alike"):
+    with pytest.raises(ParameterError, match="two categories are correlated alike"):
         SampledMarginals.every(2, epsilon=1.0, domains=DOMAINS, oracle=HadamardResponse)
     oracles: list[Any] = [int, [OneBitHadamard], "OneBitHadamard"]
     for oracle in oracles:

@@ -18,7 +18,7 @@ from sfumato.local import (
     SquareWave,
     StochasticRoundingMean,
 )
-from sfumato.local.numeric.window_moments import Moments
+from sfumato.local.numeric.window_moments import WindowMoments
 from sfumato.privacy import Neighboring
 from sfumato.privacy.nodes.shuffled import Shuffled
 from tests.cases import cases
@@ -76,7 +76,7 @@ def test_two_papers_have_one_law() -> None:
 def test_moments_are_those_of_the_enumerated_law(kind: Any, epsilon: float) -> None:
     more = {} if kind is OneBitMean else {"steps": 7}
     device = kind(epsilon=epsilon, bounds=(0, 1), **more).device
-    moments = Moments.of(device)
+    moments = WindowMoments.of(device)
     for place in range(device.steps + 1):
         law = list(device.probabilities(place).values())
         first = sum((y * mass for y, mass in enumerate(law)), Fraction(0))

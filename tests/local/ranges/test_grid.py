@@ -270,7 +270,7 @@ def test_wrong_parameters_are_named() -> None:
         with pytest.raises(ParameterError, match="values must be"):
             protocol.randomize_batch(values)
     for ends in (([[0, 0]], [[5, 0]]), ([[1, 0]], [[0, 0]]), ([0], [1]), ([[0, 0]], [[1, 1], [1, 1]])):
-        with pytest.raises(ParameterError, match="last must be pairs of places"):
+        with pytest.raises(ParameterError, match="last must be pairs of indices"):
             protocol.variance(10, *ends)
     with pytest.raises(ParameterError, match="last must be whole numbers, got 'an array of float64'"):
         protocol.variance(10, [[0, 0]], [[1.0, 1.9]])

@@ -349,10 +349,10 @@ def test_wrong_parameters_are_named(given: dict[str, Any], rule: str) -> None:
 def test_wrong_questions_are_named() -> None:
     protocol, told = tree(oracle=OneBitHadamard), tree().simulate(np.ones(30, np.int64))
     for ends in (([-1], [3]), ([4], [3]), ([0], [30]), ([0, 1], [3])):
-        with pytest.raises(ParameterError, match="last must be places"):
+        with pytest.raises(ParameterError, match="last must be indices"):
             protocol.variance(10, *ends)
     for wrong in (1.5, "x", [True], [[1], [1, 2]], None):
-        with pytest.raises(ParameterError, match=r"first must be whole numbers, got .*; count places"):
+        with pytest.raises(ParameterError, match=r"first must be whole numbers, got .*; count indices"):
             protocol.variance(10, wrong, 3)
     for shares in (np.ones(3), np.full(30, 1.0), -np.ones(30)):
         with pytest.raises(ParameterError, match="shares must be"):

@@ -172,7 +172,7 @@ def test_foreign_and_broken_batches_are_refused_as_a_whole() -> None:
             opening.add(bad)
     assert opening.batches == 0
     assert opening.add(data) == 20
-    with pytest.raises(ParameterError, match="be opened once, got 'number 1 again'"):
+    with pytest.raises(ParameterError, match="be opened once, got 1"):
         opening.add(data)
     assert opening.aggregator.accepted == 20
 

@@ -1,4 +1,4 @@
-"""Reports in columns: Arrow streams in constant memory, and Parquet files by several processes."""
+"""Count reports stored in columns: Arrow streams in constant memory, Parquet files by several processes."""
 
 from __future__ import annotations
 
@@ -48,6 +48,16 @@ def add_column(aggregator: Aggregator[Any], column: pa.Array | pa.ChunkedArray) 
     column : pyarrow.Array or pyarrow.ChunkedArray
         Of any binary type. Missing values and those of another length than a record's are refused
         (``"width"``), as by `Aggregator.add`.
+
+    Returns
+    -------
+    int
+        How many values were accepted.
+
+    Raises
+    ------
+    SchemaError
+        If the column is not of a binary type.
     """
     if isinstance(column, pa.ChunkedArray):
         return sum(add_column(aggregator, chunk) for chunk in column.chunks)
@@ -163,13 +173,26 @@ def aggregate_parquet(
     -----
     A process counts row groups, one after the other, in constant memory, and its state comes back when it has
     counted a few; the states are merged.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sfumato import local
+    >>> oracle = local.RandomizedResponse(epsilon=1.0, domain=local.Domain(["a", "b", "c"]))
+    >>> table = pa.table({"report": [oracle.randomize("b", 1), oracle.randomize("c", 2)]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "reports.parquet")
+    ...     pq.write_table(table, path)
+    ...     aggregator = aggregate_parquet(oracle, path, processes=1)
+    >>> aggregator.accepted
+    2
     """
     _check.instance("protocol", protocol, ReportProtocol, "pass an oracle of sfumato.local")
     wanted = cores() if processes is None else _check.integer("processes", processes, minimum=1)
     named: Any = [files] if isinstance(files, str | os.PathLike) else files
     given: list[Any] = list(named) if isinstance(named, Iterable) else [named]
     if not all(isinstance(path, str | os.PathLike) for path in given):
-        _check.refuse("files", "be a path or paths", type(files).__name__)
+        _check.refuse("files", "be a path or paths", type(files).__name__, "pass one path or a list")
     tasks = [task for path in given for task in _row_groups(os.fspath(path), column)]
     aggregator = protocol.aggregator()
     size = max(1, -(-len(tasks) // (4 * wanted)))
@@ -249,7 +272,7 @@ def _pieces(source: Any, column: str) -> Iterator[Any]:
 
 def _named(piece: Any, column: str) -> Any:
     if not isinstance(piece, pa.RecordBatch | pa.Table):
-        _check.refuse("source", "give record batches or tables", type(piece).__name__)
+        _check.refuse("source", "give record batches or tables", type(piece).__name__, "convert them")
     _check_column(piece.schema, column)
     return piece.column(column)
 
@@ -259,8 +282,8 @@ def _check_column(schema: pa.Schema, column: str) -> None:
     if not found:
         raise SchemaError(f"column must be one of the source's, got {column!r}; pass column=")
     if found > 1:
-        told = f"got {column!r} {found} times; rename the others"
-        raise SchemaError(f"column must be in the source once, {told}")
+        reported = f"got {column!r} {found} times; rename the others"
+        raise SchemaError(f"column must be in the source once, {reported}")
 
 
 def _is_fixed(kind: pa.DataType) -> bool:
@@ -268,5 +291,5 @@ def _is_fixed(kind: pa.DataType) -> bool:
 
 
 def _is_view(kind: pa.DataType) -> bool:
-    told = getattr(pa.types, "is_binary_view", None)
-    return bool(told is not None and told(kind))
+    reported = getattr(pa.types, "is_binary_view", None)
+    return bool(reported is not None and reported(kind))

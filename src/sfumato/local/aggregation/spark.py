@@ -1,4 +1,4 @@
-"""Reports in a Spark frame: counted where they lie, and merged on the way."""
+"""Count the reports in a Spark frame where they are stored, and merge the states on the way."""
 
 from __future__ import annotations
 
@@ -65,6 +65,17 @@ def aggregate_spark(
     their order. A task that is lost with its worker is run again by Spark, and only one run of a task
     counts: so nothing is lost or counted twice, if the frame gives the same rows whenever Spark reads it.
     The workers must have sfumato installed.
+
+    Examples
+    --------
+    It needs a Spark session; anything else is refused:
+
+    >>> from sfumato import local
+    >>> oracle = local.RandomizedResponse(epsilon=1.0, domain=local.Domain(["a", "b"]))
+    >>> aggregate_spark(oracle, pa.table({"report": [oracle.randomize("b", 1)]}))
+    Traceback (most recent call last):
+        ...
+    sfumato.errors.ParameterError: frame must be a DataFrame of Spark, got 'Table'; use aggregate_arrow
     """
     if not hasattr(type(frame), "mapInArrow"):
         _check.refuse("frame", "be a DataFrame of Spark", type(frame).__name__, "use aggregate_arrow")
@@ -75,8 +86,8 @@ def aggregate_spark(
     if types is None:
         raise SourceError(_FAILED)
     if types != ["binary"]:
-        told = f"got {' and '.join(types)}" if types else f"got a frame without {column!r}"
-        raise SchemaError(f"column must be one of type BINARY, {told}; pass column=, or cast it")
+        reported = f"got {' and '.join(types)}" if types else f"got a frame without {column!r}"
+        raise SchemaError(f"column must be one of type BINARY, {reported}; pass column=, or cast it")
     name = column.replace("`", "``")
     states: list[bytes] | None = None
     with suppress(Exception):

@@ -1,4 +1,4 @@
-"""Counting reports: in any order, in any number of pieces, in constant memory, whatever bytes come."""
+"""Count reports in any order and any number of pieces, in constant memory, whatever bytes arrive."""
 
 from __future__ import annotations
 
@@ -34,13 +34,39 @@ class Counted(Protocol[Result_co]):
 
     @property
     def totals(self) -> int:
-        """How many whole numbers an aggregator keeps."""
+        """How many whole numbers an aggregator stores."""
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Return what some records add to them."""
+        """Return what some records add to them.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Result_co:
-        """Return what totals tell."""
+        """Return what the totals estimate.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        object
+            The protocol's estimate.
+        """
 
 
 @final
@@ -56,6 +82,22 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
     -----
     Whatever comes is counted as accepted or as refused, and never raises; see
     `sfumato.local.base.base_aggregator.Intake`.
+
+    Examples
+    --------
+    Two servers count half of the reports each, and merge their states:
+
+    >>> from sfumato import local
+    >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(["red", "green", "blue"]))
+    >>> first, second = oracle.aggregator(), oracle.aggregator()
+    >>> first.add_batch(oracle.randomize_batch(["red"] * 500, rng=1))
+    500
+    >>> second.add_batch(oracle.randomize_batch(["blue"] * 300, rng=2))
+    300
+    >>> first.merge(second.to_bytes()).accepted
+    800
+    >>> int(first.totals.sum())
+    800
     """
 
     __slots__ = ("_totals",)
@@ -66,7 +108,7 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
             self._totals = np.zeros(oracle.totals, np.int64)
         except (MemoryError, ValueError):  # ValueError: more than an array may have
             rule = "have totals that fit into memory"
-            _check.refuse("oracle", rule, f"{oracle.totals} of 8 bytes", "ask about fewer categories")
+            _check.refuse("oracle", rule, oracle.totals, "ask about fewer categories")
 
     @property
     def totals(self) -> NDArray[np.int64]:
@@ -92,10 +134,10 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
 
     def _possible(self, accepted: int, state: bytes) -> bool:
         if len(state) % 8 or not self._added:
-            return True  # that it is not whole is told elsewhere
-        least, most = self._added
+            return True  # that it is not whole is checked elsewhere
+        smallest, largest = self._added
         totals = np.frombuffer(state, "<i8")
-        low, high = max(least * accepted, 1 - _MOST), min(most * accepted, _MOST - 1)
+        low, high = max(smallest * accepted, 1 - _MOST), min(largest * accepted, _MOST - 1)
         return bool(((totals >= low) & (totals <= high)).all())
 
     def _restore(self, count: int, state: bytes) -> bool:
@@ -105,5 +147,11 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
         return True
 
     def estimate(self) -> Result_co:
-        """Return what the accepted reports tell."""
+        """Return the estimate from the accepted reports.
+
+        Returns
+        -------
+        object
+            Whatever the protocol's ``estimate`` returns, such as an `Estimate`.
+        """
         return self._oracle.estimate(self._totals.copy(), self._accepted, simulated=self._simulated)

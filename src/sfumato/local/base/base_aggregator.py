@@ -1,4 +1,4 @@
-"""Taking in reports: in any order, in any number of pieces, whatever bytes come."""
+"""Take in reports in any order and any number of pieces, whatever bytes arrive."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Oracle_co = TypeVar("Oracle_co", bound=Asked, covariant=True)
 
 
 class Intake(ABC, Generic[Oracle_co]):
-    """What has come of the reports to one protocol, however it is kept.
+    """The reports to one protocol that have arrived, whatever is stored of them.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Intake(ABC, Generic[Oracle_co]):
     -----
     Whatever comes is counted as accepted or as refused, and never raises: a record of another width, one with
     another specification's tag, one whose payload no device sends. A record that was sent twice is counted
-    twice: the bytes cannot tell (a shuffler tells by the clients' nonces).
+    twice: the bytes cannot show it (a shuffler knows by the clients' nonces).
     """
 
     __slots__ = ("_accepted", "_oracle", "_refused", "_simulated")
@@ -65,23 +65,23 @@ class Intake(ABC, Generic[Oracle_co]):
 
     @abstractmethod
     def _keep(self, records: Records) -> None:
-        """Keep what well-formed records add."""
+        """Store what well-formed records add."""
 
     @abstractmethod
     def _join(self, other: Any) -> None:
-        """Keep what another one of the same class kept."""
+        """Add what another one of the same class stores."""
 
     @abstractmethod
     def _state(self) -> tuple[int, bytes]:
-        """Return how many items are kept, and their bytes."""
+        """Return how many items are stored, and their bytes."""
 
     def _possible(self, accepted: int, state: bytes) -> bool:
-        """Tell whether a state of the right length may come of so many records."""
+        """Return whether a state of the right length may come of so many records."""
         return True
 
     @abstractmethod
     def _restore(self, count: int, state: bytes) -> bool:
-        """Take up a state in the place of what is kept, if it is whole; tell whether it is."""
+        """Take up a state instead of what is stored, if it is whole; return whether it is."""
 
     @property
     def oracle(self) -> Oracle_co:
@@ -104,7 +104,18 @@ class Intake(ABC, Generic[Oracle_co]):
         return self._simulated
 
     def add(self, record: bytes | bytearray | memoryview) -> bool:
-        """Count one record; return whether it was accepted."""
+        """Count one record; return whether it was accepted.
+
+        Parameters
+        ----------
+        record : bytes
+            One record, as `Randomizer.randomize` returned it.
+
+        Returns
+        -------
+        bool
+            False where it is counted in `refused`.
+        """
         before = self._accepted
         given: object = record
         whole = bytes(given) if isinstance(given, bytes | bytearray | memoryview) else b""
@@ -122,6 +133,11 @@ class Intake(ABC, Generic[Oracle_co]):
         reports : ReportBatch, bytes of one, or uint8 array of shape (reports, width)
             Bytes that are no whole batch are one refused record (``"width"``); a batch of another
             specification is refused record by record.
+
+        Returns
+        -------
+        int
+            How many of the records were accepted.
         """
         device, before = self._oracle.device, self._accepted
         if isinstance(reports, bytes | bytearray | memoryview):
@@ -165,6 +181,11 @@ class Intake(ABC, Generic[Oracle_co]):
         ----------
         other : one of the same class, or bytes of one
 
+        Returns
+        -------
+        aggregator
+            This one.
+
         Raises
         ------
         ParameterError
@@ -172,12 +193,17 @@ class Intake(ABC, Generic[Oracle_co]):
 
         Notes
         -----
-        What is merged twice is counted twice: the bytes cannot tell.
+        What is merged twice is counted twice: the bytes cannot show it.
         """
         if isinstance(other, bytes | bytearray | memoryview):
             other = self.restored(bytes(other))
         if not isinstance(other, type(self)):
-            _check.refuse("other", "be an aggregator of this kind, or bytes of one", type(other).__name__)
+            _check.refuse(
+                "other",
+                "be an aggregator of this kind, or bytes of one",
+                type(other).__name__,
+                "pass to_bytes()",
+            )
         if other.oracle.device.digest != self._oracle.device.digest:
             raise ParameterError("other must count the same specification, got another protocol or domain")
         refused = {reason: count + self._refused[reason] for reason, count in other.refused.items()}
@@ -190,18 +216,45 @@ class Intake(ABC, Generic[Oracle_co]):
         return self
 
     def to_bytes(self) -> bytes:
-        """Return the whole state; ``oracle.aggregator(state)`` reads it again."""
+        """Return the whole state; ``oracle.aggregator(state)`` reads it again.
+
+        Returns
+        -------
+        bytes
+            A header and the state, in a stable format.
+        """
         refused = (self._refused[reason] for reason in REASONS)
         digest, (count, state) = self._oracle.device.digest, self._state()
         header = _HEADER.pack(_MAGIC, _VERSION, self._simulated, digest, self._accepted, *refused, count)
         return header + state
 
     def restored(self, state: bytes) -> Self:
-        """Return another aggregator of the same oracle, with the state that `to_bytes` wrote; see `load`."""
+        """Return another aggregator of the same oracle, with the state that `to_bytes` wrote; see `load`.
+
+        Parameters
+        ----------
+        state : bytes
+            As `to_bytes` wrote it.
+
+        Returns
+        -------
+        aggregator
+            A new one.
+        """
         return type(self)(self._oracle).load(state)
 
     def load(self, state: bytes) -> Self:
-        """Take up the state that `to_bytes` wrote, in the place of one's own, and return this one.
+        """Replace this aggregator's state by the one that `to_bytes` wrote, and return this aggregator.
+
+        Parameters
+        ----------
+        state : bytes
+            As `to_bytes` wrote it.
+
+        Returns
+        -------
+        aggregator
+            This one.
 
         Raises
         ------

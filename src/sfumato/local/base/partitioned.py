@@ -28,7 +28,7 @@ class CountedPart(Protocol):
 
 
 class PartsCounted(ABC):
-    """Keeps the totals of all parts, in their order."""
+    """Stores the totals of all parts, in their order."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class PartsCounted(ABC):
 
 
 class OneCounted(PartsCounted):
-    """Keeps the totals of all parts, and how many reports there are of each: a report is of one."""
+    """Stores the totals of all parts, and how many reports there are of each: a report is of one."""
 
     __slots__ = ()
 

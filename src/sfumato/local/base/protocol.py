@@ -1,4 +1,4 @@
-"""What all local protocols are: a client half, a price, and whole numbers that reports add up to."""
+"""The base of all local protocols: a client half, a price, and whole numbers that reports add up to."""
 
 from __future__ import annotations
 
@@ -48,11 +48,23 @@ class ReportProtocol(ABC, Generic[Device, Result]):
         """The loss of what each person sends, under replace-one, from the chances that are drawn."""
 
     def check_clients(self, clients: int) -> None:
-        """Refuse too few honest clients for a shuffled batch: of one message each, any number is enough."""
+        """Refuse too few honest clients for a shuffled batch: of one message each, any number is enough.
+
+        Parameters
+        ----------
+        clients : int
+            Guaranteed number of honest clients in the batch.
+        """
         _check.integer("clients", clients, minimum=1, remedy="pass the guaranteed number of honest clients")
 
     def check_batch(self, size: int) -> None:
-        """Refuse batches of more clients than go together: of most protocols, any number does."""
+        """Refuse batches of more clients than can be added up; most protocols have no such limit.
+
+        Parameters
+        ----------
+        size : int
+            Clients of the batch.
+        """
 
     def shuffled_loss(self, clients: int) -> PrivacyLoss:
         """Return the loss of each client, if only the shuffled messages of a batch are seen.
@@ -61,20 +73,62 @@ class ReportProtocol(ABC, Generic[Device, Result]):
         ----------
         clients : int
             Guaranteed number of honest clients in the batch.
+
+        Returns
+        -------
+        PrivacyLoss
+            Under replace-one.
         """
         return Shuffled(self.privacy_loss, clients=clients)
 
     def randomize(self, value: Any, rng: Rng = None) -> bytes:
-        """Return what one person sends; see `Randomizer.randomize`."""
+        """Return what one person sends; see `Randomizer.randomize`.
+
+        Parameters
+        ----------
+        value : object
+            The person's own value, of the protocol's domain.
+        rng : int or numpy Generator, optional
+            A seed, for simulations only. Left out, the operating system's randomness is used.
+
+        Returns
+        -------
+        bytes
+            One record; the person's value is protected from here on.
+        """
         return self.device.randomize(value, rng)
 
     def randomize_batch(self, values: Any, rng: Rng = None) -> ReportBatch:
-        """Return what many persons send; see `Randomizer.randomize_batch`."""
+        """Return what many persons send; see `Randomizer.randomize_batch`.
+
+        Parameters
+        ----------
+        values : array or list
+            One value for each person.
+        rng : int or numpy Generator, optional
+            A seed, for simulations only.
+
+        Returns
+        -------
+        ReportBatch
+            One record for each person.
+        """
         return self.device.randomize_batch(values, rng)
 
     @abstractmethod
     def aggregator(self, state: bytes | None = None) -> Intake[Any]:
-        """Return what takes in reports: empty, or with the state whose bytes are given."""
+        """Return what takes in reports: empty, or with the state whose bytes are given.
+
+        Parameters
+        ----------
+        state : bytes, optional
+            As an aggregator's ``to_bytes`` wrote it.
+
+        Returns
+        -------
+        aggregator
+            One that counts this protocol's reports.
+        """
 
 
 class LocalProtocol(ReportProtocol[Device, Result], Generic[Device, Result]):
@@ -91,18 +145,55 @@ class LocalProtocol(ReportProtocol[Device, Result], Generic[Device, Result]):
     @property
     @abstractmethod
     def totals(self) -> int:
-        """How many whole numbers an aggregator keeps."""
+        """How many whole numbers an aggregator stores."""
 
     @abstractmethod
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Return what some records add to an aggregator's `totals` numbers."""
+        """Return what some records add to an aggregator's `totals` numbers.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
 
     @abstractmethod
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Result:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return what the totals estimate; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        object
+            The protocol's estimate.
+        """
 
     def aggregator(self, state: bytes | None = None) -> Aggregator[Result]:
-        """Return an empty aggregator, or the one whose ``to_bytes()`` is given."""
+        """Return an empty aggregator, or the one whose ``to_bytes()`` is given.
+
+        Parameters
+        ----------
+        state : bytes, optional
+            As an aggregator's ``to_bytes`` wrote it.
+
+        Returns
+        -------
+        Aggregator
+            One that counts this protocol's reports.
+        """
         made: Aggregator[Result] = Aggregator(self)
         return made if state is None else made.restored(state)
 

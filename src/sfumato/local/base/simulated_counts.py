@@ -1,4 +1,4 @@
-"""What as many people as one likes would report, drawn at once."""
+"""Draw what any number of respondents would report, all at once."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class SimulatedCounts(ABC, Generic[Told_co]):
 
     @abstractmethod
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Told_co:
-        """Return what totals tell."""
+        """Return what the totals estimate."""
 
     def simulate_counts(
         self, true_counts: ArrayLike, rng: int | np.random.Generator = 0
     ) -> NDArray[np.int64]:
-        """Draw an aggregator's totals at once: the same law as if everybody reported, whatever their number.
+        """Draw an aggregator's totals at once, distributed as if everybody reported, whatever their number.
 
         Parameters
         ----------
@@ -57,6 +57,19 @@ class SimulatedCounts(ABC, Generic[Told_co]):
         return whole_counts("true_counts", true_counts, self._categories, "pass one per category")
 
     def simulate(self, true_counts: ArrayLike, rng: int | np.random.Generator = 0) -> Told_co:
-        """Return an estimate as it might come of so many respondents; see `simulate_counts`."""
+        """Return an estimate as it might come of so many respondents; see `simulate_counts`.
+
+        Parameters
+        ----------
+        true_counts : array of int
+            How many respondents are in each category of the domain.
+        rng : int or numpy Generator
+            A seed: this simulates, for planning.
+
+        Returns
+        -------
+        estimate
+            Marked as simulated.
+        """
         totals = self.simulate_counts(true_counts, rng)
         return self.estimate(totals, int(np.sum(true_counts)), simulated=True)

@@ -1,4 +1,4 @@
-"""Work in pieces on all cores: for kernels that let go of Python's lock."""
+"""Run work in pieces on all cores, for kernels that release Python's lock."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Published protocols that no planner picks: to compare with, and to read what others collected by them.
+"""Published protocols that no planner picks, for comparisons and for reading what others collected by them.
 
-``benchmarks/local_sweep.py`` compares all protocols over epsilon, the domain and the respondents. These are
-nowhere more exact, by 5 % or more, than another one whose reports are as short.
+``benchmarks/local_sweep.py`` compares all protocols over epsilon, the domain and the respondents. None of
+these is more exact, by 5 % or more, than another one whose reports are as short.
 
 >>> from sfumato.local import Domain, OneBitHadamard, baselines
 >>> of_what = {"epsilon": 1.0, "domain": Domain(range(1000))}

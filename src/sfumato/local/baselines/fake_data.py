@@ -1,4 +1,4 @@
-"""Random sampling plus fake data (RS+FD): everywhere less exact than sampling alone, for the same epsilon."""
+"""Random sampling plus fake data (RS+FD): less exact than sampling alone, for the same epsilon."""
 
 from __future__ import annotations
 
@@ -39,6 +39,16 @@ class FakeData(AttributesProtocol[FakeDataRandomizer]):
 
     *Estimate.* A report supports a value of a domain with d domains and k categories as it would if the true
     one were shown with probability 1/d, and else any one evenly: these are chances p' and q' of a `Support`.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain
+    >>> protocol = FakeData(epsilon=2.0, domains=[Domain(["yes", "no"]), Domain(["red", "green", "blue"])])
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([("yes", "red"), ("no", "blue")] * 50, rng=1))
+    100
+    >>> [len(estimate.frequencies) for estimate in aggregator.estimate()]
+    [2, 3]
     """
 
     wire_name: ClassVar[str] = "fake-data"
@@ -82,7 +92,22 @@ class FakeData(AttributesProtocol[FakeDataRandomizer]):
     def estimate(
         self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False
     ) -> tuple[Estimate, ...]:
-        """Return what each oracle's totals tell; mostly called by an aggregator."""
+        """Return what each oracle's totals estimate; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        tuple of Estimate
+            One for each attribute, in the order of the domains.
+        """
         supports = [self._support(oracle) for oracle in self.oracles]
         return tuple(
             Estimate(

@@ -1,4 +1,4 @@
-"""Histogram encodings, as frequency oracles: noisy ones are summed, or compared with a threshold."""
+"""Histogram encodings as frequency oracles: noisy histograms are summed, or compared with a threshold."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["NoiseErrorModel", "SummationHistogram", "ThresholdHistogram"]
+__all__ = ["HistogramErrorModel", "SummationHistogram", "ThresholdHistogram"]
 
 _BITS: Final = 160
 
@@ -42,7 +42,7 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
     `sfumato.local.device.NoisyHistogramRandomizer`.
 
-    The variance of a share is :math:`8/(n\epsilon^2)`, whatever the share: never the least here, but the
+    The variance of a share is :math:`8/(n\epsilon^2)`, whatever the share: never the smallest here, but the
     noise of different categories is independent and nearly Laplace. `ThresholdHistogram` reads the same
     reports.
 
@@ -70,23 +70,47 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
 
     @property
     def error_model(self) -> ErrorModel:
-        """How far estimates stray: by the noise alone."""
+        """How far estimates deviate: by the noise alone."""
         half = float(1 / (2 * self.device.scale))
-        return NoiseErrorModel(1 / (2 * math.sinh(half) ** 2) / self.device.steps**2)
+        return HistogramErrorModel(1 / (2 * math.sinh(half) ** 2) / self.device.steps**2)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Add up the numbers of steps."""
+        """Add up the numbers of steps.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return np.asarray(self.device.numbers(records).sum(axis=0, dtype=np.int64))
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return the mean histogram."""
+        """Return the mean histogram.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         if not reports:
             return np.full(len(totals), np.nan)
         return np.asarray(totals / (reports * self.device.steps))
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # Discrete Laplace noise is the difference of two geometric numbers; their sums are negative binomial:
-        # a Poisson number with a gamma law for its mean.
+        # a Poisson number with a gamma distribution for its mean.
         odds = 1 / math.expm1(float(1 / self.device.scale))
         mean = odds * generator.standard_gamma(np.full((2, len(counts)), float(counts.sum())))
         up, down = generator.poisson(mean)
@@ -109,8 +133,8 @@ class ThresholdHistogram(SupportOracle[NoisyHistogramRandomizer]):
     `sfumato.local.device.NoisyHistogramRandomizer`.
 
     A number from the threshold on supports its category. The threshold is the step for which a rare
-    category's estimate has the least variance; it is between a half and 1. Symmetric unary encoding has the
-    same form, less variance and a bit for each category.
+    category's estimate has the smallest variance; it is between a half and 1. Symmetric unary encoding has
+    the same form, less variance and a bit for each category.
 
     References
     ----------
@@ -137,7 +161,7 @@ class ThresholdHistogram(SupportOracle[NoisyHistogramRandomizer]):
 
     @property
     def threshold(self) -> int:
-        """Least number of steps that supports a category."""
+        """Smallest number of steps that supports a category."""
         return _best(self.device.scale, self.device.steps)
 
     @property
@@ -146,7 +170,18 @@ class ThresholdHistogram(SupportOracle[NoisyHistogramRandomizer]):
         return _support(self.device.scale, self.device.steps)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the numbers from the threshold on."""
+        """Count the numbers from the threshold on.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return np.asarray((self.device.numbers(records) >= self.threshold).sum(axis=0, dtype=np.int64))
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
@@ -169,7 +204,7 @@ def histogram_loss(device: NoisyHistogramRandomizer) -> PrivacyLoss:
 
 @final
 @dataclass(frozen=True, slots=True)
-class NoiseErrorModel(ErrorModel):
+class HistogramErrorModel(ErrorModel):
     """The error model of estimates whose noise is the same whatever is true, and independent.
 
     Parameters
@@ -183,15 +218,54 @@ class NoiseErrorModel(ErrorModel):
     noise: float
 
     def variance(self, share: Array) -> Array:
-        """Return the noise's variance."""
+        """Return the noise's variance.
+
+        Parameters
+        ----------
+        share : array
+            True shares, from 0 to 1.
+
+        Returns
+        -------
+        ndarray of float64
+            The same number for every share.
+        """
         return np.full(len(share), self.noise)
 
     def covariance(self, shares: Array, rows: NDArray[np.int64]) -> Array:
-        """Return rows of a diagonal matrix."""
+        """Return rows of a diagonal matrix.
+
+        Parameters
+        ----------
+        shares : array, shape (categories,)
+            True shares.
+        rows : int64 array
+            Indices of the rows that are wanted.
+
+        Returns
+        -------
+        ndarray of float64, shape (rows, categories)
+            Covariances of one report's part.
+        """
         return np.asarray(np.where(rows[:, None] == np.arange(len(shares)), self.noise, 0.0))
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most ``z`` standard deviations."""
+        """Return the shares whose estimate would deviate by at most ``z`` standard deviations.
+
+        Parameters
+        ----------
+        frequencies : array
+            Estimated shares.
+        reports : int
+            At least 1.
+        z : float
+            Standard deviations.
+
+        Returns
+        -------
+        Interval
+            Not cut off at 0 and 1.
+        """
         away = z * math.sqrt(self.noise / reports)
         return Interval(frequencies - away, frequencies + away)
 
@@ -214,7 +288,7 @@ def _support(scale: Fraction, steps: int) -> Support:
 
 @lru_cache(maxsize=64)
 def _best(scale: Fraction, steps: int) -> int:
-    """Return the threshold with the least variance for a rare category."""
+    """Return the threshold with the smallest variance for a rare category."""
 
     def variance(threshold: int) -> Fraction:
         true, other = _tail(threshold - steps, scale), _tail(threshold, scale)

@@ -1,4 +1,4 @@
-"""dBitFlip as a frequency oracle: a few bits from everybody, about categories drawn for each."""
+"""dBitFlip as a frequency oracle: a few bits from everybody, about categories that are drawn for each."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Flips(ErrorModel):
         return found
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most ``z`` standard deviations."""
+        """Return the shares whose estimate would deviate by at most ``z`` standard deviations."""
         half = 0.5 * self.step / reports
         return quadratic_ends(frequencies, half, z * z / reports, self.other, self.true - self.other)
 
@@ -118,7 +118,7 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
 
     @property
     def error_model(self) -> _Flips:
-        """How far estimates stray; see the notes."""
+        """How far estimates deviate; see the notes."""
         p = self.device.truth.chance
         gap, times = 2 * p - 1, Fraction(len(self.domain), self.asked)
         other = times * p * (1 - p) / gap**2
@@ -130,7 +130,18 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
         return 2 * len(self.domain)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count for each category its bits, and those that are 1."""
+        """Count for each category its bits, and those that are 1.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         count = len(self.domain)
         totals = np.zeros(2 * count, np.int64)
         for start in range(0, len(records), _BLOCK):
@@ -140,7 +151,20 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
         return totals
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return unbiased estimates of the shares from counts of bits."""
+        """Return unbiased estimates of the shares from counts of bits.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         count = len(self.domain)
         if not reports:
             return np.full(count, np.nan)
@@ -153,9 +177,9 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
 
         Notes
         -----
-        Whether a category is drawn, and what its bit says, are drawn for each one separately: the law of each
-        is exact. With d below k the numbers of draws are correlated a little, by -1/(k-1); the centred bits,
-        and so the estimates, are not.
+        Whether a category is drawn, and what its bit says, are drawn for each one separately: the
+        distribution of each is exact. With d below k the numbers of draws are correlated a little, by
+        -1/(k-1); the centred bits, and so the estimates, are not.
         """
         chance, p = self.asked / len(self.domain), float(self.device.truth.chance)
         own = generator.binomial(counts, chance)

@@ -1,4 +1,4 @@
-"""What oracles share whose reports are even draws from those that support the truth, or from the others."""
+"""The common base of oracles whose reports are even draws from those that support the truth, or do not."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class NumberedOracle(Oracle[Device]):
     @property
     @abstractmethod
     def overlap(self) -> Fraction:
-        """Least part of all reports that supports both of two values."""
+        """Smallest part of all reports that supports both of two values."""
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """An even law and supports of it, with the odds that are drawn."""
+        """An even distribution and supports of it, with the odds that are drawn."""
         return SupportResponse(self._bound(self.device.odds), self.device.part, self.overlap)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
@@ -69,12 +69,12 @@ def simulated_numbers(
     the second one is drawn for each value, or report by report where these are fewer.
     """
     number = device.number
-    kept = generator.binomial(counts, kept_share(device))
-    totals = generator.multinomial(int(counts.sum() - kept.sum()), np.full(number, 1 / number))
-    for code in np.flatnonzero(kept >= number).tolist():
+    retained = generator.binomial(counts, kept_share(device))
+    totals = generator.multinomial(int(counts.sum() - retained.sum()), np.full(number, 1 / number))
+    for code in np.flatnonzero(retained >= number).tolist():
         places = np.flatnonzero(device.supporting(code))
-        totals[places] += generator.multinomial(int(kept[code]), np.full(len(places), 1 / len(places)))
-    few = np.where(kept < number, kept, 0)
+        totals[places] += generator.multinomial(int(retained[code]), np.full(len(places), 1 / len(places)))
+    few = np.where(retained < number, retained, 0)
     codes, source = np.repeat(np.arange(len(few)), few), SimulatedSource(generator)
     for start in range(0, len(codes), _BLOCK):
         part = codes[start : start + _BLOCK]

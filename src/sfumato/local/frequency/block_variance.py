@@ -1,4 +1,4 @@
-"""How far estimates stray whose categories come in blocks that are reported together."""
+"""The variances of estimates whose categories come in blocks that are reported together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BlockErrorModel(ErrorModel):
     rows, blocks : int
         Categories a block, and how many blocks; the last ones may have fewer.
     seen_shares : array, optional
-        Shares of the blocks, if the reports told them; else they are those of their categories.
+        Shares of the blocks, if the reports estimated them; else they are those of their categories.
 
     Notes
     -----
@@ -37,7 +37,7 @@ class BlockErrorModel(ErrorModel):
     mean comes off for each: 1 for those of the category, f in all. In one block the signs of rows u and v
     have as product the sign of row u xor v: so the covariance is :math:`f' / g`, :math:`f'` being the share
     of the category of that row. Those of two blocks are never both other than 0. Asked for a single share
-    alone, it is as if the others were spread evenly over all blocks.
+    alone, it is as if the others were distributed evenly over all blocks.
     """
 
     gap: float
@@ -48,7 +48,7 @@ class BlockErrorModel(ErrorModel):
     seen_shares: Array | None = None
 
     def seen(self, shares: Array) -> BlockErrorModel:
-        """Return the error model for blocks whose shares were told."""
+        """Return the error model for blocks whose shares were estimated."""
         return replace(self, seen_shares=np.clip(shares, 0.0, 1.0))
 
     def _block_shares(self, shares: Array) -> Array:
@@ -56,8 +56,10 @@ class BlockErrorModel(ErrorModel):
         if len(shares) == 1:
             return np.asarray(shares + (1 - shares) / self.blocks)
         block = np.arange(len(shares)) // self.rows
-        told = self.seen_shares
-        return np.asarray(np.bincount(block, shares, self.blocks) if told is None else told, float)[block]
+        reported = self.seen_shares
+        return np.asarray(np.bincount(block, shares, self.blocks) if reported is None else reported, float)[
+            block
+        ]
 
     def variance(self, share: Array) -> Array:
         """Return the variance of one report's part in an estimate; see the notes."""
@@ -80,7 +82,7 @@ class BlockErrorModel(ErrorModel):
         return found
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most ``z`` standard deviations.
+        """Return the shares whose estimate would deviate by at most ``z`` standard deviations.
 
         Notes
         -----

@@ -1,7 +1,7 @@
-r"""Steps that make raw estimates look like shares: none negative, all together 1.
+r"""Post-processing steps that make raw estimates proportions: none negative, sum 1.
 
-They are post-processing and cost nothing. A raw estimate is unbiased; a processed one has less error where
-most shares are near 0, and is biased there.
+They cost no privacy. A raw estimate is unbiased; a processed one has less error where most shares are near 0,
+and is biased there.
 
 References
 ----------
@@ -44,11 +44,11 @@ def base_pos(shares: Array, _: Array) -> Array:
 def base_cut(shares: Array, variances: Array) -> Array:
     """Set to 0 what chance may have made of a share of 0.
 
-    Kept is what lies above the normal quantile at which 5 % of such questions would keep any value without
+    What remains lies above the normal quantile at which 5 % of such questions would retain any value without
     respondents, all values together (Bonferroni's correction).
     """
-    least = -float(ndtri(_CUT_RISK / len(shares))) * np.sqrt(variances)
-    return np.asarray(np.where(shares > least, shares, 0.0))
+    smallest = -float(ndtri(_CUT_RISK / len(shares))) * np.sqrt(variances)
+    return np.asarray(np.where(shares > smallest, shares, 0.0))
 
 
 def norm(shares: Array, _: Array) -> Array:
@@ -58,21 +58,21 @@ def norm(shares: Array, _: Array) -> Array:
 
 def norm_mul(shares: Array, _: Array) -> Array:
     """Set negative estimates to 0, and multiply the rest so that the sum is 1; all alike if none is left."""
-    kept = np.maximum(shares, 0.0)
-    total = kept.sum()
-    return np.asarray(kept / total) if total > 0 else np.full(len(shares), 1.0 / len(shares))
+    retained = np.maximum(shares, 0.0)
+    total = retained.sum()
+    return np.asarray(retained / total) if total > 0 else np.full(len(shares), 1.0 / len(shares))
 
 
 def norm_cut(shares: Array, variances: Array) -> Array:
-    """Keep the greatest estimates while their sum is at most 1, and set the others to 0.
+    """Retain the largest estimates while their sum is at most 1, and set the others to 0.
 
-    If all that are positive sum up to less, they are all kept: the sum then stays below 1.
+    If all that are positive sum up to less, they all stay: the sum then stays below 1.
     """
     order = np.argsort(-shares, kind="stable")
-    kept = np.zeros(len(shares), np.bool_)
-    kept[order] = np.cumsum(np.maximum(shares[order], 0.0)) <= 1.0
-    kept[order[0]] = True
-    return np.clip(np.where(kept, shares, 0.0), 0.0, 1.0)
+    retained = np.zeros(len(shares), np.bool_)
+    retained[order] = np.cumsum(np.maximum(shares[order], 0.0)) <= 1.0
+    retained[order[0]] = True
+    return np.clip(np.where(retained, shares, 0.0), 0.0, 1.0)
 
 
 def norm_sub(shares: Array, _: Array) -> Array:
@@ -116,7 +116,7 @@ def made_consistent(shares: Array, variances: Array, step: str) -> Array:
     Parameters
     ----------
     shares, variances : array
-        Raw estimates, and how far they would stray from shares of 0.
+        Raw estimates, and how far they would deviate from shares of 0.
     step : str
         One of `STEPS`.
 
@@ -126,5 +126,5 @@ def made_consistent(shares: Array, variances: Array, step: str) -> Array:
     [0.65, 0.35, 0.0]
     """
     if step not in STEPS:
-        _check.refuse("step", f"be one of {', '.join(STEPS)}", step)
+        _check.refuse("step", f"be one of {', '.join(STEPS)}", step, 'pass "norm-sub" if in doubt')
     return STEPS[step](shares, variances)

@@ -1,4 +1,4 @@
-"""Apple's sketches as frequency oracles: counts at hashed places, averaged over many hash functions."""
+"""Apple's sketches as frequency oracles: counts at hashed indices, averaged over many hash functions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SketchOracle(SupportOracle[Device]):
     epsilon, domain
         See `Oracle`.
     size : int
-        Places m that values are hashed to: a power of two from 8 to 65,536.
+        Positions m that values are hashed to: a power of two from 8 to 65,536.
     hashes : int
         Hash functions k, from 2 to 2**20.
     key : int
@@ -45,9 +45,9 @@ class SketchOracle(SupportOracle[Device]):
 
     Notes
     -----
-    *Collisions.* Another value shares the place of the true one with probability 1/m, and then is supported
-    as often. So another value is supported with probability :math:`q + (p - q)/m`, where q would be right
-    without collisions: estimates are corrected for that.
+    *Collisions.* Another value shares the position of the true one with probability 1/m, and then is
+    supported as often. So another value is supported with probability :math:`q + (p - q)/m`, where q would be
+    right without collisions: estimates are corrected for that.
 
     *What the estimate rests on.* That the k functions are drawn at random and put any three values
     independently: then it is unbiased over the draw, with the variance that is stated, of which
@@ -56,8 +56,8 @@ class SketchOracle(SupportOracle[Device]):
     about :math:`\frac{1}{km} \sum_x f_x^2` over families, f being the others' shares. It is not in the
     intervals: for k = 65,536 and m = 1024 its deviation is at most 0.00013.
 
-    *Simulation.* Every value's number of supports has its exact law under such functions; those of two values
-    are drawn as independent, where they are correlated by about 1/m.
+    *Simulation.* Every value's number of supports has its exact distribution under such functions; those of
+    two values are drawn as independent, where they are correlated by about 1/m.
     """
 
     size: int = 1024
@@ -107,11 +107,11 @@ class SketchOracle(SupportOracle[Device]):
 
     @abstractmethod
     def _supported(self, records: Records, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which records support the place that is given for each."""
+        """Return which records support the position that is given for each."""
 
     @abstractmethod
     def _at_places(self, records: Records, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count the records that support each place, for runs of records that share a function each."""
+        """Count the records that support each position, for runs of records that share a function each."""
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         return self.support.simulate(counts, generator)
@@ -138,7 +138,7 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketchRandomizer]):
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
     `sfumato.local.device.CountMeanSketchRandomizer`. The variance for a rare value is about :math:`\frac1n
     \left(\frac{e^{\epsilon/2}}{(e^{\epsilon/2} - 1)^2} + \frac1m\right)`. `OptimalLocalHashing` has less, in
-    five bytes in the place of m/8.
+    five bytes instead of m/8.
 
     References
     ----------
@@ -195,7 +195,7 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketchRandomizer]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketchRandomizer]):
-    r"""Each report is one sign of a transformed row: four bytes in the place of 131.
+    r"""Each report is one sign of a transformed row: four bytes instead of 131.
 
     Parameters
     ----------

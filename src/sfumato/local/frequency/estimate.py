@@ -1,4 +1,4 @@
-"""What many reports tell: unbiased shares, how far they stray, and intervals."""
+"""The estimate of a frequency oracle: unbiased shares, their variances, and intervals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.consistency import made_consistent
-from sfumato.local.frequency.shares import Shares
+from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
@@ -23,7 +23,7 @@ _LARGEST: Final = 4096
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Estimate(Shares):
+class Estimate(FrequencyShares):
     """The shares of the categories among the respondents.
 
     Parameters
@@ -35,7 +35,7 @@ class Estimate(Shares):
     raw : array
         Unbiased estimates of the shares; some may be below 0 or above 1, and all are NaN without reports.
     error_model : ErrorModel
-        How far they stray.
+        How far they deviate.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
@@ -49,6 +49,17 @@ class Estimate(Shares):
     -----
     The target is the respondents' own shares: what is inside the error is the randomization, and not that
     other people might have answered. Variances and intervals are those of the raw estimates, before any step.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, RandomizedResponse
+    >>> oracle = RandomizedResponse(epsilon=2.0, domain=Domain(["red", "green", "blue"]))
+    >>> estimate = oracle.simulate([7000, 0, 3000], rng=1)
+    >>> estimate.frequencies.round(2).tolist()
+    [0.7, -0.0, 0.3]
+    >>> lower, upper, _ = estimate.interval(0.999)
+    >>> bool((lower <= [0.7, 0.0, 0.3]).all() and (upper >= [0.7, 0.0, 0.3]).all())
+    True
     """
 
     domain: Domain
@@ -73,7 +84,7 @@ class Estimate(Shares):
         Parameters
         ----------
         rows : array of int, optional
-            Places in the domain; all, for up to 4096 categories.
+            Indices in the domain; all, for up to 4096 categories.
 
         Returns
         -------
@@ -81,7 +92,7 @@ class Estimate(Shares):
         """
         if rows is None and len(self.domain) > _LARGEST:
             rule = f"be given for more than {_LARGEST} categories"
-            _check.refuse("rows", rule, None, "pass the places of the categories in question")
+            _check.refuse("rows", rule, None, "pass the indices of the categories in question")
         places = np.arange(len(self.domain)) if rows is None else np.asarray(rows, np.int64)
         if not self.reports:
             return np.full((len(places), len(self.domain)), np.nan)
@@ -107,7 +118,20 @@ class Estimate(Shares):
         return self.error_model.interval(self.raw, self.reports, risk, method)
 
     def bands(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
-        """Return intervals that hold all shares at once with about the stated probability (Bonferroni)."""
+        """Return intervals that hold all shares at once with about the stated probability (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of all together, strictly between 0 and 1.
+        method : str
+            See `interval`.
+
+        Returns
+        -------
+        Interval
+            Arrays over the categories, within [0, 1].
+        """
         risk = (1 - _check.unit_interval("level", level)) / len(self.domain)
         return self.error_model.interval(self.raw, self.reports, risk, method)
 
@@ -119,6 +143,16 @@ class Estimate(Shares):
         step : str
             Such as ``"norm-sub"`` (also called ``"simplex"``), ``"norm-mul"`` or ``"base-cut"``.
 
+        Returns
+        -------
+        Estimate
+            Its `frequencies` are the processed ones.
+
+        Raises
+        ------
+        ParameterError
+            If there are no reports, or no step of that name.
+
         Notes
         -----
         Post-processing: the loss stays, and so do variances and intervals, which are of the raw estimates.
@@ -126,20 +160,42 @@ class Estimate(Shares):
         if not self.reports:
             _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
         if not np.isfinite(self.raw).all():
-            rule = "be so many that each share is told of, for a consistency step"
+            rule = "be enough to estimate each share, for a consistency step"
             _check.refuse("reports", rule, self.reports, "collect more")
         nothing = self.error_model.variance(np.zeros(len(self.raw))) / self.reports
         found = made_consistent(self.frequencies, nothing, step)
         return replace(self, processed=found, steps=(*self.steps, step))
 
     def top(self, k: int) -> list[tuple[Hashable, float]]:
-        """Return the ``k`` categories with the greatest estimates, and these, falling."""
+        """Return the ``k`` categories with the largest estimates, in falling order.
+
+        Parameters
+        ----------
+        k : int
+            At least 0; all categories if there are fewer.
+
+        Returns
+        -------
+        list of (category, float)
+            Each with its estimated share.
+        """
         count = min(_check.integer("k", k), len(self.domain))
         order = np.argsort(-self.frequencies, kind="stable")[:count]
         return [(self.domain.values[place], float(self.frequencies[place])) for place in order.tolist()]
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return columns for a table: category, frequency, lower and upper end, standard deviation."""
+        """Return columns for a table: category, frequency, lower and upper end, standard deviation.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        dict of list or array
+            ``"category"``, ``"frequency"``, ``"lower"``, ``"upper"`` and ``"stddev"``, as frames take them.
+        """
         lower, upper, _ = self.interval(level)
         return {
             "category": list(self.domain.values),
@@ -150,5 +206,16 @@ class Estimate(Shares):
         }
 
     def of(self, value: Hashable) -> float:
-        """Return the frequency of one category."""
+        """Return the frequency of one category.
+
+        Parameters
+        ----------
+        value : hashable
+            A category of the domain.
+
+        Returns
+        -------
+        float
+            Its estimated share, after whatever steps were taken.
+        """
         return float(self.frequencies[self.domain.codes([value])[0]])

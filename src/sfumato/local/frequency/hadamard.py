@@ -1,4 +1,4 @@
-"""Hadamard response, as frequency oracles: with one bit about the truth, or with blocks of rows."""
+"""Hadamard response as frequency oracles: with one bit about the truth, or with blocks of rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamardRandomizer]):
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device`.
 
     The variance is :math:`\frac1n \left(\frac{e^\epsilon+1}{e^\epsilon-1}\right)^2` for a rare category: 6 %
-    above the least for epsilon 0.5, 27 % for 1, and far more beyond. Counts become supports by one fast
+    above the minimum for epsilon 0.5, 27 % for 1, and far more beyond. Counts become supports by one fast
     Walsh-Hadamard transform.
 
     References
@@ -68,17 +68,41 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamardRandomizer]):
 
     @property
     def error_model(self) -> ErrorModel:
-        """How far estimates stray: as the support says."""
+        """How far estimates deviate: as the support says."""
         return self.support
 
     def supports(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many reports support each value."""
+        """Return how many reports support each value.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+
+        Returns
+        -------
+        ndarray of int64, shape (categories,)
+            In the order of the domain.
+        """
         signs = totals.reshape(-1, 2)
         surplus = walsh((signs[:, 0] - signs[:, 1]).reshape(1, -1))[0, : len(self.domain)]
         return np.asarray((totals.sum() + surplus) // 2)
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return unbiased estimates of the shares from counts of columns and signs."""
+        """Return unbiased estimates of the shares from counts of columns and signs.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         return self.support.shares(self.supports(totals), reports)
 
 
@@ -102,7 +126,7 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
     :math:`(e^\epsilon - 1) r` to T on average if the value is true, and else nothing. Its variance depends on
     how many respondents' values share the matrix: from one of these T gets a report with probability
     :math:`(e^\epsilon + 1) r`, from anybody else with 2r. See `BlockErrorModel`. As a mean over matrices with
-    even shares it is about :math:`8 / (n (e^\epsilon - 1))` for large epsilon, twice the least;
+    even shares it is about :math:`8 / (n (e^\epsilon - 1))` for large epsilon, twice the minimum;
     `ProjectiveGeometryResponse` comes closer.
 
     References
@@ -130,7 +154,7 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
 
     @property
     def error_model(self) -> BlockErrorModel:
-        """How far estimates stray, were all matrices' shares as those of the categories say."""
+        """How far estimates deviate, were all matrices' shares as those of the categories say."""
         truth, blocks = self.device.truth.chance, self.device.blocks
         lie = (1 - truth) / (2 * blocks - 1)
         return BlockErrorModel(
@@ -142,14 +166,42 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
         )
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return unbiased estimates of the shares from counts of columns."""
+        """Return unbiased estimates of the shares from counts of columns.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         if not reports:
             return np.full(len(self.domain), np.nan)
         surplus = walsh(totals.reshape(-1, self.device.size).copy())[:, 1:].ravel()[: len(self.domain)]
         return np.asarray(surplus / (reports * self.error_model.gap))
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Estimate:
-        """Return what totals tell, with the variances that the reports from each matrix tell."""
+        """Return what the totals estimate, with variances that follow from the reports of each matrix.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        Estimate
+            The shares of the categories.
+        """
         error_model = self.error_model
         if reports:
             inside = totals.reshape(-1, self.device.size).sum(axis=1) / reports

@@ -1,4 +1,4 @@
-"""Local hashing as frequency oracles: a few bytes for any domain, all work on the server."""
+"""Local hashing as frequency oracles: a few bytes for any domain, and all work on the server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WORTH: Final = 1 << 24
 def supports_of(
     seeds: NDArray[np.uint32], named: NDArray[np.uint32], buckets: int, codes: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Count for some places in a domain the seeds that hash them to the bucket that is named with each."""
+    """Count for some indices in a domain the seeds that hash them to the bucket that is named with each."""
     edges = -(-(np.arange(buckets + 1, dtype=np.int64) << 32) // buckets)
     low, span = edges[:-1].astype(np.uint32)[named], np.diff(edges).astype(np.uint32)[named]
     keys, counts = client.keys_of(codes), np.zeros(len(codes), np.int64)
@@ -49,12 +49,12 @@ class HashingOracle(SupportOracle[Device]):
     -----
     *What privacy rests on.* Not the hash: given the seed, a report is randomized response over g buckets, and
     values in one bucket look alike. Shuffled, the blanket is that of randomized response over g buckets: the
-    even law over seeds and buckets supports each value with probability 1/g exactly, and overlaps only help
-    (the proof in `sfumato.privacy.SupportResponse`).
+    even distribution over seeds and buckets supports each value with probability 1/g exactly, and overlaps
+    only help (the proof in `sfumato.privacy.SupportResponse`).
 
     *What the estimate rests on.* That for a random seed any two values are hashed alike with probability 1/g
     (then it is unbiased, with the stated variance), and any three independently (then covariances are as
-    stated). The hash is a fixed mixer with seeds of 32 bits and not a random function. Of pairs of places,
+    stated). The hash is a fixed mixer with seeds of 32 bits and not a random function. Of pairs of indices,
     the worst that its form suggests among them, none was off by more than sampling explains at sixteen
     million seeds; that leaves open a bias below a thousandth of another value's share. In domains of more
     than :math:`2^{20}` values one pair in a million may be hashed alike some percent too often or too rarely.
@@ -84,12 +84,12 @@ class HashingOracle(SupportOracle[Device]):
         records : uint8 array
             Well-formed ones.
         codes : int64 array
-            Places in the domain.
+            Indices in the domain.
 
         Returns
         -------
         ndarray of int64
-            One count for each place.
+            One count for each index.
         """
         return supports_of(*self.device.opened(records), self.device.buckets, codes)
 
@@ -100,7 +100,7 @@ class HashingOracle(SupportOracle[Device]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashingRandomizer]):
-    r"""Local hashing to :math:`\mathrm{round}(e^\epsilon) + 1` buckets: short reports with the least error.
+    r"""Local hashing to :math:`\mathrm{round}(e^\epsilon) + 1` buckets: short reports, small error.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The whole of a protocol: what runs on the devices, what it costs, and what the reports tell."""
+"""The base of frequency oracles: the client half, its price, and what the reports estimate."""
 
 from __future__ import annotations
 
@@ -42,8 +42,20 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
 
     Notes
     -----
-    A subclass makes the device, names its loss, counts records and says what counts tell. It is never asked
-    about records that the device could not have sent: the aggregator refuses those.
+    A subclass makes the device, names its loss, counts records and says what counts estimate. It is never
+    asked about records that the device could not have sent: the aggregator refuses those.
+
+    Examples
+    --------
+    Every oracle has the same methods, so that code works with any of them:
+
+    >>> from sfumato import local
+    >>> domain = local.Domain(["red", "green", "blue"])
+    >>> oracle: local.Oracle = local.SubsetSelection(epsilon=1.0, domain=domain)
+    >>> round(oracle.variance(10_000) ** 0.5, 3)
+    0.011
+    >>> oracle.simulate([6000, 3000, 1000], rng=1).reports
+    10000
     """
 
     epsilon: float
@@ -63,16 +75,29 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
     @property
     @abstractmethod
     def error_model(self) -> ErrorModel:
-        """How far estimates stray."""
+        """How far estimates deviate."""
 
     @property
     def totals(self) -> int:
-        """How many whole numbers an aggregator keeps."""
+        """How many whole numbers an aggregator stores."""
         return len(self.domain)
 
     @abstractmethod
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return unbiased estimates of the shares."""
+        """Return unbiased estimates of the shares.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
 
     @property
     def _categories(self) -> int:
@@ -83,7 +108,22 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
         return log_odds(odds, self.epsilon)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Estimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return what the totals estimate; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        Estimate
+            The shares of the categories.
+        """
         return Estimate(
             domain=self.domain,
             reports=reports,
@@ -94,7 +134,20 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
         )
 
     def variance(self, n: int, frequency: float = 0.0) -> float:
-        """Return the variance of a share's estimate from ``n`` reports, if the share is ``frequency``."""
+        """Return the variance of a share's estimate from ``n`` reports, if the share is ``frequency``.
+
+        Parameters
+        ----------
+        n : int
+            Reports, at least 1.
+        frequency : float
+            The true share, from 0 to 1; 0 for a rare category.
+
+        Returns
+        -------
+        float
+            By randomization alone; its root is a standard error in units of shares.
+        """
         count = _check.integer("n", n, minimum=1)
         share = np.array([_check.share("frequency", frequency)])
         return float(self.error_model.variance(share)[0]) / count
@@ -114,7 +167,7 @@ class SupportOracle(Oracle[Device]):
 
     @property
     def error_model(self) -> ErrorModel:
-        """How far estimates stray: as the support says."""
+        """How far estimates deviate: as the support says."""
         return self.support
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Which frequency oracle to take: what each would err, send and cost, before anybody is asked."""
+"""Choose a frequency oracle by what each would err, send and cost, before anybody is asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.base.planning import Choice, Limits, compared
+from sfumato.local.base.plan_comparison import Choice, Limits, compared
 from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.device.base.bernoulli import checked_epsilon
 from sfumato.local.device.domains.categories import Domain
@@ -48,9 +48,9 @@ _LONG: Final = 0.2
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OraclePlan:
-    """What one oracle would do.
+    """What one oracle would achieve and cost.
 
-    Attributes
+    Parameters
     ----------
     name : str
         Of its class in `sfumato.local`.
@@ -59,7 +59,14 @@ class OraclePlan:
     bytes : int
         Of a report.
     client_seconds, server_seconds : float
-        Of all clients together, and of the server with its estimate: of CPU, as small trials here go on.
+        Of all clients together, and of the server with its estimate: CPU time, extrapolated from trials.
+
+    Examples
+    --------
+    >>> from sfumato import local
+    >>> plan = local.choose(1.0, 16, 10_000).best
+    >>> plan.stddev == plan.variance**0.5
+    True
     """
 
     name: str
@@ -77,20 +84,40 @@ class OraclePlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleChoice(Choice[OraclePlan]):
-    """All oracles that keep to the limits, the one to take first.
+    """All oracles that meet the limits, the one to take first.
 
-    Attributes
+    Parameters
     ----------
     epsilon : float
+        Of each report.
     plans : tuple of OraclePlan
+        The oracles that meet the limits, the best first.
     ruled_out : mapping of str to str
         The others, with the reason.
+
+    Examples
+    --------
+    >>> from sfumato import local
+    >>> choice = local.choose(1.0, 3, 10_000)
+    >>> type(choice.oracle(local.Domain(["red", "green", "blue"]))).__name__ == choice.best.name
+    True
     """
 
     epsilon: float
 
     def oracle(self, domain: Domain) -> Oracle[Any]:
-        """Return the best one for a domain, of the size that was planned for."""
+        """Return the best one for a domain, of the size that was planned for.
+
+        Parameters
+        ----------
+        domain : Domain
+            As many categories as were planned for.
+
+        Returns
+        -------
+        Oracle
+            Ready to collect with.
+        """
         return _kind(self.best.name)(epsilon=self.epsilon, domain=domain)
 
     def __str__(self) -> str:
@@ -122,8 +149,8 @@ def choose(
 ) -> OracleChoice:
     """Compare all frequency oracles for a job.
 
-    Of those whose variance is within 5 % of the least, the one with the shortest reports comes first, and of
-    these the one with the least variance; all others follow by their variance.
+    Of those whose variance is within 5 % of the minimum, the one with the shortest reports comes first, and
+    of these the one with the smallest variance; all others follow by their variance.
 
     Parameters
     ----------
@@ -138,7 +165,7 @@ def choose(
     max_seconds : float, optional
         Of the server.
     frequency : float
-        The share whose estimate's variance is told; 0 for rare categories.
+        The share whose estimate's variance is stated; 0 for rare categories.
 
     Returns
     -------
@@ -147,7 +174,7 @@ def choose(
     Raises
     ------
     ParameterError
-        If a parameter breaks its rule, or no oracle keeps to the limits.
+        If a parameter breaks its rule, or no oracle meets the limits.
 
     Notes
     -----
@@ -208,8 +235,8 @@ def trial_seconds(
         What may be reported, in place of the numbers of the categories.
     """
     told = np.arange(categories, dtype=np.int64) if values is None else np.asarray(values)
-    most = min(_TRIAL, _TRIAL_BYTES // protocol.device.width, _TRIAL_WORK // categories)
-    many = max(5, most)
+    largest = min(_TRIAL, _TRIAL_BYTES // protocol.device.width, _TRIAL_WORK // categories)
+    many = max(5, largest)
     few = many // 5
     once = sum(_tried(protocol, told, 1))  # what is made once, is made before
     turns = _TURNS if once < _LONG else 1

@@ -1,4 +1,4 @@
-"""Projective geometry response, as a frequency oracle."""
+"""Projective geometry response as a frequency oracle."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device`.
 
-    The variance is within 5 % of :math:`\frac{4 e^\epsilon}{n (e^\epsilon - 1)^2}`, to first order the least
-    that any protocol has, while :math:`e^\epsilon` is far below the number of categories, and is below some
-    hundreds for tens of thousands of them (beyond, the last step would take too long). Reports have the
-    bits of a category and few more. An aggregator keeps one number for each of K points, between d and about
-    :math:`d (e^\epsilon + 1)`, and its last step is :math:`O(e^\epsilon K \log d)` additions.
+    The variance is within 5 % of :math:`\frac{4 e^\epsilon}{n (e^\epsilon - 1)^2}`, to first order the
+    minimum that any protocol has, while :math:`e^\epsilon` is far below the number of categories, and is
+    below some hundreds for tens of thousands of them (beyond, the last step would take too long). Reports
+    have the bits of a category and few more. An aggregator stores one number for each of K points, between d
+    and about :math:`d (e^\epsilon + 1)`, and its last step is :math:`O(e^\epsilon K \log d)` additions.
 
     *Counting supports.* Of the points with first coordinates :math:`y` (l free ones, a 1, zeros) and last
     coordinate s, those support x for which :math:`s = -x_l - \sum_{j<l} x_j y_j`. So for each l the counts
@@ -76,11 +76,22 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
 
     @property
     def error_model(self) -> ErrorModel:
-        """How far estimates stray."""
+        """How far estimates deviate."""
         return LineErrorModel(self.support, self.device.order, self.device.dimension - 1)
 
     def supports(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many reports support each value."""
+        """Return how many reports support each value.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+
+        Returns
+        -------
+        ndarray of int64, shape (categories,)
+            In the order of the domain.
+        """
         order = self.device.order
         backward = -np.arange(order) % order
         found, first = np.zeros(1, np.int64), 1
@@ -91,7 +102,20 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
         return found[: len(self.domain)]
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return unbiased estimates of the shares from counts of points."""
+        """Return unbiased estimates of the shares from counts of points.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         return self.support.shares(self.supports(totals), reports)
 
 
@@ -135,7 +159,7 @@ class LineErrorModel(ErrorModel):
         return self.support.variance(share)
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most ``z`` standard deviations."""
+        """Return the shares whose estimate would deviate by at most ``z`` standard deviations."""
         return self.support.score(frequencies, reports, z)
 
     def interval(self, frequencies: Array, reports: int, risk: float, method: str) -> Interval[Array]:

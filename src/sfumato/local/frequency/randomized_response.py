@@ -72,13 +72,24 @@ class RandomizedResponse(SupportOracle[client.RandomizedResponseRandomizer]):
         )
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the categories that were named."""
+        """Count the categories that were named.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         named = self.device.layout.unpack(records)
         return np.bincount(named.astype(np.int64), minlength=len(self.domain))
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # A report is the truth with probability p - q, and else drawn evenly from all categories.
-        kept = generator.binomial(counts, float(self.support.gap))
-        rest = int(counts.sum() - kept.sum())
+        retained = generator.binomial(counts, float(self.support.gap))
+        rest = int(counts.sum() - retained.sum())
         even = generator.multinomial(rest, np.full(len(counts), 1 / len(counts)))
-        return np.asarray(kept + even, dtype=np.int64)
+        return np.asarray(retained + even, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What every estimate of shares tells of them, before and after steps that make it consistent."""
+"""The common part of all estimates of shares, before and after steps that make them consistent."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from sfumato.local.frequency.variance import Array
 
-__all__ = ["Shares"]
+__all__ = ["FrequencyShares"]
 
 
-class Shares(ABC):
+class FrequencyShares(ABC):
     """Estimated shares of some reports.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Subset selection, as a frequency oracle."""
+"""Subset selection as a frequency oracle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CROWD: Final = 1 << 29
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
-    r"""Each report is a set of categories, most likely with the truth in it; the least variance of all.
+    r"""Each report is a set of categories, most likely with the truth in it; the smallest variance of all.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
 
     For d categories and a rare one the variance is about :math:`\frac{4 e^\epsilon}{n (e^\epsilon - 1)^2}`,
     and less for small d; with sets of one it is randomized response. Reports are long: d bits, or
-    :math:`d/(e^\epsilon+1)` places.
+    :math:`d/(e^\epsilon+1)` indices.
 
     References
     ----------
@@ -61,7 +61,7 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """An even law on the sets, with the odds that are drawn."""
+        """An even distribution on the sets, with the odds that are drawn."""
         one, two, _ = self.device.parts
         return SupportResponse(self._bound(self.device.odds), one, two)
 
@@ -72,7 +72,18 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
         return balanced(self.device, two, three)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count in how many sets each category is."""
+        """Count in how many sets each category is.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         device, count = self.device, len(self.domain)
         if not device.listed:
             bits = np.zeros(8 * device.width, np.int64)
@@ -102,17 +113,17 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
         any of them.
         """
         count, size = len(counts), self.device.subset_size
-        kept = generator.binomial(counts, kept_share(self.device))
+        retained = generator.binomial(counts, kept_share(self.device))
         free, waiting = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
-        free[size], waiting[size - 1] = counts.sum() - kept.sum(), kept.sum()
+        free[size], waiting[size - 1] = counts.sum() - retained.sum(), retained.sum()
         lack, totals = np.arange(size + 1), np.zeros(count, np.int64)
         for at in range(count):
             left = count - at
-            come = generator.multivariate_hypergeometric(waiting, int(kept[at]), method="marginals")
+            come = generator.multivariate_hypergeometric(waiting, int(retained[at]), method="marginals")
             waiting = waiting - come
             joined = generator.binomial(free, np.minimum(lack / left, 1.0))
             beside = generator.binomial(waiting, np.minimum(lack / max(1, left - 1), 1.0))
-            totals[at] = kept[at] + joined.sum() + beside.sum()
+            totals[at] = retained[at] + joined.sum() + beside.sum()
             free = free + come + np.append(joined[1:], 0) - joined
             waiting = waiting + np.append(beside[1:], 0) - beside
         return totals

@@ -1,4 +1,4 @@
-r"""Protocols whose reports support values: the one theory of nearly all frequency oracles.
+r"""The theory of protocols whose reports support values, which covers nearly all frequency oracles.
 
 A report *supports* some values of the domain: the reported category, the bits that are set, whatever hashes
 to what was reported. It supports the true value with probability p and each other one with probability
@@ -86,7 +86,7 @@ class Support(ErrorModel):
         return np.asarray(found)
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        r"""Return the shares whose estimate would stray by at most z standard deviations.
+        r"""Return the shares whose estimate would deviate by at most z standard deviations.
 
         Notes
         -----
@@ -106,10 +106,10 @@ class Support(ErrorModel):
         -----
         *The exact one* never covers less. The count C of supports is a sum of n independent indicators of
         mean :math:`\theta = q + f(p - q)`. Hoeffding (1956), Theorem 4: for a whole :math:`c \le n\theta -
-        1`, :math:`P(C \le c)` is at most that of the binomial law of n and :math:`\theta`, and in the same
-        way for the upper tail. So Clopper and Pearson's interval of the binomial law holds for
-        :math:`\theta`, if it is made to reach from :math:`(C-1)/n` to :math:`(C+1)/n`: then an end is missed
-        for such c only.
+        1`, :math:`P(C \le c)` is at most that of the binomial distribution of n and :math:`\theta`, and in
+        the same way for the upper tail. So Clopper and Pearson's interval of the binomial distribution holds
+        for :math:`\theta`, if it is made to reach from :math:`(C-1)/n` to :math:`(C+1)/n`: then an end is
+        missed for such c only.
         """
         if method != "exact" or not reports:
             return ErrorModel.interval(self, frequencies, reports, risk, method)

@@ -35,9 +35,9 @@ class UnaryOracle(SupportOracle[Device]):
 
     Notes
     -----
-    The bits are independent. The shared law of `sfumato.privacy.SupportResponse` is that of bits which are
-    all set with probability q, any two of them with :math:`q^2`; the likelihood of a report of x relative to
-    it is :math:`p/q` where the bit of x is set, and :math:`(1-p)/(1-q)` elsewhere.
+    The bits are independent. The shared distribution of `sfumato.privacy.SupportResponse` is that of bits
+    which are all set with probability q, any two of them with :math:`q^2`; the likelihood of a report of x
+    relative to it is :math:`p/q` where the bit of x is set, and :math:`(1-p)/(1-q)` elsewhere.
     """
 
     @property
@@ -97,7 +97,7 @@ class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncodingRandomizer
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncodingRandomizer]):
-    r"""Unary encoding with the least error for rare values.
+    r"""Unary encoding with the smallest error for rare values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far an estimate of shares strays from the truth, by randomization alone."""
+"""The error model of an estimate of shares: how far it deviates by randomization alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 class ErrorModel(ABC):
-    r"""The law of an unbiased estimate around the respondents' own shares.
+    r"""The distribution of an unbiased estimate around the respondents' own shares.
 
     Notes
     -----
@@ -48,7 +48,7 @@ class ErrorModel(ABC):
 
     @abstractmethod
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most ``z`` standard deviations."""
+        """Return the shares whose estimate would deviate by at most ``z`` standard deviations."""
 
     def _score_by_iteration(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
         """Return `score` for any variance that changes little with the share."""
@@ -82,7 +82,7 @@ class ErrorModel(ABC):
         if not reports:
             return Interval(np.zeros(len(frequencies)), np.ones(len(frequencies)))
         if method != "score":
-            _check.refuse("method", "be 'score'", method, "this estimate has no exact law")
+            _check.refuse("method", "be 'score'", method, "this estimate has no exact distribution")
         found = self.score(frequencies, reports, -float(ndtri(risk / 2)))
         return Interval(np.clip(found.lower, 0.0, 1.0), np.clip(found.upper, 0.0, 1.0))
 

@@ -14,7 +14,7 @@ def walsh(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     Parameters
     ----------
     rows : contiguous int64 array, shape (rows, a power of two)
-        Entry x of a row becomes the sum of all its entries, those at places that share an odd number of bits
+        Entry x of a row becomes the sum of all its entries, those at indices that share an odd number of bits
         with x negative.
 
     Examples

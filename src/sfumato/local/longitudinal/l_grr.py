@@ -20,7 +20,7 @@ __all__ = ["LongitudinalRandomizedResponse", "response_odds"]
 
 
 def response_odds(device: client.LongitudinalRandomizedResponseRandomizer, reports: int) -> Fraction:
-    r"""Return the greatest ratio of the chances of some reports of one memo.
+    r"""Return the largest ratio of the chances of some reports of one memo.
 
     Notes
     -----
@@ -29,7 +29,7 @@ def response_odds(device: client.LongitudinalRandomizedResponseRandomizer, repor
     the probability :math:`q_1 W + (p_1 - q_1) w_v` for the value v, where :math:`w_m = r^{n_m}` for the
     number :math:`n_m` of reports of m, and W is the sum of all :math:`w_m`. The ratio for v and v' falls with
     W if :math:`w_v > w_{v'}`, and :math:`W \ge w_v + k - 1`; then it rises with :math:`w_v` and falls with
-    :math:`w_{v'} \ge 1`. So it is greatest where all reports are v: :math:`\frac{p_1 r^t + (k-1) q_1}{q_1 r^t
+    :math:`w_{v'} \ge 1`. So it is largest where all reports are v: :math:`\frac{p_1 r^t + (k-1) q_1}{q_1 r^t
     + p_1 + (k - 2) q_1}`.
     """
     others = len(device.domain) - 1
@@ -108,11 +108,22 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
 
     @property
     def _again(self) -> tuple[Fraction, Fraction]:
-        kept = self.device.again.chance
-        return kept, (1 - kept) / (len(self.domain) - 1)
+        retained = self.device.again.chance
+        return retained, (1 - retained) / (len(self.domain) - 1)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the categories that were named."""
+        """Count the categories that were named.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         named = self.device.layout.unpack(records)
         return np.bincount(named.astype(np.int64), minlength=len(self.domain))
 
@@ -131,6 +142,6 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
 
 def _exchanged(counts: NDArray[np.int64], gap: float, generator: np.random.Generator) -> NDArray[np.int64]:
     """Draw counts after randomized response: the truth with a probability, and else even draws from all."""
-    kept = generator.binomial(counts, gap)
-    even = generator.multinomial(int(counts.sum() - kept.sum()), np.full(len(counts), 1 / len(counts)))
-    return np.asarray(kept + even, dtype=np.int64)
+    retained = generator.binomial(counts, gap)
+    even = generator.multinomial(int(counts.sum() - retained.sum()), np.full(len(counts), 1 / len(counts)))
+    return np.asarray(retained + even, dtype=np.int64)

@@ -21,7 +21,7 @@ __all__ = ["LongitudinalUnaryEncoding", "bit_odds"]
 
 
 def bit_odds(memo: tuple[Fraction, Fraction], again: tuple[Fraction, Fraction], reports: int) -> Fraction:
-    r"""Return the greatest ratio of the chances of reports of two memoized bits, one of which is true.
+    r"""Return the largest ratio of the chances of reports of two memoized bits, one of which is true.
 
     Parameters
     ----------
@@ -34,14 +34,14 @@ def bit_odds(memo: tuple[Fraction, Fraction], again: tuple[Fraction, Fraction], 
 
     Notes
     -----
-    Of t reports of a bit the likelihood of a memoized 1 over that of a 0 is some :math:`\lambda`, greatest,
-    :math:`(p_2/q_2)^t`, where all are 1, and least, :math:`((1-p_2)/(1-q_2))^t`, where all are 0. The ratio
-    :math:`\frac{p_1 \lambda + 1 - p_1}{q_1 \lambda + 1 - q_1}` rises with it; that of the other bit is its
-    inverse.
+    Of t reports of a bit the likelihood of a memoized 1 over that of a 0 is some :math:`\lambda`, largest,
+    :math:`(p_2/q_2)^t`, where all are 1, and smallest, :math:`((1-p_2)/(1-q_2))^t`, where all are 0. The
+    ratio :math:`\frac{p_1 \lambda + 1 - p_1}{q_1 \lambda + 1 - q_1}` rises with it; that of the other bit is
+    its inverse.
     """
     (p, q), (high, low) = memo, again
-    most, least = (high / low) ** reports, ((1 - high) / (1 - low)) ** reports
-    return (p * most + 1 - p) / (q * most + 1 - q) * (q * least + 1 - q) / (p * least + 1 - p)
+    largest, smallest = (high / low) ** reports, ((1 - high) / (1 - low)) ** reports
+    return (p * largest + 1 - p) / (q * largest + 1 - q) * (q * smallest + 1 - q) / (p * smallest + 1 - p)
 
 
 @final
@@ -61,11 +61,11 @@ class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncodingR
     -----
     Guarantee: of one report `privacy_loss`, of all reports of a device `longitudinal_loss`, under the
     conditions of `LongitudinalProtocol`; see `sfumato.local.device.LongitudinalUnaryEncodingRandomizer`. A
-    report of a device without earlier ones has the law of a unary encoding with the bits' chances P and Q,
-    and so its loss.
+    report of a device without earlier ones has the distribution of a unary encoding with the bits' chances P
+    and Q, and so its loss.
 
-    *The loss of t reports of one memo.* Bits are independent, and two values change the laws of two: see
-    `sfumato.local.longitudinal.l_ue.bit_odds`.
+    *The loss of t reports of one memo.* Bits are independent, and two values change the distributions of two:
+    see `sfumato.local.longitudinal.l_ue.bit_odds`.
 
     References
     ----------
@@ -128,5 +128,16 @@ class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncodingR
         return self.device.high.chance, self.device.low.chance
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the bits that are set, category by category."""
+        """Count the bits that are set, category by category.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return bits_set(records, len(self.domain))

@@ -31,18 +31,18 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
     epsilon, domain, permanent_epsilon, max_memos
         See `TwoLayerOracle`; at most :math:`2^{32}` categories.
     buckets : int, optional
-        The g: 2 is BiLOLOHA, the least loss over time; left out it is :math:`\mathrm{round}(e^\epsilon) + 1`,
-        the least error (OLOLOHA).
+        The g: 2 is BiLOLOHA, the smallest loss over time; left out it is :math:`\mathrm{round}(e^\epsilon) +
+        1`, the smallest error (OLOLOHA).
 
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of a device `longitudinal_loss`: at most g memos,
-    as values of one bucket share theirs. Conditions are those of `LongitudinalProtocol`, with buckets in the
-    place of values; see `sfumato.local.device.LongitudinalLocalHashingRandomizer`. Reports of a device are
+    as values of one bucket share theirs. Conditions are those of `LongitudinalProtocol`, with buckets instead
+    of values; see `sfumato.local.device.LongitudinalLocalHashingRandomizer`. Reports of a device are
     linked by its seed.
 
     Estimates rest on the hash function as those of `sfumato.local.OptimalLocalHashing` do, and have its error
-    in one round. Devices keep their hash functions: where a device changes its value the two rounds still
+    in one round. Devices retain their hash functions: where a device changes its value the two rounds still
     have a little in common, which `round_covariance` counts.
 
     References
@@ -106,8 +106,8 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
 
     @property
     def _again(self) -> tuple[Fraction, Fraction]:
-        kept = self.device.inner.again.chance
-        return kept, (1 - kept) / (self.device.most_keys - 1)
+        retained = self.device.inner.again.chance
+        return retained, (1 - retained) / (self.device.most_keys - 1)
 
     @property
     def _changed(self) -> tuple[Fraction, Fraction]:
@@ -127,9 +127,33 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
         return scale * p * q, scale * even * (2 * p * q + (1 / even - 2) * q * q)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count for each category the records that support it."""
+        """Count for each category the records that support it.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return self.supports(records, np.arange(len(self.domain)))
 
     def supports(self, records: Records, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Count for some places in the domain the records that support them."""
+        """Count for some categories the records that support them.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+        codes : int64 array
+            Indices in the domain.
+
+        Returns
+        -------
+        ndarray of int64
+            One count for each index.
+        """
         return supports_of(*self.device.opened(records), self.device.most_keys, codes)

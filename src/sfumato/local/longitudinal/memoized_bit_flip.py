@@ -37,13 +37,13 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
     Attributes
     ----------
     inner, permanent : BitFlip
-        The laws of one round, and of memos.
+        The distributions of one round, and of memos.
 
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of one memo `permanent_loss`, of all reports of a
     device `longitudinal_loss`: at most d + 1 memos. Conditions are those of `LongitudinalProtocol`, with
-    *which drawn category is true, if any* in the place of values: with small d most changes are none. Where
+    *which drawn category is true, if any* instead of values: with small d most changes are none. Where
     memos are reported as they are, the others may be seen for certain. See
     `sfumato.local.device.MemoizedBitFlipRandomizer`. Reports of a device are linked by its categories.
 
@@ -99,12 +99,12 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
 
     @property
     def error_model(self) -> ErrorModel:
-        """How far estimates stray; see `BitFlip`."""
+        """How far estimates deviate; see `BitFlip`."""
         return self.inner.error_model
 
     @property
     def permanent_spread(self) -> ErrorModel:
-        """How far estimates from memos would stray."""
+        """How far estimates from memos would deviate."""
         return self.permanent.error_model
 
     @property
@@ -129,11 +129,35 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
         return self.inner.totals
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count for each category its bits, and those that are 1."""
+        """Count for each category its bits, and those that are 1.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return self.inner.tally(records)
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
-        """Return unbiased estimates of the shares from counts of bits."""
+        """Return unbiased estimates of the shares from counts of bits.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+
+        Returns
+        -------
+        ndarray of float64, shape (categories,)
+            Unbiased estimates, in the order of the domain; NaN without reports.
+        """
         return self.inner.shares(totals, reports)
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
@@ -147,5 +171,5 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
     ) -> NDArray[np.int64]:
         bits, ones = np.split(memos, 2)
         again = float(self.device.layers.again_chance)
-        told = generator.binomial(ones, again) + generator.binomial(bits - ones, 1 - again)
-        return np.concatenate([bits, told])
+        reported = generator.binomial(ones, again) + generator.binomial(bits - ones, 1 - again)
+        return np.concatenate([bits, reported])

@@ -31,16 +31,16 @@ __all__ = ["MemoizedOneBitMean"]
 class MemoizedOneBitMean(
     NumericProtocol[client.MemoizedOneBitMeanRandomizer, MeanEstimate], LongitudinalProtocol
 ):
-    r"""One bit a number, memoized for each place that numbers are rounded to (alpha-point rounding).
+    r"""One bit a number, memoized for each grid point that numbers are rounded to (alpha-point rounding).
 
     Parameters
     ----------
     epsilon, bounds
         See `NumericProtocol`.
     steps : int
-        Of the grid of those places, from 1 to 2^14.
+        Of that grid, from 1 to 2^14.
     max_memos : int
-        Most memos that a device draws; there are ``steps + 1`` places.
+        Most memos that a device draws; there are ``steps + 1`` grid points.
     permanent_epsilon : float, optional
         That of a memo: above epsilon, at most 40. Left out, it is epsilon, and memos are reported as they
         are.
@@ -48,15 +48,15 @@ class MemoizedOneBitMean(
     Attributes
     ----------
     inner, permanent : OneBitMean
-        The laws of one round, and of memos.
+        The distributions of one round, and of memos.
 
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of one memo `permanent_loss`, of all reports of a
     device `longitudinal_loss`, by default at most two memos. Conditions are those of `LongitudinalProtocol`,
-    with *rounded places* in the place of values; see `sfumato.local.device.MemoizedOneBitMeanRandomizer`. In
+    with *rounded grid points* instead of values; see `sfumato.local.device.MemoizedOneBitMeanRandomizer`. In
     one round it errs as `sfumato.local.OneBitMean`; the memos' part of the error is the same in every round
-    for devices whose place stays.
+    for devices whose grid point stays.
 
     References
     ----------
@@ -120,11 +120,37 @@ class MemoizedOneBitMean(
         return self.inner.moments.variance(shares)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the ones, twice: they are their own squares."""
+        """Count the ones, twice: they are their own squares.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return self.inner.tally(records)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimated mean of one round; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        MeanEstimate
+            Of one round; `rounds` combines several.
+        """
         return self.inner.estimate(totals, reports, simulated=simulated)
 
     def _told_it(self, estimate: MeanEstimate) -> bool:
@@ -137,14 +163,21 @@ class MemoizedOneBitMean(
         ----------
         estimates : sequence of MeanEstimate
             One for each round, of this protocol.
+
+        Returns
+        -------
+        Rounds
+            With the part of the variances that the memos have in common.
         """
         held = checked_rounds(estimates, MeanEstimate, self._told_it, "protocol")
         variances = np.array([[one.variance] for one in held])
         reports = np.array([[one.reports] for one in held])
-        told, memo = (
+        reported, memo = (
             float(1 / (2 * one - 1)) for one in (self.device.layers.chance, self.device.layers.memo.chance)
         )
-        fresh = (told**2 - memo**2) * ((self.bounds[1] - self.bounds[0]) / 2) ** 2 / np.maximum(reports, 1)
+        fresh = (
+            (reported**2 - memo**2) * ((self.bounds[1] - self.bounds[0]) / 2) ** 2 / np.maximum(reports, 1)
+        )
         return Rounds(
             values=np.array([[one.mean] for one in held]),
             variances=variances,
@@ -158,7 +191,7 @@ class MemoizedOneBitMean(
         return self._reported(self._memos(places, generator), int(places.sum()), generator)
 
     def _memos(self, places: NDArray[np.int64], generator: np.random.Generator) -> int:
-        """Draw how many memos are 1, given how many devices are at each place."""
+        """Draw how many memos are 1, given how many devices are at each grid point."""
         memo, shares = float(self.device.layers.memo.chance), np.arange(self.steps + 1) / self.steps
         return int(generator.binomial(places, shares * memo + (1 - shares) * (1 - memo)).sum())
 
@@ -183,6 +216,11 @@ class MemoizedOneBitMean(
             See `simulate_counts`.
         rounds : int
             At least 1.
+
+        Returns
+        -------
+        list of MeanEstimate
+            One for each round, to pass to `rounds`.
         """
         times, generator = _check.integer("rounds", rounds, minimum=1), seeded(rng)
         places = at_places(self.device, numbers, counts, generator)

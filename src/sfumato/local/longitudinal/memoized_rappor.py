@@ -26,7 +26,7 @@ __all__ = ["MemoizedRappor"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstimate], LongitudinalProtocol):
-    r"""RAPPOR whose devices draw their memos, keep them in a store, and have at most so many.
+    r"""RAPPOR whose devices draw their memos, hold them in a store, and have at most so many.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstima
     device : sfumato.local.device.MemoizedRapporRandomizer
         The client half.
     inner : Rappor
-        The law of one round, and what its reports tell.
+        The distribution of one round, and what its reports estimate.
 
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of a device `longitudinal_loss`, under the
-    conditions of `LongitudinalProtocol`, with *filters* in the place of values. Both are those of `Rappor`
+    conditions of `LongitudinalProtocol`, with *filters* instead of values. Both are those of `Rappor`
     for one string. For t reports of one memo, `bit_odds` holds for each of h pairs of bits.
 
     References
@@ -115,13 +115,52 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstima
         return self.inner.totals
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the reports, and the bits that are 1, of each cohort."""
+        """Count the reports, and the bits that are 1, of each cohort.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return self.inner.tally(records)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> RapporEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimate of the filters' bits in one round; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        RapporEstimate
+            Call its ``decode`` for strings.
+        """
         return self.inner.estimate(totals, reports, simulated=simulated)
 
     def simulate(self, true_counts: Mapping[str, int], rng: int | np.random.Generator = 0) -> RapporEstimate:
-        """Return an estimate as it might come of so many devices in one round; see `Rappor.simulate`."""
+        """Return an estimate as it might come of so many devices in one round; see `Rappor.simulate`.
+
+        Parameters
+        ----------
+        true_counts : mapping
+            How many devices have each string.
+        rng : int or numpy Generator
+            A seed: this simulates, for planning.
+
+        Returns
+        -------
+        RapporEstimate
+            Marked as simulated.
+        """
         return self.inner.simulate(true_counts, rng)

@@ -1,4 +1,4 @@
-"""Frequency oracles whose devices memoize: how rounds go together, and what they might look like."""
+"""Frequency oracles whose devices memoize: the covariance of rounds, and simulations of them."""
 
 from __future__ import annotations
 
@@ -46,10 +46,11 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
     Notes
     -----
     *One round* is estimated as if it were the only one: the reports of different devices are independent, and
-    a report has the law that `privacy_loss` and `error_model` tell. That holds for devices with no more than
-    ``max_memos`` memos; beyond that they report what they memoized last, and the estimate is of that.
+    a report has the distribution that `privacy_loss` and `error_model` state. That holds for devices with no
+    more than ``max_memos`` memos; beyond that they report what they memoized last, and the estimate is of
+    that.
 
-    *Rounds* go together as `rounds` and `round_covariance` tell.
+    *Rounds* are combined as `rounds` and `round_covariance` state.
     """
 
     added: ClassVar[tuple[int, int]] = (0, 1)
@@ -68,7 +69,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
     @property
     @abstractmethod
     def permanent_spread(self) -> ErrorModel:
-        """How far an estimate from memos themselves would stray: the part that rounds share."""
+        """How far an estimate from memos themselves would deviate: the part that rounds share."""
 
     @property
     def _changed(self) -> tuple[Fraction, Fraction]:
@@ -119,23 +120,23 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
 
         Notes
         -----
-        Devices are independent of one another. One that keeps its value has the same memo in both rounds, and
-        fresh randomization is independent: the covariance of its parts is the variance of the memo's own part
-        in an estimate. One that changes it has another memo, drawn independently given what it drew for good.
-        It holds for devices that have not used up ``max_memos``.
+        Devices are independent of one another. One that retains its value has the same memo in both rounds,
+        and fresh randomization is independent: the covariance of its parts is the variance of the memo's own
+        part in an estimate. One that changes it has another memo, drawn independently given what it drew for
+        good. It holds for devices that have not used up ``max_memos``.
         """
         shares = np.asarray(joint, np.float64)
         size = len(self.domain)
         if shares.shape != (size, size) or not (shares >= 0).all() or abs(shares.sum() - 1) > _CLOSE:
             rule = f"be {size} times {size} shares that sum up to 1"
-            _check.refuse("joint", rule, f"an array of shape {shares.shape}")
+            _check.refuse("joint", rule, f"an array of shape {shares.shape}", "divide a table by its sum")
         count = _check.integer("n", n, minimum=1)
-        kept = np.diag(shares)
+        retained = np.diag(shares)
         ends = self.permanent_spread.variance(np.array([0.0, 1.0]))
-        found = kept.sum() * ends[0] + kept * (ends[1] - ends[0])
-        either = shares.sum(axis=0) + shares.sum(axis=1) - 2 * kept
+        found = retained.sum() * ends[0] + retained * (ends[1] - ends[0])
+        either = shares.sum(axis=0) + shares.sum(axis=1) - 2 * retained
         one, none = map(float, self._changed)
-        return np.asarray(found + either * one + (1 - kept.sum() - either) * none) / count
+        return np.asarray(found + either * one + (1 - retained.sum() - either) * none) / count
 
     def simulate_rounds(
         self, true_counts: ArrayLike, rounds: int, rng: int | np.random.Generator = 0
@@ -196,7 +197,7 @@ class TwoLayerOracle(MemoizedOracle[TwoLayers], SupportOracle[TwoLayers]):
 
     @property
     def permanent_spread(self) -> Support:
-        """How far an estimate from memos would stray: as their support says."""
+        """How far an estimate from memos would deviate: as their support says."""
         return self.permanent_support
 
     @property

@@ -54,7 +54,7 @@ class LongitudinalProtocol(ABC):
 
     @abstractmethod
     def _odds_of(self, reports: int) -> Fraction:
-        """Return the greatest ratio of chances of so many reports of one memo."""
+        """Return the largest ratio of chances of so many reports of one memo."""
 
     def randomize_rounds(self, rounds: Sequence[Any], rng: Rng = None) -> list[ReportBatch]:
         """Return what many devices send in several rounds; see `Memoizing.randomize_rounds`."""
@@ -74,10 +74,10 @@ class LongitudinalProtocol(ABC):
         PrivacyLoss
             That of one memo, times how many there are; see the notes of the class for the relation.
         """
-        most = self._memoizing.most_memos
+        largest = self._memoizing.most_memos
         if changes is None:
-            return self.permanent_loss * most
-        return self.permanent_loss * min(most, _check.integer("changes", changes) + 1)
+            return self.permanent_loss * largest
+        return self.permanent_loss * min(largest, _check.integer("changes", changes) + 1)
 
     def same_memo_loss(self, reports: int) -> PrivacyLoss:
         r"""Return the loss of some reports of one memo: from that of one report up to that of the memo.
@@ -89,7 +89,7 @@ class LongitudinalProtocol(ABC):
 
         Notes
         -----
-        The odds are the exact greatest ratio of the chances of such reports, for up to 512; beyond that the
+        The odds are the exact largest ratio of the chances of such reports, for up to 512; beyond that the
         memo's own loss is returned.
         """
         count = _check.integer("reports", reports, minimum=1)

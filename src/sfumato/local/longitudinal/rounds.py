@@ -1,8 +1,8 @@
 r"""Estimates of several rounds together, whose errors are not independent: the memos are the same.
 
 A round's estimate is that of the memos, had the server seen them, plus what fresh randomization adds. The
-second part is independent from round to round, the first is not: for devices that keep their value it is the
-same each time. However many rounds there are, the error of the memos stays.
+second part is independent from round to round, the first is not: for devices that retain their value it is
+the same each time. However many rounds there are, the error of the memos stays.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def checked_rounds(
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RoundsEstimate:
-    """Something that follows from several rounds, one number for each category (or one, of a mean).
+    """An estimate that combines several rounds, one number for each category (or one, of a mean).
 
     Parameters
     ----------
@@ -48,6 +48,16 @@ class RoundsEstimate:
         Their variances, or bounds on them; infinite where a round has no reports.
     limits : (float, float)
         Between which the truth lies.
+
+    Examples
+    --------
+    >>> from sfumato.local import MemoizedOneBitMean
+    >>> protocol = MemoizedOneBitMean(epsilon=1.0, bounds=(0.0, 24.0))
+    >>> rounds = protocol.rounds(protocol.simulate_rounds([8.0], [50_000], rounds=5, rng=1))
+    >>> mean = rounds.mean()
+    >>> lower, upper, _ = mean.interval(0.9999)
+    >>> bool(lower[0] < 8.0 < upper[0]), bool(mean.stddev[0] == mean.variances[0] ** 0.5)
+    (True, True)
     """
 
     values: Array
@@ -67,6 +77,11 @@ class RoundsEstimate:
         level : float
             Wanted coverage of each, strictly between 0 and 1; it is at least that where the variances are
             bounds.
+
+        Returns
+        -------
+        Interval
+            Arrays within `limits`.
         """
         away = -float(ndtri((1 - _check.unit_interval("level", level)) / 2)) * self.stddev
         middle = np.nan_to_num(self.values)
@@ -92,6 +107,19 @@ class Rounds:
         Of all that one device reports, in whatever number of rounds.
     simulated : bool
         Whether a report's randomness followed from a seed.
+
+    Examples
+    --------
+    Averaging rounds reduces the fresh noise of each, but not the noise of the memos:
+
+    >>> from sfumato.local import MemoizedOneBitMean
+    >>> protocol = MemoizedOneBitMean(epsilon=1.0, bounds=(0.0, 24.0), permanent_epsilon=4.0)
+    >>> rounds = protocol.rounds(protocol.simulate_rounds([8.0], [50_000], rounds=5, rng=1))
+    >>> bool(rounds.permanent.mean() < rounds.mean().variances[0] < rounds.variances.mean())
+    True
+    >>> change = rounds.change()
+    >>> bool(abs(change.values[0]) < 5 * change.stddev[0])
+    True
     """
 
     values: Array
@@ -104,6 +132,11 @@ class Rounds:
     def mean(self) -> RoundsEstimate:
         r"""Return the mean over rounds.
 
+        Returns
+        -------
+        RoundsEstimate
+            With a bound on the variances.
+
         Notes
         -----
         The variance is a bound: with T rounds :math:`\left(\frac1T \sum_t \sigma_t\right)^2 + \frac{1}{T^2}
@@ -113,7 +146,7 @@ class Rounds:
         devices take part in all rounds and none changes.
         """
         count = len(self.values)
-        known = np.isfinite(self.permanent)  # not where a round has so few reports that it tells no variance
+        known = np.isfinite(self.permanent)  # not where a round has so few reports that it gives no variance
         left = np.subtract(self.variances, self.permanent, out=np.zeros(known.shape), where=known)
         fresh = left.sum(axis=0) / count**2
         variances = np.sqrt(self.permanent).mean(axis=0) ** 2 + fresh
@@ -125,16 +158,26 @@ class Rounds:
         Parameters
         ----------
         first, last : int
-            Places of the rounds.
+            Indices of the rounds; negative ones count from the last round.
         covariance : array, optional
-            Of the two estimates, as ``oracle.round_covariance`` tells it for a given share of devices that
-            keep their values. None is counted if it is left out: as covariances are never negative, the
-            variance is then a bound, and too great where most devices keep their values.
+            Of the two estimates, as ``oracle.round_covariance`` gives it for a proportion of devices whose
+            values stay. Left out, it is taken as 0: as covariances are never negative, the variance is then
+            an upper bound, and too large where most devices' values stay.
+
+        Returns
+        -------
+        RoundsEstimate
+            Of the difference.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such round, or the covariance has another shape.
         """
         shared = np.asarray(covariance, np.float64)
         if shared.shape not in ((), self.values.shape[1:]) or not np.isfinite(shared).all():
             rule = f"be {self.values.shape[1]} finite numbers, or one"
-            _check.refuse("covariance", rule, f"an array of shape {shared.shape}")
+            _check.refuse("covariance", rule, f"an array of shape {shared.shape}", "leave it out for a bound")
         first, last = self._place("first", first), self._place("last", last)
         one, other = self.variances[first], self.variances[last]
         return RoundsEstimate(
@@ -144,9 +187,11 @@ class Rounds:
         )
 
     def _place(self, name: str, given: int) -> int:
-        """Return the place of a round, counted from the first, or as a negative number from the last."""
+        """Return the index of a round, counted from the first, or as a negative number from the last."""
         place: object = given
         count = len(self.values)
         if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
-            _check.refuse(name, f"be a round's place from {-count} to {count - 1}", place)
+            _check.refuse(
+                name, f"be a round's index from {-count} to {count - 1}", place, "count rounds from 0"
+            )
         return int(place)

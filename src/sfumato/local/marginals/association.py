@@ -1,4 +1,4 @@
-"""How two attributes go together."""
+"""The correlation of two attributes, and a test of their independence."""
 
 from __future__ import annotations
 
@@ -29,13 +29,35 @@ class Correlation:
         Not unbiased, as it is a ratio; NaN where an attribute's estimated variance is not positive.
     stddev : float
         To first order (the delta method).
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, SampledMarginals
+    >>> protocol = SampledMarginals.every(2, epsilon=4.0, domains=[Domain(["no", "yes"])] * 2)
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([("no", "no"), ("yes", "yes")] * 5000, rng=1))
+    10000
+    >>> correlation = aggregator.estimate().correlation(0, 1)
+    >>> correlation.interval(0.999).lower > 0.9
+    True
     """
 
     value: float
     stddev: float
 
     def interval(self, level: float = 0.95) -> Interval[float]:
-        """Return an interval that holds it with about the stated probability, for many reports."""
+        """Return an interval that holds it with about the stated probability, for many reports.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Within [-1, 1].
+        """
         half = -float(ndtri((1 - _check.unit_interval("level", level)) / 2)) * self.stddev
         if not np.isfinite(half):
             return Interval(-1.0, 1.0)
@@ -85,22 +107,22 @@ def independent(evidence: Evidence, attributes: Attributes, shares: Array) -> Fi
     -----
     They are independent exactly where :math:`h_{jk} = \theta_{jk} - \theta_{j0} \theta_{0k}` is 0 for all j
     and k. These are (r - 1)(s - 1) numbers, whose covariance follows from that of the coefficients to first
-    order: Wald's test, with the limit law. Reports are of respondents drawn independently, so that the
-    coefficients have the covariance of `Evidence.scatter`, with the sampling of respondents inside.
+    order: Wald's test, with the limit distribution. Reports are of respondents drawn independently, so that
+    the coefficients have the covariance of `Evidence.scatter`, with the sampling of respondents inside.
     """
     first, second = evidence.lattice.shape(attributes)
-    told = evidence.coefficients[evidence.lattice.places(attributes)].reshape(first, second)
+    reported = evidence.coefficients[evidence.lattice.places(attributes)].reshape(first, second)
     scatter = evidence.scatter(attributes, shares)
     degrees = (first - 1) * (second - 1)
     statistic = 0.0
-    if np.isfinite(told).all() and np.isfinite(scatter).all():
-        gaps = (told[1:, 1:] - np.outer(told[1:, 0], told[0, 1:])).ravel()
+    if np.isfinite(reported).all() and np.isfinite(scatter).all():
+        gaps = (reported[1:, 1:] - np.outer(reported[1:, 0], reported[0, 1:])).ravel()
         slope = np.zeros((first - 1, second - 1, first, second))
         for row in range(1, first):
             for column in range(1, second):
                 slope[row - 1, column - 1, row, column] = 1.0
-                slope[row - 1, column - 1, row, 0] = -told[0, column]
-                slope[row - 1, column - 1, 0, column] = -told[row, 0]
+                slope[row - 1, column - 1, row, 0] = -reported[0, column]
+                slope[row - 1, column - 1, 0, column] = -reported[row, 0]
         matrix = slope.reshape(degrees, -1)
         statistic = float(gaps @ np.linalg.pinv(matrix @ scatter @ matrix.T, hermitian=True) @ gaps)
     return Finding(
@@ -112,12 +134,14 @@ def independent(evidence: Evidence, attributes: Attributes, shares: Array) -> Fi
 
 
 def scores_of(name: str, given: object, categories: int) -> Array:
-    """Return the scores of an attribute's categories: their places, unless others are given."""
+    """Return the scores of an attribute's categories: their indices, unless others are given."""
     if given is None:
         return np.arange(categories, dtype=np.float64)
     scores = (
         np.asarray(given, dtype=np.float64) if isinstance(given, tuple | list | np.ndarray) else np.empty(0)
     )
     if scores.shape != (categories,) or not np.isfinite(scores).all() or scores.min() == scores.max():
-        _check.refuse(name, f"be {categories} finite numbers, not all alike", type(given).__name__)
+        _check.refuse(
+            name, f"be {categories} finite numbers, not all alike", type(given).__name__, "leave them out"
+        )
     return scores

@@ -37,12 +37,12 @@ Shares = tuple[Estimate, ...]
 class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[Device]):
     """A protocol that estimates the shares of the categories of several domains.
 
-    A person tells a row of categories, one of each.
+    A person reports a row of categories, one of each.
 
     Parameters
     ----------
     epsilon : float
-        Bound on the loss of all that one person tells, from above 0 to 40.
+        Bound on the loss of all that one person reports, from above 0 to 40.
     domains : sequence of Domain
         From 2 to 2^12.
     oracle : type of SupportOracle
@@ -70,9 +70,9 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
     def __post_init__(self) -> None:
         given: object = self.oracle
         if not isinstance(given, type) or not issubclass(given, SupportOracle):
-            told = given.__name__ if isinstance(given, type) else type(given).__name__
+            reported = given.__name__ if isinstance(given, type) else type(given).__name__
             remedy = "pass a class such as OptimizedUnaryEncoding, OptimalLocalHashing or SubsetSelection"
-            _check.refuse("oracle", "be a frequency oracle whose reports support values", told, remedy)
+            _check.refuse("oracle", "be a frequency oracle whose reports support values", reported, remedy)
         device = self._kind()(epsilon=self.epsilon, domains=self.domains, protocol=given.wire_name)
         inner = device.parts[0].epsilon
         object.__setattr__(self, "device", device)
@@ -97,7 +97,7 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
 
     @abstractmethod
     def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
-        """Return how far each estimate strays, and how many respondents there are to a report about it."""
+        """Return how far each estimate deviates, and how many respondents there are to a report about it."""
 
     def variance(self, n: int, frequency: float = 0.0) -> tuple[float, ...]:
         """Return the variance of a share's estimate in each domain, if that share is ``frequency``.
@@ -119,12 +119,12 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
     def _simulate(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Draw totals, given columns of places in the domains and how many respondents have each."""
+        """Draw totals, given columns of indices in the domains and how many respondents have each."""
 
     def simulate_counts(
         self, rows: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
     ) -> NDArray[np.int64]:
-        """Draw an aggregator's totals at once: the same law as if everybody reported, whatever their number.
+        """Draw an aggregator's totals at once: distributed as if everybody reported, whatever their number.
 
         Parameters
         ----------
@@ -212,7 +212,22 @@ class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
         )
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Shares:
-        """Return what each oracle's totals tell; mostly called by an aggregator."""
+        """Return what each oracle's totals estimate; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        tuple of Estimate
+            One for each attribute, in the order of the domains.
+        """
         parts = zip(self.oracles, self.pieces(totals), strict=True)
         return tuple(oracle.estimate(own, reports, simulated=simulated) for oracle, own in parts)
 
@@ -220,7 +235,7 @@ class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRandomizer]):
-    r"""One question a person, drawn by chance, with all of epsilon ("SMP"): the least error of the three.
+    r"""One question a person, drawn by chance, with all of epsilon ("SMP"): the smallest error of the three.
 
     Parameters
     ----------
@@ -252,7 +267,7 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """One of the oracles' losses, drawn evenly, and it is told which."""
+        """One of the oracles' losses, drawn evenly, and it is public which."""
         losses = tuple(oracle.privacy_loss for oracle in self.oracles)
         return Mixture(losses, (1 / len(losses),) * len(losses), index_public=True)
 
@@ -271,7 +286,22 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
         return np.concatenate([*found, asked.sum(axis=0)])
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Shares:
-        """Return what each oracle's totals tell of all respondents; mostly called by an aggregator."""
+        """Return what each oracle's totals estimate about all respondents; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        tuple of Estimate
+            One for each attribute, in the order of the domains.
+        """
         parts = zip(self.oracles, self.pieces(totals), self.reports_of_parts(totals), strict=True)
         return tuple(
             Estimate(

@@ -1,4 +1,4 @@
-"""What reports tell of coefficients, and how far tables made of them stray."""
+"""The estimated coefficients of marginals, and the variances of tables made of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Evidence(ABC):
     ----------
     lattice : Lattice
     coefficients : array
-        In the lattice's order; NaN where no report tells of one.
+        In the lattice's order; NaN where no report is about it.
     reports : int
         How many were accepted.
     """
@@ -57,7 +57,7 @@ class Evidence(ABC):
 
 @final
 class TableErrorModel(ErrorModel):
-    r"""How far a table's estimate strays.
+    r"""How far a table's estimate deviates.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class TableErrorModel(ErrorModel):
         self._found: tuple[Array, Array] | None = None
 
     def _matrix(self, shares: Array) -> Array:
-        """Return the covariance matrix of one report's part; the last one is kept.
+        """Return the covariance matrix of one report's part; the last one is stored.
 
         What is no distribution is taken to the nearest one.
         """

@@ -44,6 +44,17 @@ class ConsistentMarginals:
     -----
     Post-processing: nothing is unbiased any more, and there are no intervals. That all tables agree does not
     mean that there is a distribution of all attributes together with these marginals.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, SampledMarginals
+    >>> protocol = SampledMarginals.every(2, epsilon=4.0, domains=[Domain(["no", "yes"])] * 2)
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([("no", "no"), ("yes", "yes")] * 5000, rng=1))
+    10000
+    >>> table = aggregator.estimate().consistent().table(0, 1)
+    >>> bool((table >= 0).all()), round(float(table.sum()), 6)
+    (True, 1.0)
     """
 
     domains: tuple[Domain, ...]
@@ -57,12 +68,17 @@ class ConsistentMarginals:
         Parameters
         ----------
         *attributes : int
-            Rising places.
+            Rising indices.
         method : {"max-entropy", "least-squares"}
             How a marginal is put together whose attributes were never asked together. The first takes the
             most even distribution with the known marginals within it, so that attributes are as independent
-            as these allow. The second sets unknown coefficients to 0, which gives the least sum of squares,
-            and takes the nearest distribution to that.
+            as these allow. The second sets unknown coefficients to 0, which gives the smallest sum of
+            squares, and takes the nearest distribution to that.
+
+        Returns
+        -------
+        ndarray of float64
+            A distribution: no cell is negative, and the sum is 1.
 
         Notes
         -----
@@ -72,7 +88,7 @@ class ConsistentMarginals:
         named = self.lattice.checked(attributes)
         shape = self.lattice.shape(named)
         if method not in ("max-entropy", "least-squares"):
-            _check.refuse("method", "be 'max-entropy' or 'least-squares'", method)
+            _check.refuse("method", "be 'max-entropy' or 'least-squares'", method, "leave it out")
         if named in self.lattice.starts or method == "least-squares":
             places = self.lattice.places(named)
             known = np.where(places >= 0, self.coefficients[places], 0.0)
@@ -104,7 +120,7 @@ def agreeing(
     marginal reconstruction with local non-negativity": both together, by another iteration.
     """
     limit = _check.positive("tolerance", tolerance)
-    most = _check.integer("rounds", rounds, minimum=1)
+    maximum = _check.integer("rounds", rounds, minimum=1)
     known = _widest(evidence.precisions(_check.integer("width", width, minimum=1)))
     lattice = Lattice(evidence.lattice.sizes, tuple(known))
     coefficients = np.empty(lattice.total)
@@ -118,7 +134,7 @@ def agreeing(
     tables = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
     held = [np.zeros_like(table) for table in tables]
     gap = np.inf
-    for _ in range(most):
+    for _ in range(maximum):
         agreed = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
         for at, table in enumerate(agreed):
             moved = table + held[at]
@@ -126,8 +142,8 @@ def agreeing(
             held[at] = moved - tables[at]
         sums = np.zeros(lattice.total)
         for (shape, places, weights), table in zip(groups, tables, strict=True):
-            told = analysed(table, shape) * weights[:, None]
-            sums += np.bincount(places.ravel(), told.ravel(), lattice.total)
+            reported = analysed(table, shape) * weights[:, None]
+            sums += np.bincount(places.ravel(), reported.ravel(), lattice.total)
         coefficients = sums / mass
         gap = max(
             float(np.abs(synthesised(coefficients[places], shape) - table).max())
@@ -146,7 +162,7 @@ def _widest(known: Mapping[Attributes, float]) -> dict[Attributes, float]:
 
 
 def _groups(lattice: Lattice, weights: Array) -> Iterator[tuple[tuple[int, ...], NDArray[np.int64], Array]]:
-    """Give the tables of one shape each: the shape, the places of their coefficients, and their weights."""
+    """Give the tables of one shape each: the shape, the indices of their coefficients, and their weights."""
     shapes = [lattice.shape(view) for view in lattice.views]
     for shape in sorted(set(shapes)):
         rows = [at for at, own in enumerate(shapes) if own == shape]

@@ -25,7 +25,7 @@ def covering(sizes: Sequence[int], order: int, width: int, cells: int) -> tuple[
         Categories of each attribute.
     order : int
     width, cells : int
-        The most attributes and cells of a table; sets with more cells get tables of their own.
+        The maximum numbers of attributes and cells of a table; sets with more cells get tables of their own.
 
     Notes
     -----
@@ -39,7 +39,7 @@ def covering(sizes: Sequence[int], order: int, width: int, cells: int) -> tuple[
     ((0, 1, 2), (0, 3, 4), (0, 1, 5), (1, 2, 3), (1, 4, 5), (2, 4, 5), (3, 5))
     """
     of = _check.integer("order", order, minimum=1)
-    most = _check.integer("width", width, minimum=of)
+    largest = _check.integer("width", width, minimum=of)
     count = len(sizes)
     row = {rest: at for at, rest in enumerate(combinations(range(count), of - 1))}
     # Which attributes fill the sets of one less up to one that is in no table yet.
@@ -53,13 +53,13 @@ def covering(sizes: Sequence[int], order: int, width: int, cells: int) -> tuple[
             continue
         view = list(first)
         gains = open_to[[row[rest] for rest in combinations(first, of - 1)]].sum(axis=0)
-        while len(view) < most:
+        while len(view) < largest:
             room = np.log(cells) - logs[view].sum() + _ROUNDING
             fits = (logs <= room) & (gains > 0)
             fits[view] = False
             if not fits.any():
                 break
-            # The greatest gain, the least use, the first place.
+            # The largest gain, the smallest use, the first index.
             best = int(np.lexsort((np.arange(count), used, -np.where(fits, gains, 0)))[0])
             with_it = (
                 [row[tuple(sorted((*rest, best)))] for rest in combinations(view, of - 2)] if of > 1 else []

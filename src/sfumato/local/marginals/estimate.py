@@ -1,4 +1,4 @@
-"""What many reports tell of marginals."""
+"""Estimates of marginals from reports."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class MarginalsEstimate:
     Parameters
     ----------
     domains : tuple of Domain
-        The attributes; they are named by their places.
+        The attributes; they are named by their indices.
     evidence : Evidence
-        What the reports tell.
+        The evidence of the reports.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
@@ -46,7 +46,22 @@ class MarginalsEstimate:
     Notes
     -----
     The target is the respondents' own marginals. All is unbiased here, and marginals agree on what they have
-    in common; cells may be below 0. `consistent` gives tables that are not, and reaches beyond those told.
+    in common; cells may be below 0. `consistent` gives tables that are not, and reaches beyond the reported
+    ones.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, SampledMarginals
+    >>> domains = [Domain(["no", "yes"]), Domain(["small", "large"])]
+    >>> protocol = SampledMarginals.every(2, epsilon=4.0, domains=domains)
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([("no", "small"), ("yes", "large")] * 5000, rng=1))
+    10000
+    >>> estimate = aggregator.estimate()
+    >>> estimate.table(0, 1).round(1).tolist() == [[0.5, 0.0], [0.0, 0.5]]
+    True
+    >>> estimate.independence(0, 1).p_value < 1e-6
+    True
     """
 
     domains: tuple[Domain, ...]
@@ -63,7 +78,7 @@ class MarginalsEstimate:
         lattice = self.evidence.lattice
         named = lattice.checked(attributes)
         if named not in lattice.starts:
-            remedy = "ask consistent().table for one that is put together from those told"
+            remedy = "ask consistent().table for one that is put together from those that were asked"
             _check.refuse("attributes", "be together in a table that was asked", named, remedy)
         return named
 
@@ -73,7 +88,17 @@ class MarginalsEstimate:
         Parameters
         ----------
         *attributes : int
-            Rising places of attributes that are together in one of the protocol's tables.
+            Rising indices of attributes that are together in one of the protocol's tables.
+
+        Returns
+        -------
+        ndarray of float64
+            Unbiased; cells may be negative, and are NaN without reports.
+
+        Raises
+        ------
+        ParameterError
+            If no table of the protocol has these attributes together.
         """
         named = self._checked(attributes)
         if not self.reports:
@@ -86,7 +111,7 @@ class MarginalsEstimate:
         Parameters
         ----------
         *attributes : int
-            Rising places of attributes that are together in one of the protocol's tables.
+            Rising indices of attributes that are together in one of the protocol's tables.
 
         Returns
         -------
@@ -112,10 +137,15 @@ class MarginalsEstimate:
         Parameters
         ----------
         first, second : int
-            Rising places of attributes that are together in one of the protocol's tables.
+            Rising indices of attributes that are together in one of the protocol's tables.
         scores : two sequences of float, optional
-            A number for each category of both, in the order of the domains; None for their places. With two
+            A number for each category of both, in the order of the domains; None for their indices. With two
             categories each these do not matter, but for the sign.
+
+        Returns
+        -------
+        Correlation
+            With a standard error.
         """
         found = self.marginal(first, second)
         given: Any = scores if isinstance(scores, tuple | list) and len(scores) == 2 else (0, 0)
@@ -129,12 +159,17 @@ class MarginalsEstimate:
         Parameters
         ----------
         first, second : int
-            Rising places of attributes that are together in one of the protocol's tables.
+            Rising indices of attributes that are together in one of the protocol's tables.
+
+        Returns
+        -------
+        sfumato.local.surveys.Finding
+            With the p-value.
 
         Notes
         -----
-        Wald's test with its limit law, for many reports. Randomization and the drawing of respondents are
-        both inside: see `sfumato.local.marginals.association`.
+        Wald's test with its limit distribution, for many reports. Randomization and the drawing of
+        respondents are both inside: see `sfumato.local.marginals.association`.
         """
         found = self.marginal(first, second)
         known = bool(np.isfinite(found.raw).all())
@@ -155,9 +190,14 @@ class MarginalsEstimate:
         tolerance : float
             How far cells may still be from agreement.
         rounds : int
-            The most that are made to get there.
+            The maximum number that is made to get there.
+
+        Returns
+        -------
+        ConsistentMarginals
+            Also of attributes that were never asked together.
         """
         if not np.isfinite(self.evidence.coefficients).all() or not self.reports:
             remedy = "collect more, or ask for fewer and narrower marginals"
-            _check.refuse("reports", "be so many that each coefficient is told of", self.reports, remedy)
+            _check.refuse("reports", "be enough to estimate each coefficient", self.reports, remedy)
         return agreeing(self.domains, self.evidence, width, tolerance, rounds)

@@ -1,4 +1,4 @@
-"""Marginals by their coefficients: each respondent tells the sign of one."""
+"""Marginals by their coefficients: each respondent reports the sign of one."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _SIGNS: Final = 1 << 18
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
-    r"""One sign of each respondent's row: the least error for small epsilon and few categories.
+    r"""One sign of each respondent's row: the smallest error for small epsilon and few categories.
 
     Parameters
     ----------
     epsilon, domains
         See `MarginalsProtocol`.
     order : int
-        Attributes of the widest marginals that are told; all marginals of so many or fewer are.
+        Attributes of the widest marginals that are reported; all marginals of so many or fewer are.
     weights : tuple of int, optional
         How likely a coefficient of 1, 2, ... attributes is to be drawn; see
         `sfumato.local.device.FourierMarginalsRandomizer`.
@@ -56,12 +56,12 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
     characters of R, the next power of two. A function :math:`\varphi` of such an attribute is
     :math:`\sum_a \gamma_a \chi_a` on its categories with :math:`\gamma_a = \frac1R \sum_x \varphi(x)
     \chi_a(x)`, and :math:`\gamma_0 = 0` as its sum is 0. So a table's coefficients of a set of attributes are
-    linear in those that are told of that set alone, and with even counts their errors are uncorrelated, and
-    alike.
+    linear in those that are reported of that set alone, and with even counts their errors are uncorrelated,
+    and alike.
 
     *Weights.* The paper draws all coefficients alike. Of attributes with two categories one of i is in
-    :math:`\binom{d-i}{k-i}` marginals of k, so that the sum of all their variances is least with weights as
-    the square roots of that: about half of it, for d = 16 and k = 3.
+    :math:`\binom{d-i}{k-i}` marginals of k, so that the sum of all their variances is smallest with weights
+    as the square roots of that: about half of it, for d = 16 and k = 3.
 
     References
     ----------
@@ -103,11 +103,11 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
 
         Notes
         -----
-        The shared law of `sfumato.privacy.SupportResponse` draws the coefficient as the device does, and an
-        even sign. Rows that agree in the attributes of a set E have the same sign with the probability
+        The shared distribution of `sfumato.privacy.SupportResponse` draws the coefficient as the device does,
+        and an even sign. Rows that agree in the attributes of a set E have the same sign with the probability
         :math:`(1 + \rho)/2`, with :math:`\rho = \sum_A w_A \prod_{i \in A} v_i / \sum_A w_A \prod_{i \in A}
         (R_i - 1)`, v being R - 1 for attributes in E and -1 for others, as the characters of two categories
-        have those sums of products. The overlap is that of the rows for which it is least.
+        have those sums of products. The overlap is that of the rows for which it is smallest.
         """
         truth = self.device.truth.chance
         return SupportResponse(
@@ -115,7 +115,7 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
         )
 
     def _least_likeness(self) -> Fraction:
-        """Return the least of what the privacy loss calls rho; -1 if there are too many cases."""
+        """Return the minimum of what the privacy loss calls rho; -1 if there are too many cases."""
         sizes = [len(domain) for domain in self.domains]
         kinds = Counter(sizes)
         # What a set's coefficients weigh follows from how many of its attributes are of each kind.
@@ -126,7 +126,7 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
         cases = prod(count + 1 for count in kinds.values())
         if cases * len(weights) > _MOST_CASES:
             return Fraction(-1)
-        least = None
+        smallest = None
         for equal in islice(product(*(range(count + 1) for count in kinds.values())), cases - 1):
             # The last case, which is left out, is that of two equal rows.
             sums = [
@@ -137,8 +137,8 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
                 weight * prod(own[of] for own, of in zip(sums, case, strict=True))
                 for case, weight in weights.items()
             )
-            least = total if least is None else min(least, total)
-        return Fraction(least or 0) * self.device.chances[0] / int(self.device.tickets[0])
+            smallest = total if smallest is None else min(smallest, total)
+        return Fraction(smallest or 0) * self.device.chances[0] / int(self.device.tickets[0])
 
     @property
     def totals(self) -> int:
@@ -146,9 +146,20 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
         return 2 * self.device.coefficients
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count for each coefficient its reports, and those with a minus."""
-        told = self.device.layout.unpack(records).astype(np.int64)
-        counts = np.bincount(told, minlength=self.totals).reshape(-1, 2)
+        """Count for each coefficient its reports, and those with a minus.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
+        reported = self.device.layout.unpack(records).astype(np.int64)
+        counts = np.bincount(reported, minlength=self.totals).reshape(-1, 2)
         return np.concatenate([counts.sum(axis=1), counts[:, 1]])
 
     def _evidence(self, totals: NDArray[np.int64], reports: int) -> FourierEvidence:
@@ -197,7 +208,7 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FourierEvidence(Evidence):
-    """What signs tell.
+    """The evidence of signs.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class Lattice:
     sizes : tuple of int
         Categories of each attribute.
     views : tuple of tuples of int
-        The tables: rising places of their attributes.
+        The tables: rising indices of their attributes.
 
     Attributes
     ----------
@@ -107,7 +107,9 @@ class Lattice:
                 found.update(*(combinations(view, of) for of in range(1, len(view) + 1)))
             if max(len(found), 1 << len(view)) > _MOST_SETS:
                 remedy = "take fewer or narrower tables"
-                _check.refuse("views", f"have at most {_MOST_SETS} sets of attributes", "more", remedy)
+                _check.refuse(
+                    "views", f"have at most {_MOST_SETS} sets of attributes", len(self.views), remedy
+                )
         starts, total = {}, 0
         for among in sorted(found, key=lambda one: (len(one), one)):
             starts[among] = total
@@ -127,7 +129,7 @@ class Lattice:
 
     def checked(self, attributes: Sequence[object]) -> Attributes:
         """Return attributes as a tuple, or refuse what is none."""
-        rule = f"be rising places of attributes from 0 to {len(self.sizes) - 1}"
+        rule = f"be increasing indices of attributes from 0 to {len(self.sizes) - 1}"
         found = []
         for at in attributes:
             if isinstance(at, bool) or not isinstance(at, int | np.integer) or not 0 <= at < len(self.sizes):

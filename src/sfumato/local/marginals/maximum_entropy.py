@@ -18,7 +18,7 @@ _EVEN: Final = 1e-3
 
 
 def most_even(shape: Sequence[int], known: Sequence[tuple[tuple[int, ...], Array]]) -> Array:
-    r"""Return the distribution of greatest entropy with known marginals.
+    r"""Return the distribution of maximum entropy with known marginals.
 
     Parameters
     ----------
@@ -31,13 +31,13 @@ def most_even(shape: Sequence[int], known: Sequence[tuple[tuple[int, ...], Array
     -----
     *Iterative proportional fitting.* Starting from even cells, the table is multiplied so that it has one
     known marginal after the other. It stays a product of functions of these, and converges to the
-    distribution of greatest entropy if any has them all (Csiszár 1975).
+    distribution of maximum entropy if any has them all (Csiszár 1975).
 
     *If none has.* Known marginals that agree with one another need not be those of one distribution. Then the
     fitting ends in a cycle, and is followed by steps that multiply by all ratios at once, each to the power
-    of one over their number: they converge to a distribution with the least sum of the relative entropies of
-    its marginals to the known ones (the simultaneous multiplicative technique; Byrne 1993). If each cell of
-    the table is empty in some known marginal, all relative entropies are infinite: then one thousandth of
+    of one over their number: they converge to a distribution with the smallest sum of the relative entropies
+    of its marginals to the known ones (the simultaneous multiplicative technique; Byrne 1993). If each cell
+    of the table is empty in some known marginal, all relative entropies are infinite: then one thousandth of
     each known marginal is taken to be even.
 
     Examples

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.base.planning import Choice, Limits, none_left
+from sfumato.local.base.plan_comparison import Choice, Limits, none_left
 from sfumato.local.device.base.rows import checked_domains
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.marginals.fourier import filled_up
@@ -36,9 +36,9 @@ _MOST_BUILT: Final = 200
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalsPlan:
-    """What one protocol would err.
+    """The expected errors of one protocol.
 
-    Attributes
+    Parameters
     ----------
     name : str
         ``"FourierMarginals"`` or ``"SampledMarginals"``.
@@ -55,6 +55,13 @@ class MarginalsPlan:
         The same, as marginals that nobody is asked for are put together from others.
     bytes : int
         Of a report.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, choose_marginals
+    >>> plan = choose_marginals(2.0, [Domain(range(2))] * 4, 10_000).best
+    >>> plan.error == plan.noise + plan.sampling + plan.construction
+    True
     """
 
     name: str
@@ -74,17 +81,27 @@ class MarginalsPlan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarginalsChoice(Choice[MarginalsPlan]):
-    """All protocols for a job that keep to the limit, that with the least error first.
+    """All protocols for a job that meet the limit, that with the smallest error first.
 
-    Attributes
+    Parameters
     ----------
     epsilon : float
+        Of each report.
     domains : tuple of Domain
+        The attributes.
     order : int
         Attributes of the marginals that were planned for.
     plans : tuple of MarginalsPlan
+        The protocols that meet the limit, the best first.
     ruled_out : mapping of str to str
         The others, with the reason.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain, choose_marginals
+    >>> choice = choose_marginals(2.0, [Domain(range(2))] * 4, 10_000)
+    >>> type(choice.protocol()).__name__ == choice.best.name
+    True
     """
 
     epsilon: float
@@ -92,7 +109,18 @@ class MarginalsChoice(Choice[MarginalsPlan]):
     order: int
 
     def protocol(self, plan: MarginalsPlan | None = None) -> MarginalsProtocol[Any]:
-        """Return the protocol of a plan, or of the best one."""
+        """Return the protocol of a plan, or of the best one.
+
+        Parameters
+        ----------
+        plan : MarginalsPlan, optional
+            One of `plans`; the best one if left out.
+
+        Returns
+        -------
+        FourierMarginals or SampledMarginals
+            Ready to collect with.
+        """
         chosen = plan or self.best
         return _made(self.epsilon, self.domains, chosen.width, chosen.views)
 
@@ -129,7 +157,7 @@ def choose_marginals(
         Attributes of the marginals that are wanted.
     example : rows of categories, optional
         Public rows that may be like those of the respondents: of an earlier year, or made up. With them
-        protocols are considered, too, that do not tell all wanted marginals.
+        protocols are considered, too, that do not report all wanted marginals.
     max_bytes : int, optional
         Of a report.
 
@@ -140,7 +168,7 @@ def choose_marginals(
     Raises
     ------
     ParameterError
-        If a parameter breaks its rule, or no protocol keeps to the limit.
+        If a parameter breaks its rule, or no protocol meets the limit.
 
     Notes
     -----
@@ -148,7 +176,7 @@ def choose_marginals(
     ``order`` attributes are together; with an example also coefficients of two attributes, all pairs, and
     wider tables in which all pairs are. A coefficient's variance is that of the protocols' theory for even
     shares; for tables that is :math:`1 / \sum_V \frac{n}{m (a_V L_V + b_V)}` over those of the m tables that
-    have it, of which the part of respondents drawn without randomization is told as sampling. A marginal's
+    have it, of which the part of respondents drawn without randomization is stated as sampling. A marginal's
     squared error is the sum of its coefficients' variances over the number of its cells. So few tables are no
     better than many of the same width, if each set of attributes is in as large a part of them. The error of
     construction is that of `ConsistentMarginals.table` from the example's true tables.
@@ -169,7 +197,7 @@ def choose_marginals(
     sizes = tuple(len(domain) for domain in given)
     of = _check.integer("order", order, minimum=1)
     if of > len(sizes):
-        _check.refuse("order", f"be at most {len(sizes)}, the attributes", of)
+        _check.refuse("order", f"be at most {len(sizes)}, the attributes", of, "ask for narrower tables")
     if comb(len(sizes), of) > _MOST_MARGINALS:
         _check.refuse("order", f"leave at most {_MOST_MARGINALS} marginals", of, "plan for narrower ones")
     limits = Limits.checked(max_bytes)
@@ -225,13 +253,15 @@ def _made(
 
 
 def _checked(example: Any, domains: tuple[Domain, ...]) -> NDArray[np.int64]:
-    """Return the places of an example's rows, one row of the array for each attribute."""
+    """Return the indices of an example's rows, one row of the array for each attribute."""
     try:
         rows = np.asarray(example, dtype=object)
     except ValueError:
         rows = np.empty(0)
     if rows.ndim != 2 or rows.shape[1] != len(domains) or not len(rows):
-        _check.refuse("example", f"be rows of {len(domains)} categories", type(example).__name__)
+        _check.refuse(
+            "example", f"be rows of {len(domains)} categories", type(example).__name__, "leave it out"
+        )
     return np.array([domain.codes(list(rows[:, at])) for at, domain in enumerate(domains)])
 
 
@@ -253,7 +283,7 @@ def _planned(
             tables = float(filled_up(kind, list(sizes), order)) / prod(kind)
             times[kind] = tables * prod(size - 1 for size in kind) / people
         noise += times[kind] * (whole - drawn)
-        sampling += times[kind] * (drawn - 1)  # less what everybody asked would stray, which is nothing
+        sampling += times[kind] * (drawn - 1)  # less what everybody asked would deviate, which is nothing
     count = comb(len(sizes), order)
     return MarginalsPlan(
         name=type(made).__name__,
@@ -302,12 +332,12 @@ def _construction(made: MarginalsProtocol[Any], order: int, codes: NDArray[np.in
     coefficients = np.empty(lattice.total)
     for view in lattice.views:
         coefficients[lattice.places(view)] = analysed(true(view)[None, :], lattice.shape(view))[0]
-    told = ConsistentMarginals(
+    reported = ConsistentMarginals(
         domains=tuple(made.domains), lattice=lattice, coefficients=coefficients, gap=0.0
     )
     missing = [one for one in combinations(range(len(lattice.sizes)), order) if one not in lattice.starts]
     if not missing:
         return 0.0
     looked = missing[:: -(-len(missing) // _MOST_BUILT)]
-    errors = [float(((told.table(*one).ravel() - true(one)) ** 2).sum()) for one in looked]
+    errors = [float(((reported.table(*one).ravel() - true(one)) ** 2).sum()) for one in looked]
     return float(np.mean(errors)) * len(missing) / comb(len(lattice.sizes), order)

@@ -28,21 +28,21 @@ Device = TypeVar("Device", bound=RowsRandomizer)
 class MarginalsProtocol(LocalProtocol[Device, MarginalsEstimate], Generic[Device]):
     """A protocol that estimates how often the categories of several attributes come together.
 
-    A person tells a row of categories, one of each attribute.
+    A person reports a row of categories, one of each attribute.
 
     Parameters
     ----------
     epsilon : float
-        Bound on the loss of all that one person tells, from above 0 to 40.
+        Bound on the loss of all that one person reports, from above 0 to 40.
     domains : sequence of Domain
-        The attributes: from 2 to 2^12. They are named by their places, from 0 on.
+        The attributes: from 2 to 2^12. They are named by their indices, from 0 on.
 
     Attributes
     ----------
     device : RowsRandomizer
         The client half, which a device makes again from ``device.specification()``.
     lattice : Lattice
-        The tables that are told, and their coefficients.
+        The tables that are reported, and their coefficients.
     """
 
     epsilon: float
@@ -67,18 +67,18 @@ class MarginalsProtocol(LocalProtocol[Device, MarginalsEstimate], Generic[Device
 
     @abstractmethod
     def _evidence(self, totals: NDArray[np.int64], reports: int) -> Evidence:
-        """Return what totals tell of the coefficients."""
+        """Return the estimated coefficients."""
 
     @abstractmethod
     def _simulated(
         self, codes: NDArray[np.int64], counts: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Draw totals, given how many respondents have each column of places in the domains."""
+        """Draw totals, given how many respondents have each column of indices in the domains."""
 
     def estimate(
         self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False
     ) -> MarginalsEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimate from totals; mostly called by an aggregator."""
         return MarginalsEstimate(
             domains=tuple(self.domains),
             evidence=self._evidence(totals, reports),
@@ -89,12 +89,12 @@ class MarginalsProtocol(LocalProtocol[Device, MarginalsEstimate], Generic[Device
     def simulate_counts(
         self, rows: ArrayLike, counts: ArrayLike, rng: int | np.random.Generator = 0
     ) -> NDArray[np.int64]:
-        """Draw an aggregator's totals at once: the same law as if everybody reported, whatever their number.
+        """Draw an aggregator's totals at once: distributed as if everybody reported, whatever their number.
 
         Parameters
         ----------
         rows : array of int, shape (kinds, attributes)
-            Places of categories in their domains: the kinds of respondents that there are.
+            Indices of categories in their domains: the kinds of respondents that there are.
         counts : array of int, shape (kinds,)
             How many respondents are of each kind.
         rng : int or numpy Generator
@@ -107,11 +107,11 @@ class MarginalsProtocol(LocalProtocol[Device, MarginalsEstimate], Generic[Device
         """
         codes = np.asarray(rows)
         sizes = np.array([len(domain) for domain in self.domains])
-        rule = f"be rows of {len(sizes)} places in the domains"
+        rule = f"be rows of {len(sizes)} indices in the domains"
         if codes.ndim != 2 or codes.shape[1] != len(sizes) or codes.dtype.kind not in "iu":
             _check.refuse("rows", rule, f"an array of shape {codes.shape}", "pass one row for each kind")
         if ((codes < 0) | (codes >= sizes)).any():
-            _check.refuse("rows", rule, "others", "places are counted from 0")
+            _check.refuse("rows", rule, f"an array of shape {codes.shape}", "count indices from 0")
         people = whole_counts("counts", counts, len(codes), "pass one for each row")
         columns = np.ascontiguousarray(codes.T.astype(np.int64))
         return self._simulated(columns, people, seeded(rng))

@@ -35,19 +35,19 @@ __all__ = ["SampledMarginals", "TableEvidence"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRandomizer]):
-    r"""One table for each respondent, drawn evenly, with all of epsilon: the least error for large epsilon.
+    r"""One table for each respondent, drawn evenly, with all of epsilon: best for large epsilon.
 
     Parameters
     ----------
     epsilon, domains
         See `MarginalsProtocol`.
     views : sequence of sequences of int
-        The tables: rising places of their attributes, such as ``[(0, 1, 2), (2, 3)]``. Their marginals are
-        told, and all marginals within them; others are put together from these. `every` takes all tables of
-        some width, `sfumato.local.choose_marginals` chooses few wide ones.
+        The tables: rising indices of their attributes, such as ``[(0, 1, 2), (2, 3)]``. Their marginals are
+        estimated, and all marginals within them; others are put together from these. `every` takes those
+        of one width, `sfumato.local.choose_marginals` chooses few wide ones.
     oracle : type of Oracle, or one for each table
-        The frequency oracle, such as `OptimalLocalHashing`; one whose estimates of any two categories go
-        together alike. Without it the best for each table's cells is taken.
+        The frequency oracle, such as `OptimalLocalHashing`; one whose estimates of any two categories are
+        correlated alike. Without it the best for each table's cells is taken.
 
     Attributes
     ----------
@@ -91,10 +91,29 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
     def every(
         cls, order: int, *, epsilon: float, domains: Sequence[Domain], oracle: type[Oracle[Any]] | None = None
     ) -> Self:
-        """Return the protocol whose tables are all those of ``order`` attributes."""
+        """Return the protocol whose tables are all those of ``order`` attributes.
+
+        Parameters
+        ----------
+        order : int
+            Attributes of each table, at least 1.
+        epsilon : float
+            Of each report.
+        domains : sequence of Domain
+            The attributes.
+        oracle : type of Oracle, optional
+            What asks for each table; chosen for each by its size if left out.
+
+        Returns
+        -------
+        SampledMarginals
+            Each respondent is asked for one table, which is drawn evenly.
+        """
         given, width = checked_domains(domains), _check.integer("order", order, minimum=1)
         if width > len(given):
-            _check.refuse("order", f"be at most {len(given)}, the attributes", width)
+            _check.refuse(
+                "order", f"be at most {len(given)}, the attributes", width, "ask for narrower tables"
+            )
         views = tuple(combinations(range(len(given)), width))
         return cls(epsilon=epsilon, domains=given, views=views, oracle=oracle)
 
@@ -142,12 +161,12 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        r"""One of the oracles' losses, drawn evenly, and it is told which.
+        r"""One of the oracles' losses, drawn evenly, and it is public which.
 
         Notes
         -----
-        If all are `SupportResponse` with the same numbers, so is the whole: its shared law draws a table and
-        a report from that table's shared law, and what supports a row has the same chance.
+        If all are `SupportResponse` with the same numbers, so is the whole: its shared distribution draws a
+        table and a report from that table's shared distribution, and what supports a row has the same chance.
         `RandomizedResponse` over k cells is that of chance 1/k, without overlap.
         """
         losses = Counter(_as_support(oracle.privacy_loss) for oracle in self.oracles)
@@ -199,7 +218,7 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TableEvidence(Evidence):
-    """What reports about tables tell.
+    """The evidence of reports about tables.
 
     Parameters
     ----------
@@ -261,7 +280,7 @@ class TableEvidence(Evidence):
 
 
 def _over_supersets(values: NDArray[Any]) -> Array:
-    """Return the sums over all numbers that have the bits of each place."""
+    """Return the sums over all numbers that have the bits of each index."""
     found, half = values.astype(np.float64), 1
     while half < len(found):
         pairs = found.reshape(-1, 2, half)

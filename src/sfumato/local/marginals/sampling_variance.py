@@ -1,4 +1,4 @@
-"""How far an estimate strays that some respondents' reports give for all of them."""
+"""The variance that asking only some of the respondents adds to an estimate about all of them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class Sampled(ErrorModel):
 
     Notes
     -----
-    The shares f of n drawn respondents of N stray by :math:`f (1 - f) (1 - n/N) / n` around those of all (but
-    for a factor of N/(N - 1)), and the estimate is unbiased for whoever was drawn: both variances add up.
+    The shares f of n drawn respondents of N deviate by :math:`f (1 - f) (1 - n/N) / n` around those of all
+    (but for a factor of N/(N - 1)), and the estimate is unbiased for whoever was drawn: both variances add
+    up.
     """
 
     __slots__ = ("left_out", "reported")
@@ -45,5 +46,5 @@ class Sampled(ErrorModel):
         return np.asarray(self.reported.covariance(shares, rows) + self.left_out * drawn)
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most z standard deviations, by iteration."""
+        """Return the shares whose estimate would deviate by at most z standard deviations, by iteration."""
         return self._score_by_iteration(frequencies, reports, z)

@@ -1,9 +1,9 @@
-r"""How much one report tells of a table's coefficients.
+r"""How much one report contributes to a table's coefficients.
 
-A report about a table comes from a drawn respondent. For protocols whose estimates of any two cells go
-together alike, its part in the estimated cells has the covariance matrix :math:`\mathrm{diag}(a + b f) +
-c\,11^T + g (f1^T + 1f^T) - ff^T`, f being the true cells: see `Moments`. Coefficients but the constant one
-are sums with weights that add up to 0, so c and g are not seen in them: with L cells the part has the
+A report about a table comes from a drawn respondent. For protocols whose estimates of any two cells are
+correlated alike, its part in the estimated cells has the covariance matrix :math:`\mathrm{diag}(a + b f) +
+c\,11^T + g (f1^T + 1f^T) - ff^T`, f being the true cells: see `LevelMoments`. Coefficients but the constant
+one are sums with weights that add up to 0, so c and g do not appear in them: with L cells the part has the
 covariance :math:`a L \delta_{jk} + b E[\varphi_j \varphi_k] - \theta_j \theta_k`.
 """
 
@@ -18,7 +18,7 @@ from sfumato.local.frequency.local_hashing import OptimalLocalHashing
 from sfumato.local.frequency.oracle import Oracle
 from sfumato.local.frequency.randomized_response import RandomizedResponse
 from sfumato.local.frequency.subset_selection import SubsetSelection
-from sfumato.local.ranges.level_moments import Moments
+from sfumato.local.ranges.level_moments import LevelMoments
 
 __all__ = ["TableNoise", "best_oracle"]
 
@@ -46,9 +46,9 @@ class TableNoise:
         Raises
         ------
         ParameterError
-            If its estimates of any two cells do not go together alike.
+            If its estimates of any two cells are not correlated alike.
         """
-        moments = Moments.of(oracle)
+        moments = LevelMoments.of(oracle)
         return cls(own=moments.own * len(oracle.domain), share=moments.share)
 
     @property
@@ -59,7 +59,7 @@ class TableNoise:
 
 @lru_cache(maxsize=4096)
 def best_oracle(epsilon: float, cells: int) -> type[Oracle[Any]]:
-    """Return a table's frequency oracle: of those within 5 % of the least error, that with short reports.
+    """Return a table's frequency oracle: of those within 5 % of the smallest error, that with short reports.
 
     Examples
     --------

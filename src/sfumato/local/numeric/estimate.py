@@ -1,4 +1,4 @@
-"""What many reports of numbers tell: an unbiased mean, how far it strays, and intervals."""
+"""The estimate from many reports of numbers: an unbiased mean, its variance, and intervals."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class MeanEstimate:
     mean : float
         Unbiased, and perhaps beyond the bounds; NaN without reports.
     variance : float
-        Of the mean, by randomization alone, as the reports tell it; infinite without reports.
+        Of the mean, by randomization alone, as estimated from the reports; infinite without reports.
     bounds : tuple of float
         Within which all numbers lie.
     reach : float
-        Greatest difference of what two reports add to the mean of one; infinite if that has no bound.
+        Largest difference of what two reports add to the mean of one; infinite if that has no bound.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
@@ -41,8 +41,18 @@ class MeanEstimate:
     -----
     The target is the mean of the respondents' own numbers. The respondents are fixed and their reports
     independent. The variance of what reports say is known from the reports; from it is taken how far the
-    numbers themselves differ, as far as the reports tell that (one bit does not: there the variance is stated
+    numbers themselves differ, as far as the reports show that (one bit does not: there the variance is stated
     as if all numbers were alike, and is too great if they are not).
+
+    Examples
+    --------
+    >>> from sfumato.local import PiecewiseMean
+    >>> estimate = PiecewiseMean(epsilon=2.0, bounds=(0.0, 24.0)).simulate([7.0, 9.0], [5000, 5000], rng=1)
+    >>> estimate.reports
+    10000
+    >>> lower, upper, _ = estimate.interval(0.9999)
+    >>> lower < 8.0 < upper
+    True
     """
 
     reports: int
@@ -76,9 +86,9 @@ class MeanEstimate:
         """
         risk = 1 - _check.unit_interval("level", level)
         if method not in ("normal", "exact"):
-            _check.refuse("method", "be 'normal' or 'exact'", method)
+            _check.refuse("method", "be 'normal' or 'exact'", method, "leave it out")
         if method == "exact" and math.isinf(self.reach):
-            _check.refuse("method", "be 'normal' for noise without bound", method)
+            _check.refuse("method", "be 'normal' for noise without bound", method, "leave it out")
         if not self.reports:
             return Interval(*self.bounds)
         if method == "exact":

@@ -1,7 +1,7 @@
 r"""The distribution that makes the reports of windows most likely, by expectation maximization.
 
-Of d places and N reports the law of the reports is a matrix with two values, of which one lies on windows: it
-is multiplied by running sums, in N + d steps instead of N d.
+Of d grid points and N reports the distribution of the reports is a matrix with two values, of which one lies
+on windows: it is multiplied by running sums, in N + d steps instead of N d.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _MOST_ROUNDS: Final = 20_000
 
 
 def most_likely(counts: Array, device: WindowRandomizer, *, smooth: bool, tolerance: float) -> Array:
-    """Return shares of the places under which the reports are nearly most likely.
+    """Return shares of the grid points under which the reports are nearly most likely.
 
     Parameters
     ----------
     counts : array, shape (outputs,)
         How often each report came; at least one did.
     device : WindowRandomizer
-        Its law is what is inverted.
+        Its distribution is what is inverted.
     smooth : bool
         Whether shares are averaged with their neighbors (1, 2, 1) after each round: less noise, less detail.
     tolerance : float
@@ -49,12 +49,12 @@ def most_likely(counts: Array, device: WindowRandomizer, *, smooth: bool, tolera
     before = -np.inf
     for _ in range(_MOST_ROUNDS):
         np.cumsum(shares, out=sums[1:])
-        law = far + (near - far) * np.maximum(sums[ends] - sums[starts], 0.0)
-        reached = float(counts @ np.log(law))
+        distribution = far + (near - far) * np.maximum(sums[ends] - sums[starts], 0.0)
+        reached = float(counts @ np.log(distribution))
         if reached - before < tolerance:
             break
         before = reached
-        ratios = counts / (total * law)
+        ratios = counts / (total * distribution)
         np.cumsum(ratios, out=backs[1:])
         within = np.maximum(backs[window:] - backs[: device.steps + 1], 0.0)
         shares = shares * (far * backs[-1] + (near - far) * within)

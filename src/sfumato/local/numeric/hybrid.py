@@ -15,7 +15,7 @@ from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.local.numeric.simulation import drawn_reports, first_two
 from sfumato.local.numeric.window import window_loss
-from sfumato.local.numeric.window_moments import Moments
+from sfumato.local.numeric.window_moments import WindowMoments
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.mixture import Mixture
 
@@ -25,7 +25,7 @@ __all__ = ["HybridMean"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
-    r"""`PiecewiseMean` or `OneBitMean` by chance: the least error in the worst case for every epsilon.
+    r"""`PiecewiseMean` or `OneBitMean` by chance: the smallest error in the worst case for every epsilon.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
     `sfumato.local.device.HybridMeanRandomizer`. The estimate is the mean of the unbiased parts of all
     reports. Above an epsilon of 0.609 its variance is about the same for all numbers. Both kinds of reports
-    are of the same respondents, drawn by chance: so those of windows also tell how far the numbers of the
+    are of the same respondents, drawn by chance: so those of windows also show how far the numbers of the
     others differ.
 
     References
@@ -56,18 +56,20 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
     wire_name: ClassVar[str] = "hybrid-mean"
 
     steps: int = 2048
-    parts: tuple[Moments, Moments] = field(init=False, repr=False, compare=False)
+    parts: tuple[WindowMoments, WindowMoments] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         NumericProtocol.__post_init__(self)
-        object.__setattr__(self, "parts", (Moments.of(self.device.bit), Moments.of(self.device.pieces)))
+        object.__setattr__(
+            self, "parts", (WindowMoments.of(self.device.bit), WindowMoments.of(self.device.pieces))
+        )
 
     def _make(self) -> client.HybridMeanRandomizer:
         return client.HybridMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """One loss or the other, and it is told which."""
+        """One loss or the other, and it is public which."""
         choice, bit = self.device.choice, window_loss(self.device.bit)
         if choice is None:
             return bit
@@ -80,7 +82,18 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
         return 4
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Sum up the bits, and count and sum up the reports of windows and their squares."""
+        """Sum up the bits, and count and sum up the reports of windows and their squares.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         chosen, reports = self.device.opened(records)
         pieces = reports[chosen]
         return np.array([reports[~chosen].sum(), len(pieces), pieces.sum(), (pieces * pieces).sum()])
@@ -88,7 +101,8 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
     def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         choice, steps = self.device.choice, self.device.steps
         chosen = generator.binomial(places, float(choice.chance) if choice else 0.0)
-        # Of those who report a bit, a place goes to either end by chance, and the bit is flipped by chance.
+        # Of those who report a bit, a grid point goes to either end by chance, and the bit is flipped by
+        # chance.
         up, high = np.arange(steps + 1) / steps, float(self.device.bit.inside.chance)
         set_bits = generator.binomial(places - chosen, up * high + (1 - up) * (1 - high))
         pieces = drawn_reports(self.device.pieces, chosen, generator)
@@ -100,7 +114,22 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
         return np.asarray((1 - chance) * bit + chance * pieces)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimated mean; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        MeanEstimate
+            Unbiased, with its variance.
+        """
         set_bits, count, total, squares = map(int, totals)
         bits = reports - count
         bit, pieces = self.parts
@@ -111,14 +140,14 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
         if not reports:
             return self._estimated(math.nan, math.inf, reach, 0, simulated)
         share = bits * bit.share(set_bits / bits) if bits else 0.0
-        scatter, spread = 0.0, 0.0
+        scatter, deviation = 0.0, 0.0
         if count:
             share += count * pieces.share(total / count)
             scatter = pieces.scatter(total / count, squares / count)
         share /= reports
         if count:
             own = pieces.sampled(count, total, squares) - scatter
-            spread = count * max(own, pieces.least(share))
+            deviation = count * max(own, pieces.least(share))
         # What a bit adds follows from the mean alone, as if all numbers were alike, less how they differ.
-        spread += bits * max(bit.least(share) - scatter, bit.least(0.0))
-        return self._estimated(share, spread / reports**2, reach, reports, simulated)
+        deviation += bits * max(bit.least(share) - scatter, bit.least(0.0))
+        return self._estimated(share, deviation / reports**2, reach, reports, simulated)

@@ -58,7 +58,7 @@ class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """Discrete Laplace noise on a place of the grid."""
+        """Discrete Laplace noise on a grid point."""
         return DiscreteLaplace(self.device.scale, self.device.steps, neighboring=Neighboring.REPLACE_ONE)
 
     @property
@@ -67,7 +67,18 @@ class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
         return 1
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Sum up the noisy places."""
+        """Sum up the noisy grid points.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return np.array([self.device.opened(records).sum()])
 
     def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
@@ -85,7 +96,22 @@ class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
         return np.asarray(self._noise() + part * (1 - part) / self.device.steps**2)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
-        """Return what totals tell; the variance is that of the noise and the most that rounding adds."""
+        """Return the estimated mean; its variance is that of the noise and the maximum that rounding adds.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        MeanEstimate
+            Unbiased.
+        """
         if not reports:
             return self._estimated(math.nan, math.inf, math.inf, 0, simulated)
         variance = self._noise() + 0.25 / self.device.steps**2

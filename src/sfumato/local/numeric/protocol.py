@@ -1,4 +1,4 @@
-"""The whole of a protocol for numbers: the client half, what it costs, and what the reports tell."""
+"""The base of protocols for numbers: the client half, its price, and the estimate from reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NumericProtocol(LocalProtocol[Device, Result], Generic[Device, Result]):
     epsilon : float
         Bound on the loss of each report, from above 0 to 40.
     bounds : tuple of float
-        The least and the greatest number that can be true; public, and never taken from the data.
+        Bounds of the numbers that can be true; public, and never taken from the data.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class NumericProtocol(LocalProtocol[Device, Result], Generic[Device, Result]):
 
     @property
     def totals(self) -> int:
-        """How many whole numbers an aggregator keeps."""
+        """How many whole numbers an aggregator stores."""
         return 2
 
     @abstractmethod
@@ -70,7 +70,7 @@ class NumericProtocol(LocalProtocol[Device, Result], Generic[Device, Result]):
         n : int
             At least 1.
         value : float, optional
-            What all numbers are; that with the greatest variance if left out.
+            What all numbers are; that with the largest variance if left out.
         """
         count = _check.integer("n", n, minimum=1)
         lower, upper = self.bounds
@@ -79,17 +79,17 @@ class NumericProtocol(LocalProtocol[Device, Result], Generic[Device, Result]):
         elif lower <= _check.finite("value", value) <= upper:
             shares = np.array([(value - lower) / (upper - lower)])
         else:
-            _check.refuse("value", f"be from {lower} to {upper}", value)
+            _check.refuse("value", f"be from {lower} to {upper}", value, "widen the bounds")
         return float(self._variances(shares).max()) * (upper - lower) ** 2 / count
 
     @abstractmethod
     def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        """Draw totals, given how many respondents are at each place of the grid."""
+        """Draw totals, given how many respondents are at each grid point."""
 
     def simulate_counts(
         self, numbers: ArrayLike, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
     ) -> NDArray[np.int64]:
-        """Draw an aggregator's totals at once: the same law as if everybody reported, whatever their number.
+        """Draw an aggregator's totals at once: distributed as if everybody reported, whatever their number.
 
         Parameters
         ----------

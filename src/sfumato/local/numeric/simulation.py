@@ -1,4 +1,4 @@
-"""Reports of numbers drawn at once, whatever the number of people: the law of counts, not of each report."""
+"""Draw the counts of reports of numbers at once, whatever the number of people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHOLE: Final = 1 << 62
 def at_places(
     device: NumericRandomizer, numbers: ArrayLike, counts: Any, generator: np.random.Generator
 ) -> Counts:
-    """Draw how many respondents are at each place of the grid after rounding.
+    """Draw how many respondents are at each grid point after rounding.
 
     Parameters
     ----------
@@ -39,10 +39,10 @@ def at_places(
     """
     positions = device._positions(numbers)  # noqa: SLF001 - the other half of one protocol
     people = respondents(counts, len(positions))
-    most = _WHOLE // (2 * device.steps) ** 2
-    if sum(people.tolist()) > most:
+    largest = _WHOLE // (2 * device.steps) ** 2
+    if (everybody := sum(people.tolist())) > largest:
         remedy = "simulate fewer people, or take fewer steps"
-        _check.refuse("counts", f"add up to at most {most}", "more", remedy)
+        _check.refuse("counts", f"add up to at most {largest}", everybody, remedy)
     low = np.minimum(positions.astype(np.int64), device.steps - 1)
     up = generator.binomial(people, positions - low)
     found = np.zeros(device.steps + 1, np.int64)
@@ -52,13 +52,13 @@ def at_places(
 
 
 def drawn_reports(device: WindowRandomizer, places: Counts, generator: np.random.Generator) -> Counts:
-    r"""Draw how often each report comes, given how many respondents are at each place.
+    r"""Draw how often each report comes, given how many respondents are at each grid point.
 
     Notes
     -----
-    The law is that of all reports drawn one by one, to the rounding of chances to floats. A report of place k
-    is even on all N with probability :math:`N (1-P)/m`, as (1-P)/m is the least chance of each, and else even
-    on the window of k.
+    The distribution is that of all reports drawn one by one, to the rounding of chances to floats. A report
+    of grid point k is even on all N with probability :math:`N (1-P)/m`, as (1-P)/m is the smallest chance of
+    each, and else even on the window of k.
     """
     shared = float(device.outputs * (1 - device.inside.chance) / device.steps)
     near = generator.binomial(places, 1 - shared)
@@ -74,7 +74,7 @@ def first_two(counts: Counts) -> tuple[int, int]:
 
 
 def even_windows(starts: Counts, window: int, generator: np.random.Generator) -> Counts:
-    r"""Draw how often each place comes, if so many draw evenly from the window that begins at each start.
+    r"""Draw how often each grid point comes, if so many draw evenly from the window at each start.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def even_windows(starts: Counts, window: int, generator: np.random.Generator) ->
     Windows overlap: s multinomials would take s w steps. A window is cut into at most :math:`2 \log_2 w`
     aligned blocks of sizes that are powers of two. How many draw from each block is multinomial, drawn as
     binomials one after the other; blocks are added up over all windows, and then halved down to single
-    places. That takes about :math:`s \log w + w` binomials, and changes no law.
+    grid points. That takes about :math:`s \log w + w` binomials, and changes no distribution.
     """
     outputs = len(starts) + window - 1
     leaves = 1 << max(0, outputs - 1).bit_length()

@@ -25,7 +25,7 @@ __all__ = ["DistributionEstimate", "SquareWave"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DistributionEstimate:
-    """The distribution of the respondents' numbers over the places of a grid.
+    """The distribution of the respondents' numbers over the grid points.
 
     Parameters
     ----------
@@ -34,13 +34,24 @@ class DistributionEstimate:
     counts : array of int
         How often each report came.
     device : SquareWave
-        The client half, whose law is inverted.
+        The client half, whose distribution is inverted.
 
     Notes
     -----
     `shares` are a most likely distribution: they never fall below 0, are biased, and have no intervals; their
-    error is greatest where the distribution has steps or peaks that are narrower than the window.
+    error is largest where the distribution has steps or peaks that are narrower than the window.
     `share_between` is unbiased and has an interval, at the price of more error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.local import SquareWave
+    >>> protocol = SquareWave(epsilon=2.0, bounds=(0.0, 100.0), steps=20)
+    >>> estimate = protocol.simulate(np.arange(100), np.full(100, 1000), rng=1)
+    >>> round(float(estimate.shares().sum()), 6), estimate.points[-1]
+    (1.0, np.float64(100.0))
+    >>> 40 <= estimate.quantile(0.5) <= 60
+    True
     """
 
     mean: MeanEstimate
@@ -59,6 +70,11 @@ class DistributionEstimate:
         ----------
         smooth : bool
             Whether neighbors are averaged in each round: better for distributions without narrow peaks.
+
+        Returns
+        -------
+        ndarray of float64, shape (points,)
+            A distribution over `points`.
         """
         if not self.mean.reports:
             _check.refuse("reports", "be at least 1 for a distribution", 0, "collect some")
@@ -83,11 +99,11 @@ class DistributionEstimate:
         The target is the share of the respondents' numbers as their devices rounded them to points. Each
         report y counts as :math:`a_y` (`sfumato.local.numeric.unbiased_weights`), whose mean is 1 for points
         in the range and 0 for others, whatever the distribution. So the variance is :math:`\frac1n
-        (\overline{a^2} - s)` with the share s, and the reports tell both. It grows with the number of steps:
-        take few. ``"exact"`` intervals hold for any number of reports, by Hoeffding's inequality.
+        (\overline{a^2} - s)` with the share s, and the reports estimate both. It grows with the number of
+        steps: take few. ``"exact"`` intervals hold for any number of reports, by Hoeffding's inequality.
         """
-        least, greatest = (_check.finite(name, end) for name, end in (("lower", lower), ("upper", upper)))
-        within = (self.points >= least) & (self.points <= greatest)
+        smallest, largest = (_check.finite(name, end) for name, end in (("lower", lower), ("upper", upper)))
+        within = (self.points >= smallest) & (self.points <= largest)
         if not within.any():
             remedy = "widen the range, or take more steps"
             _check.refuse("lower", "be below upper, with one of the points between them", lower, remedy)
@@ -102,14 +118,19 @@ class DistributionEstimate:
         )
 
     def quantile(self, share: float, *, smooth: bool = True) -> float:
-        """Return the least point up to which at least a share of the respondents lies.
+        """Return the smallest point up to which at least a proportion of the respondents lies.
 
         Parameters
         ----------
         share : float
-            Strictly between 0 and 1.
+            The proportion, strictly between 0 and 1.
         smooth : bool
             See `shares`.
+
+        Returns
+        -------
+        float
+            One of `points`.
         """
         wanted = _check.unit_interval("share", share)
         place = int(np.searchsorted(np.cumsum(self.shares(smooth=smooth)), wanted))
@@ -119,14 +140,14 @@ class DistributionEstimate:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimate]):
-    r"""A number near the truth, in a window that tells most about the whole distribution.
+    r"""A number near the truth, in a window that is most informative about the whole distribution.
 
     Parameters
     ----------
     epsilon, bounds
         See `NumericProtocol`.
     steps : int
-        Of the grid between the bounds, up to 2^12; one place more than that has a share.
+        Of the grid between the bounds, up to 2^12; one grid point more than that has a share.
 
     Notes
     -----
@@ -162,7 +183,18 @@ class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimat
         return self.device.outputs
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count each possible report."""
+        """Count each possible report.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         reports = self.device.layout.unpack(records).astype(np.int64)
         return np.bincount(reports, minlength=self.device.outputs)
 
@@ -172,6 +204,21 @@ class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimat
     def estimate(
         self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False
     ) -> DistributionEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimated distribution; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        DistributionEstimate
+            With the unbiased mean.
+        """
         mean = self._mean(*first_two(totals), reports, simulated)
         return DistributionEstimate(mean=mean, counts=totals, device=self.device)

@@ -1,8 +1,8 @@
-r"""What to add up of reports of windows, so that the sum tells a wanted mean over the places without bias.
+r"""Weights of reports of windows, whose sum estimates a wanted mean over the grid points without bias.
 
-Of d places and N reports let :math:`P(y \mid k)` be the law. Numbers :math:`a_y` with :math:`\sum_y P(y \mid
-k)\, a_y = f_k` for every place k make :math:`a_Y` an unbiased report of :math:`f_k`, whatever the
-distribution is.
+Of d grid points and N reports let :math:`P(y \mid k)` be the distribution. Numbers :math:`a_y` with
+:math:`\sum_y P(y \mid k)\, a_y = f_k` for every k make :math:`a_Y` an unbiased report of :math:`f_k`,
+whatever the distribution is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["unbiased_weights"]
 
 
 def unbiased_weights(device: WindowRandomizer, wanted: Array) -> Array:
-    r"""Return numbers for reports whose means are those wanted, and which differ least: in least squares.
+    r"""Return numbers for reports whose means are those wanted, and with the least squares.
 
     Parameters
     ----------
@@ -31,13 +31,13 @@ def unbiased_weights(device: WindowRandomizer, wanted: Array) -> Array:
 
     Notes
     -----
-    A chance is :math:`\phi` plus, in the window, :math:`\delta > 0`. So the matrix of products of two places'
-    laws is :math:`\delta^2 T + c 1 1^T`, T holding how many reports two windows share, :math:`\max(0, w -
-    |k - l|)`, and :math:`c = \phi^2 N + 2 \phi \delta w`. The windows are linearly independent, as each
-    begins one report later than the last: T is positive definite, and the numbers with the least squares are
-    :math:`a = P b`, :math:`(\delta^2 T + c 1 1^T) b = f` (Levinson's recursion, and the rank one after it). A
-    constant has itself as its mean: of all :math:`a(f - z) + z` that with the least squares of the first part
-    is taken.
+    A chance is :math:`\phi` plus, in the window, :math:`\delta > 0`. So the matrix of products of two grid
+    points' distributions is :math:`\delta^2 T + c 1 1^T`, T holding how many reports two windows share,
+    :math:`\max(0, w - |k - l|)`, and :math:`c = \phi^2 N + 2 \phi \delta w`. The windows are linearly
+    independent, as each begins one report later than the last: T is positive definite, and the numbers with
+    the least squares are :math:`a = P b`, :math:`(\delta^2 T + c 1 1^T) b = f` (Levinson's recursion, and the
+    rank one after it). A constant has itself as its mean: of all :math:`a(f - z) + z` that with the least
+    squares of the first part is taken.
     """
     numbers, even = _least(device, wanted), _least(device, np.ones(len(wanted)))
     middle = float(numbers @ even) / float(even @ even)

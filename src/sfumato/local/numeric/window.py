@@ -16,7 +16,7 @@ from sfumato.local.device.numeric import window as client
 from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.local.numeric.simulation import drawn_reports, first_two
-from sfumato.local.numeric.window_moments import Moments
+from sfumato.local.numeric.window_moments import WindowMoments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -31,10 +31,10 @@ def window_loss(device: client.WindowRandomizer) -> PrivacyLoss:
 
     Notes
     -----
-    A report supports the places in whose windows it lies. The shared law of `sfumato.privacy.SupportResponse`
-    is the even one, under which each window has the chance :math:`w/N \le 1/2`; those of the two ends are
-    disjoint. Rounding mixes reports of two places: given everybody's roundings the reports are those of
-    places, and not to tell the roundings is post-processing.
+    A report supports the grid points in whose windows it lies. The shared distribution of
+    `sfumato.privacy.SupportResponse` is the even one, under which each window has the chance :math:`w/N \le
+    1/2`; those of the two ends are disjoint. Rounding mixes reports of two grid points: given everybody's
+    roundings the reports are those of grid points, and not to report the roundings is post-processing.
     """
     bound = log_odds(device.odds, device.epsilon)
     return SupportResponse(bound, Fraction(device.window, device.outputs))
@@ -44,11 +44,11 @@ def window_loss(device: client.WindowRandomizer) -> PrivacyLoss:
 class WindowProtocol(NumericProtocol[Device, Result]):
     """A report is likelier in the window of the truth; see `sfumato.local.device`."""
 
-    moments: Moments = field(init=False, repr=False, compare=False)
+    moments: WindowMoments = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         NumericProtocol.__post_init__(self)
-        object.__setattr__(self, "moments", Moments.of(self.device))
+        object.__setattr__(self, "moments", WindowMoments.of(self.device))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -59,7 +59,7 @@ class WindowProtocol(NumericProtocol[Device, Result]):
         return self.moments.variance(shares)
 
     def _mean(self, total: int, squares: int, reports: int, simulated: bool) -> MeanEstimate:
-        """Return what the sum of the reports, and that of their squares, tell."""
+        """Return the estimate from the sum of the reports and that of their squares."""
         moments = self.moments
         reach = (self.device.outputs - 1) / float(moments.gain * moments.steps)
         if not reports:
@@ -67,13 +67,15 @@ class WindowProtocol(NumericProtocol[Device, Result]):
         mean, square = total / reports, squares / reports
         share = moments.share(mean)
         # Rare reports far away make most of the error where epsilon is large; there may be none among few.
-        spread = moments.sampled(reports, total, squares) - moments.scatter(mean, square)
-        return self._estimated(share, max(spread, moments.least(share)) / reports, reach, reports, simulated)
+        deviation = moments.sampled(reports, total, squares) - moments.scatter(mean, square)
+        return self._estimated(
+            share, max(deviation, moments.least(share)) / reports, reach, reports, simulated
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _MeanProtocol(WindowProtocol[Device, MeanEstimate]):
-    """A window of which the sums of the reports and of their squares are kept."""
+    """A window of which the sums of the reports and of their squares are stored."""
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Sum up the reports, and their squares."""
@@ -85,14 +87,14 @@ class _MeanProtocol(WindowProtocol[Device, MeanEstimate]):
         return np.array(first_two(found))
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimate from totals; mostly called by an aggregator."""
         return self._mean(int(totals[0]), int(totals[1]), reports, simulated)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneBitMean(_MeanProtocol[client.OneBitMeanRandomizer]):
-    r"""One bit a number; the least error of all in the worst case up to an epsilon of about 0.6.
+    r"""One bit a number; the smallest error of all in the worst case up to an epsilon of about 0.6.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ class OneBitMean(_MeanProtocol[client.OneBitMeanRandomizer]):
 
 
 Duchi = OneBitMean
-"""Duchi, Jordan and Wainwright's mechanism for one dimension has the law of `OneBitMean`."""
+"""Duchi, Jordan and Wainwright's mechanism for one dimension has the distribution of `OneBitMean`."""
 
 
 @final
@@ -171,23 +173,23 @@ class PiecewiseMean(_MeanProtocol[client.PiecewiseMeanRandomizer]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StochasticRoundingMean(_MeanProtocol[client.StochasticRoundingMeanRandomizer]):
-    r"""A number rounded to few places, told by randomized response: for a large epsilon, under a shuffler.
+    r"""A number rounded to few grid points, by randomized response: for a large epsilon, under a shuffler.
 
     Parameters
     ----------
     epsilon, bounds
         See `NumericProtocol`.
     steps : int
-        Of the grid between the bounds; few, as all places are alike to the response.
+        Of the grid between the bounds; few, as all grid points are alike to the response.
 
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
     `sfumato.local.device.StochasticRoundingMeanRandomizer`. With :math:`\gamma = \frac{m+1}{m+e^\epsilon}` a
-    report is even over all places with probability :math:`\gamma`, and else the place itself. In squared
-    distances of the bounds the variance is at most about :math:`\frac\gamma3 + \frac1{4m^2}`, over n.
-    Shuffled, only the even reports hide anybody: :math:`n\gamma/m` of each place must, whatever n is. Then
-    the best m grows as :math:`n^{1/3}`, and the sum strays by as much as :math:`n^{1/6}`.
+    report is even over all grid points with probability :math:`\gamma`, and else the grid point itself. In
+    squared distances of the bounds the variance is at most about :math:`\frac\gamma3 + \frac1{4m^2}`, over n.
+    Shuffled, only the even reports hide anybody: :math:`n\gamma/m` of each grid point must, whatever n is.
+    Then the best m grows as :math:`n^{1/3}`, and the sum deviates by as much as :math:`n^{1/6}`.
     `sfumato.local.shuffle.single_message_mean` finds it.
 
     References

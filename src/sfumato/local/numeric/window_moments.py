@@ -1,8 +1,8 @@
-r"""Windows and their moments: what a report of a place on the grid is on average, and its square.
+r"""Windows and their moments: what a report of a grid point is on average, and its square.
 
-Reports are whole numbers y. Given the true place k, :math:`E\,y = a + g k` and :math:`E\,y^2 = s_0 + s_1 k +
-s_2 k^2` hold exactly for all k, as the window has the same size everywhere. So :math:`(y - a)/g` is an
-unbiased report of k, and the reports also tell the mean of :math:`k^2`.
+Reports are whole numbers y. Given the true grid point k, :math:`E\,y = a + g k` and :math:`E\,y^2 = s_0 + s_1
+k + s_2 k^2` hold exactly for all k, as the window has the same size everywhere. So :math:`(y - a)/g` is an
+unbiased report of k, and the reports also estimate the mean of :math:`k^2`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from sfumato.local.device.numeric.window import WindowRandomizer
 
-__all__ = ["Moments"]
+__all__ = ["WindowMoments"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Moments:
-    """The two moments of reports, as rational functions of the place.
+class WindowMoments:
+    """The two moments of reports, as rational functions of the grid point.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class Moments:
     square: tuple[Fraction, Fraction, Fraction]
 
     @classmethod
-    def of(cls, device: WindowRandomizer) -> Moments:
+    def of(cls, device: WindowRandomizer) -> WindowMoments:
         """Return those of a window.
 
         Notes
         -----
-        A report is even on the window with probability P, and else even on the m places outside. The sums
-        over those are the sums over all reports less the sums over the window, :math:`wk + w(w-1)/2` and
+        A report is even on the window with probability P, and else even on the m grid points outside. The
+        sums over those are the sums over all reports less the sums over the window, :math:`wk + w(w-1)/2` and
         :math:`wk^2 + w(w-1)k + (w-1)w(2w-1)/6`.
         """
         m, w, n = device.steps, device.window, device.outputs
@@ -72,9 +72,9 @@ class Moments:
 
         Notes
         -----
-        With a mean place k and a mean square q of the places, :math:`q - k^2` is the variance of the places.
-        Rounding adds at most 1/4 of a squared step to that, and no variance is negative or above that of
-        numbers at both bounds.
+        With a mean grid point k and a mean square q of the grid points, :math:`q - k^2` is the variance of
+        the grid points. Rounding adds at most 1/4 of a squared step to that, and no variance is negative or
+        above that of numbers at both bounds.
         """
         k = self.share(mean) * self.steps
         zero, one, two = map(float, self.square)
@@ -91,12 +91,12 @@ class Moments:
         return np.asarray(found / float(self.gain * self.steps) ** 2)
 
     def least(self, share: float) -> float:
-        """Return the least variance of one report's part, rounding included, for a mean of the numbers.
+        """Return the smallest variance of one report's part, rounding included, for a mean of the numbers.
 
         Notes
         -----
-        It is linear in the mean square of the places, and rises with it as the gain is below 1. That square
-        is least if all numbers are alike.
+        It is linear in the mean square of the grid points, and rises with it as the gain is below 1. That
+        square is smallest if all numbers are alike.
         """
         return float(self.variance(np.clip([share], 0.0, 1.0))[0])
 
@@ -104,5 +104,5 @@ class Moments:
         """Return the variance of one report's part in the mean, as reports themselves show it."""
         if reports < 2:
             return float("inf")
-        spread = Fraction(squares, reports) - Fraction(total, reports) ** 2
-        return float(spread * reports / (reports - 1) / (self.gain * self.steps) ** 2)
+        deviation = Fraction(squares, reports) - Fraction(total, reports) ** 2
+        return float(deviation * reports / (reports - 1) / (self.gain * self.steps) ** 2)

@@ -34,23 +34,23 @@ def from_nodes(shape: Shape, estimates: Sequence[Array], alphas: Sequence[float]
     -----
     Upward, a node's estimate is averaged with what its children say; downward, what the children's sum lacks
     is shared out evenly among them. With variances :math:`v_l` of a level's estimates, :math:`a` of what the
-    level below tells and :math:`\alpha_l = k a / (v_l + k a)` this is the least squares solution, by the
+    level below estimates and :math:`\alpha_l = k a / (v_l + k a)` this is the least squares solution, by the
     conditioning of normal variables, for a tree all of whose nodes have k children.
 
     *Nothing is lost by the covariances.* Besides its diagonal, a level's covariance matrix has what all its
     nodes have in common, :math:`c\,11^T`, and :math:`-ff^T`, the covariance of the leaves' indicators being
     in it: the first is about sums of levels, which are known to be 1, and the second is that of estimates
     which agree, :math:`A K A^T`. Generalised least squares are the same without either (Rao 1967; Zyskind
-    1967). So what is left out is only that frequent nodes stray more, as in Hay et al.; the shares that would
-    tell by how much are not used, and the estimates are unbiased. A last node with fewer children is weighed
-    like the others of its level, which is unbiased too.
+    1967). So what is left out is only that frequent nodes deviate more, as in Hay et al.; the shares that
+    would show by how much are not used, and the estimates are unbiased. A last node with fewer children is
+    weighed like the others of its level, which is unbiased too.
     """
-    told = [estimates[-1]]
+    reported = [estimates[-1]]
     for level in range(shape.levels - 1, 0, -1):
-        alpha, children = alphas[level - 1], _sums(shape, told[0])
-        told.insert(0, alpha * estimates[level - 1] + (1 - alpha) * children)
+        alpha, children = alphas[level - 1], _sums(shape, reported[0])
+        reported.insert(0, alpha * estimates[level - 1] + (1 - alpha) * children)
     final = np.ones(1)
-    for below in told:
+    for below in reported:
         counts = _sums(shape, np.ones(len(below)))
         lacking = (final - _sums(shape, below)) / counts
         final = below + np.repeat(lacking, counts.astype(np.int64))

@@ -1,4 +1,4 @@
-"""What reports about levels tell: shares of ranges, the distribution and its quantiles, with intervals."""
+"""The estimate from reports about levels: shares of ranges, a distribution, quantiles, with intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.consistency import STEPS, made_consistent
-from sfumato.local.frequency.shares import Shares
+from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import isotonic
 from sfumato.local.ranges.range_share import RangeShare, around, places_of
@@ -28,7 +28,7 @@ _BLOCK: Final = 1 << 14
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RangeEstimate(Shares):
+class RangeEstimate(FrequencyShares):
     """The distribution of ordered values among the respondents.
 
     Parameters
@@ -40,7 +40,7 @@ class RangeEstimate(Shares):
     raw : array
         Unbiased estimates of each value's share, with sum 1; NaN without reports.
     error_model : RangeErrorModel
-        How far ranges' estimates stray.
+        How far ranges' estimates deviate.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
@@ -54,6 +54,17 @@ class RangeEstimate(Shares):
     -----
     The target is the respondents' own shares; that only some respondents were asked of each level is inside
     the error. Variances and intervals are those of the raw estimates, before any step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.local import Domain, HaarHistogram
+    >>> ages = HaarHistogram(epsilon=2.0, domain=Domain(range(64)))
+    >>> estimate = ages.simulate(np.full(64, 5_000), rng=1)
+    >>> adults = estimate.range(16, 63)
+    >>> lower, upper, _ = adults.interval(0.9999)
+    >>> lower < 0.75 < upper, estimate.quantile(0.5) in range(28, 36)
+    (True, True)
     """
 
     domain: Domain | Bins
@@ -79,6 +90,11 @@ class RangeEstimate(Shares):
         lower, upper
             The first and the last value, both inside; of `Bins` the lower and the upper edge.
 
+        Returns
+        -------
+        RangeShare
+            Of numbers.
+
         Raises
         ------
         ParameterError
@@ -95,7 +111,12 @@ class RangeEstimate(Shares):
         Parameters
         ----------
         lower, upper : array or list
-            One of each for a range.
+            The first and the last value of each range, as in `range`.
+
+        Returns
+        -------
+        RangeShare
+            Of arrays, one entry for each range.
         """
         first, last = places_of(self.domain, lower, upper)
         reach = _reach(self.frequencies)
@@ -104,23 +125,61 @@ class RangeEstimate(Shares):
         )
 
     def cdf(self) -> RangeShare[Array]:
-        """Return for each value (or upper edge of a bin) the share of those up to it."""
+        """Return for each value (or upper edge of a bin) the share of those up to it.
+
+        Returns
+        -------
+        RangeShare
+            Of arrays, in the order of the domain.
+        """
         last = np.arange(len(self.raw))
         return RangeShare(
             share=_reach(self.frequencies)[1:], variance=self._variance(0 * last, last), reports=self.reports
         )
 
     def interval(self, level: float = 0.95) -> Interval[Array]:
-        """Return an interval for each value's share, which holds it with about the stated probability."""
+        """Return an interval for each value's share, which holds it with about the stated probability.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays over the values, within [0, 1].
+        """
         return around(self.raw, self.variances, 1 - _check.unit_interval("level", level))
 
     def bands(self, level: float = 0.95) -> Interval[Array]:
-        """Return intervals that hold all shares at once with about the stated probability (Bonferroni)."""
+        """Return intervals that hold all shares at once with about the stated probability (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays over the values, within [0, 1].
+        """
         risk = (1 - _check.unit_interval("level", level)) / len(self.raw)
         return around(self.raw, self.variances, risk)
 
     def cdf_bands(self, level: float = 0.95) -> Interval[Array]:
         """Return intervals that hold the whole of `cdf` at once with about the stated probability.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays over the values, within [0, 1]; neither end ever falls.
 
         Notes
         -----
@@ -131,14 +190,14 @@ class RangeEstimate(Shares):
         return self._cdf_bands(risk)
 
     def _cdf_bands(self, risk: float) -> Interval[Array]:
-        told = replace(self, processed=None).cdf()
-        lower, upper, _ = around(told.share, told.variance, risk)
+        reported = replace(self, processed=None).cdf()
+        lower, upper, _ = around(reported.share, reported.variance, risk)
         lower[-1] = upper[-1] = 1.0
         rising = np.maximum.accumulate(lower), np.minimum.accumulate(upper[::-1])[::-1]
         return Interval(*rising)
 
     def quantile(self, q: float) -> Any:
-        """Return the least value up to which at least a share of ``q`` lies.
+        """Return the smallest value up to which at least a share of ``q`` lies.
 
         Parameters
         ----------
@@ -188,20 +247,20 @@ class RangeEstimate(Shares):
 
         Notes
         -----
-        Let F be the respondents' distribution function, Q the least place with :math:`F(Q) \ge q`, and L and
-        U bands around F. The interval is from the least x with :math:`\max_{y \le x} U(y) \ge q` to the least
-        x with :math:`\min_{y \ge x} L(y) \ge q`. *For all q at once*: where the bands hold everywhere,
-        :math:`U(Q) \ge F(Q) \ge q`, and :math:`L(x) \le F(x) < q` for all x before Q. *For one q*: the first
-        inequality needs U at Q alone, and the second L at the place before Q alone, as :math:`\min_{y \ge x}
-        L(y) \le L(Q - 1)` for all x before Q. These two places do not depend on the reports; so ends with
-        half the risk each, place by place, suffice.
+        Let F be the respondents' distribution function, Q the smallest index with :math:`F(Q) \ge q`, and L
+        and U bands around F. The interval is from the smallest x with :math:`\max_{y \le x} U(y) \ge q` to
+        the smallest x with :math:`\min_{y \ge x} L(y) \ge q`. *For all q at once*: where the bands hold
+        everywhere, :math:`U(Q) \ge F(Q) \ge q`, and :math:`L(x) \le F(x) < q` for all x before Q. *For one
+        q*: the first inequality needs U at Q alone, and the second L at the index before Q alone, as
+        :math:`\min_{y \ge x} L(y) \le L(Q - 1)` for all x before Q. These two indices do not depend on the
+        reports; so ends with half the risk each, index by index, suffice.
         """
         share, risk = _check.unit_interval("q", q), 1 - _check.unit_interval("level", level)
         if simultaneous:
             low, high, _ = self.cdf_bands(level)
         else:
-            told = replace(self, processed=None).cdf()
-            low, high, _ = around(told.share, told.variance, risk)
+            reported = replace(self, processed=None).cdf()
+            low, high, _ = around(reported.share, reported.variance, risk)
             low[-1] = high[-1] = 1.0
         first = int(np.argmax(np.maximum.accumulate(high) >= share))
         last = int(np.argmax(np.minimum.accumulate(low[::-1])[::-1] >= share))
@@ -219,13 +278,18 @@ class RangeEstimate(Shares):
             ``"isotonic"``: the nearest distribution function that never falls, between 0 and 1; or a step of
             `sfumato.local.frequency.consistency` on the values' shares, such as ``"norm-sub"``.
 
+        Returns
+        -------
+        RangeEstimate
+            Its `frequencies` are the processed ones.
+
         Notes
         -----
-        Isotonic keeps long ranges nearly as they are; the others are made for single values, and move mass
+        Isotonic leaves long ranges nearly as they are; the others are made for single values, and move mass
         between distant ones. Variances and intervals stay those of the raw estimates.
         """
         if step != "isotonic" and step not in STEPS:
-            _check.refuse("step", f"be one of isotonic, {', '.join(STEPS)}", step)
+            _check.refuse("step", f"be one of isotonic, {', '.join(STEPS)}", step, 'pass "isotonic"')
         if not self.reports:
             _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
         if step == "isotonic":
@@ -246,11 +310,33 @@ class RangeEstimate(Shares):
         return found
 
     def of(self, value: Hashable) -> float:
-        """Return the frequency of one value (of `Bins`, of the bin that a number is in)."""
+        """Return the frequency of one value (of `Bins`, of the bin that a number is in).
+
+        Parameters
+        ----------
+        value : hashable
+            A value of the domain; of `Bins`, any number within the edges.
+
+        Returns
+        -------
+        float
+            Its estimated share, after whatever steps were taken.
+        """
         return float(self.frequencies[self.domain.codes([value])[0]])
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return columns for a table: value (or edges), frequency, interval, standard deviation."""
+        """Return columns for a table: value (or edges), frequency, interval, standard deviation.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        dict of list or array
+            The columns, as frames take them.
+        """
         lower, upper, _ = self.interval(level)
         values = list(self.domain.values)
         return {
@@ -276,5 +362,5 @@ class RangeEstimate(Shares):
 
 
 def _reach(shares: Array) -> Array:
-    """Return what share lies before each place, and 1 at last (NaN without reports)."""
+    """Return what share lies before each index, and 1 at last (NaN without reports)."""
     return np.concatenate([[0.0], np.cumsum(shares)])

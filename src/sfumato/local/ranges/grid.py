@@ -37,7 +37,7 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
     epsilon, weights
         See `HaarHistogram`; the levels are pairs, as `sfumato.local.device.HaarGridRandomizer` orders them.
     domains : pair of Domain or Bins
-        Both values in their order; a person tells a pair ``(first, second)``. At most 2^24 pairs.
+        Both values in their order; a person reports a pair ``(first, second)``. At most 2^24 pairs.
     oracle : type of Oracle, optional
         See `HaarHistogram`.
 
@@ -101,14 +101,40 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         return self.levels
 
     def error_model(self, reports: Sequence[float]) -> GridErrorModel:
-        """Return how far estimates stray with so many reports of each pair of levels."""
+        """Return the error model of estimates from so many reports of each pair of levels.
+
+        Parameters
+        ----------
+        reports : sequence of float
+            In the order of `levels`.
+
+        Returns
+        -------
+        GridErrorModel
+            The variances of rectangles.
+        """
         moments = tuple(level.moments for level in self.levels)
         return GridErrorModel(
             shapes=self.device.shapes, pairs=self.device.pairs, moments=moments, reports=tuple(reports)
         )
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> GridEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimated joint distribution; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        GridEstimate
+            Of all pairs.
+        """
         asked = self.reports_of_parts(totals)
         sides = len(self.domains[0]), len(self.domains[1])
         return GridEstimate(
@@ -125,8 +151,8 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         found = {(0, 0): np.ones((1, 1))}
         for at, (pair, level) in enumerate(zip(self.device.pairs, self.levels, strict=True)):
             nodes = self.device.nodes(at)
-            told = level.differences(totals[at], asked[at]) if asked[at] else np.zeros(nodes)
-            found[pair] = told.reshape(nodes)
+            reported = level.differences(totals[at], asked[at]) if asked[at] else np.zeros(nodes)
+            found[pair] = reported.reshape(nodes)
         one, other = self.device.shapes
         rows = [
             from_coefficients(other, [found[at, to] for to in range(1, other.levels + 1)], found[at, 0])
@@ -140,9 +166,9 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         Parameters
         ----------
         n : int
-            At least 1, spread over the levels as is expected.
+            At least 1, distributed over the levels as is expected.
         first, last : array of int, shape (rectangles, 2)
-            Places of the first and the last of both values, counted from 0.
+            Indices of the first and the last of both values, counted from 0.
         shares : array, shape (first values, second values), optional
             Of all pairs; even ones if left out.
 
@@ -155,14 +181,14 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         begin, end = (np.atleast_2d(whole_places(*one)) for one in (("first", first), ("last", last)))
         whole = begin.shape == end.shape and begin.shape[1:] == (2,)
         if not whole or not ((begin >= 0) & (begin <= end) & (end < sides)).all():
-            rule = f"be pairs of places below {sides.tolist()}, none before its first"
-            _check.refuse("last", rule, f"an array of shape {end.shape}", "count places from 0")
-        told = np.full(sides, 1 / sides.prod()) if shares is None else np.asarray(shares, float)
-        if told.shape != tuple(sides) or not (told >= 0).all() or abs(told.sum() - 1) > 1e-9:
+            rule = f"be pairs of indices below {sides.tolist()}, none before its first"
+            _check.refuse("last", rule, f"an array of shape {end.shape}", "count indices from 0")
+        reported = np.full(sides, 1 / sides.prod()) if shares is None else np.asarray(shares, float)
+        if reported.shape != tuple(sides) or not (reported >= 0).all() or abs(reported.sum() - 1) > 1e-9:
             _check.refuse(
-                "shares", f"be {sides.tolist()} shares with sum 1", f"an array of shape {told.shape}"
+                "shares", f"be {sides.tolist()} shares with sum 1", f"an array of shape {reported.shape}"
             )
-        reach = np.pad(told.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+        reach = np.pad(reported.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
         error_model = self.error_model([count * float(chance) for chance in self.device.chances])
         return error_model.variance(begin.T, end.T, np.minimum(reach, 1.0))
 

@@ -1,4 +1,4 @@
-"""What reports about pairs of values tell: shares of rectangles, with intervals."""
+"""The estimate from reports about pairs of values: shares of rectangles, with intervals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sfumato.local.device.domains.columns import columns_of
 from sfumato.local.device.domains.grid import Grid
 from sfumato.local.device.domains.tree import Shape
 from sfumato.local.frequency.consistency import made_consistent
-from sfumato.local.frequency.shares import Shares
+from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.haar_variance import haar_weights
-from sfumato.local.ranges.level_moments import Moments
+from sfumato.local.ranges.level_moments import LevelMoments
 from sfumato.local.ranges.range_share import RangeShare, around, places_of
 from sfumato.local.ranges.variance import Places, of_levels
 from sfumato.numerics.interval import Interval
@@ -32,7 +32,7 @@ _MASS: Final = (-1.0, 0.0, 1.0)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridErrorModel:
-    r"""How far estimates of rectangles stray, exactly.
+    r"""How far estimates of rectangles deviate, exactly.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class GridErrorModel:
         The binary trees of both values.
     pairs : list of tuple of int
         Which levels of both are reported together, 0 for "all".
-    moments : tuple of Moments
+    moments : tuple of LevelMoments
         Of each pair of levels.
     reports : tuple of int or float
         Of each; for planning, as many as are expected.
@@ -53,7 +53,7 @@ class GridErrorModel:
 
     shapes: tuple[Shape, Shape]
     pairs: list[tuple[int, int]]
-    moments: tuple[Moments, ...]
+    moments: tuple[LevelMoments, ...]
     reports: tuple[float, ...]
 
     def variance(self, first: Places, last: Places, cumulative: Array) -> Array:
@@ -62,10 +62,10 @@ class GridErrorModel:
         Parameters
         ----------
         first, last : int64 array, shape (2, rectangles)
-            Places of the first and the last of both values.
+            Indices of the first and the last of both values.
         cumulative : array
-            What share lies before each place of both, from 0 on to 1: one row and one column more than there
-            are places.
+            What share lies before each index of both, from 0 on to 1: one row and one column more than there
+            are indices.
         """
         axes = [haar_weights(shape, first[at], last[at]) for at, shape in enumerate(self.shapes)]
         sums = np.zeros((len(self.pairs), 4, first.shape[1]))
@@ -82,7 +82,7 @@ class GridErrorModel:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GridEstimate(Shares):
+class GridEstimate(FrequencyShares):
     """The joint distribution of two ordered values among the respondents.
 
     Parameters
@@ -94,7 +94,7 @@ class GridEstimate(Shares):
     raw : array, shape (first values, second values)
         Unbiased estimates of each pair's share, with sum 1; NaN without reports.
     error_model : GridErrorModel
-        How far rectangles' estimates stray.
+        How far rectangles' estimates deviate.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
@@ -107,6 +107,17 @@ class GridEstimate(Shares):
     Notes
     -----
     The target is the respondents' own shares. Variances and intervals are those of the raw estimates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.local import Domain, HaarGrid
+    >>> both = HaarGrid(epsilon=2.0, domains=(Domain(range(8)), Domain(range(8))))
+    >>> estimate = both.simulate(np.full(64, 5_000), rng=1)
+    >>> quarter = estimate.range((0, 0), (3, 3))
+    >>> lower, upper, _ = quarter.interval(0.9999)
+    >>> lower < 0.25 < upper
+    True
     """
 
     domain: Grid
@@ -130,7 +141,12 @@ class GridEstimate(Shares):
         Parameters
         ----------
         lower, upper : pair
-            The least and the greatest of both values, all inside; of `Bins` lower and upper edges.
+            The smallest and the largest of both values, all inside; of `Bins` lower and upper edges.
+
+        Returns
+        -------
+        RangeShare
+            Of numbers.
 
         Raises
         ------
@@ -147,6 +163,12 @@ class GridEstimate(Shares):
         Parameters
         ----------
         lower, upper : list of pairs, or arrays of shape (rectangles, 2)
+            As in `range`.
+
+        Returns
+        -------
+        RangeShare
+            Of arrays, one entry for each rectangle.
         """
         domains = (self.domain.first, self.domain.second)
         columns = zip(domains, columns_of(lower, 2), columns_of(upper, 2), strict=True)
@@ -158,11 +180,33 @@ class GridEstimate(Shares):
         return RangeShare(share=share, variance=self._variance(first, last), reports=self.reports)
 
     def interval(self, level: float = 0.95) -> Interval[Array]:
-        """Return an interval for each pair's share, which holds it with about the stated probability."""
+        """Return an interval for each pair's share, which holds it with about the stated probability.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays of shape (first values, second values), within [0, 1].
+        """
         return around(self.raw, self.variances, 1 - _check.unit_interval("level", level))
 
     def bands(self, level: float = 0.95) -> Interval[Array]:
-        """Return intervals that hold all shares at once with about the stated probability (Bonferroni)."""
+        """Return intervals that hold all shares at once with about the stated probability (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Arrays of shape (first values, second values), within [0, 1].
+        """
         return around(self.raw, self.variances, (1 - _check.unit_interval("level", level)) / self.raw.size)
 
     def consistent(self, step: str) -> GridEstimate:
@@ -172,6 +216,11 @@ class GridEstimate(Shares):
         ----------
         step : str
             Such as ``"norm-sub"``.
+
+        Returns
+        -------
+        GridEstimate
+            Its `frequencies` are the processed ones.
         """
         if not self.reports:
             _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
@@ -179,7 +228,18 @@ class GridEstimate(Shares):
         return replace(self, processed=found.reshape(self.raw.shape), steps=(*self.steps, step))
 
     def of(self, first: Any, second: Any) -> float:
-        """Return the frequency of one pair (of `Bins`, of the bins that numbers are in)."""
+        """Return the frequency of one pair (of `Bins`, of the bins that numbers are in).
+
+        Parameters
+        ----------
+        first, second : object
+            A value of each domain; of `Bins`, any numbers within the edges.
+
+        Returns
+        -------
+        float
+            Its estimated share, after whatever steps were taken.
+        """
         return float(self.frequencies.ravel()[self.domain.codes([(first, second)])[0]])
 
     def _variance(self, first: Places, last: Places) -> Array:
@@ -195,7 +255,7 @@ class GridEstimate(Shares):
 
 
 def _reach(shares: Array) -> Array:
-    """Return what share lies before each place of both values."""
+    """Return what share lies before each index of both values."""
     return np.pad(shares.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
 
 

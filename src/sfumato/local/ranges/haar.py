@@ -28,7 +28,7 @@ from sfumato.local.frequency.variance import Array
 from sfumato.local.frequency.walsh_hadamard import walsh
 from sfumato.local.ranges.consistency import from_coefficients
 from sfumato.local.ranges.haar_variance import HaarErrorModel
-from sfumato.local.ranges.level_moments import Moments
+from sfumato.local.ranges.level_moments import LevelMoments
 from sfumato.local.ranges.protocol import RangeProtocol, checked_oracle, checked_size
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
@@ -58,8 +58,8 @@ class Coefficients(ABC):
 
     @property
     @abstractmethod
-    def moments(self) -> Moments:
-        """How far the differences stray; what two have in common is the product of their means alone."""
+    def moments(self) -> LevelMoments:
+        """How far the differences deviate; what two have in common is the product of their means alone."""
 
     @abstractmethod
     def tally(self, records: Records) -> NDArray[np.int64]:
@@ -80,7 +80,7 @@ class SignedBits(Coefficients):
 
     Notes
     -----
-    With the truth told with probability p, the entry at v of the reported column times the reported sign,
+    With the truth reported with probability p, the entry at v of the reported column times the reported sign,
     over :math:`2p - 1`, is 1 on average if v is true with a plus, -1 with a minus, and 0 elsewhere. Its
     square is constant, and two rows are orthogonal: so two differences have in common their means alone.
     """
@@ -102,7 +102,7 @@ class SignedBits(Coefficients):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """An even law and halves of it; the two signs of a node have no report in common."""
+        """An even distribution and halves of it; the two signs of a node have no report in common."""
         device = self._device
         return SupportResponse(log_odds(device.odds, device.epsilon), device.part, Fraction(0))
 
@@ -111,9 +111,9 @@ class SignedBits(Coefficients):
         return float(2 * self._device.truth.chance - 1)
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> LevelMoments:
         """A constant square for each."""
-        return Moments(own=1 / self._gap**2, share=0.0)
+        return LevelMoments(own=1 / self._gap**2, share=0.0)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Count the reports by number."""
@@ -138,8 +138,8 @@ class OracleDifferences(Coefficients):
     __slots__ = ("_moments", "_oracle")
 
     def __init__(self, oracle: Oracle[Any]) -> None:
-        self._oracle, one = oracle, Moments.of(oracle)
-        self._moments = Moments(own=2 * one.own, share=one.share)
+        self._oracle, one = oracle, LevelMoments.of(oracle)
+        self._moments = LevelMoments(own=2 * one.own, share=one.share)
 
     @property
     def device(self) -> CategoricalRandomizer:
@@ -158,7 +158,7 @@ class OracleDifferences(Coefficients):
         return self._oracle.privacy_loss
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> LevelMoments:
         """Both categories of a node by themselves; what all have in common cancels."""
         return self._moments
 
@@ -186,7 +186,7 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
     epsilon, domain, weights
         See `RangeProtocol`; the levels are those above the leaves of a binary tree, the root first.
     oracle : type of Oracle, optional
-        The frequency oracle over nodes and signs; if left out, for each level that with the least error of
+        The frequency oracle over nodes and signs; if left out, for each level that with the smallest error of
         signed Hadamard response (one bit; best for small epsilon), randomized response and
         `OptimalLocalHashing`. See `HierarchicalHistogram` for which may be given.
 
@@ -242,7 +242,18 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
         return self.levels
 
     def error_model(self, reports: Sequence[float]) -> HaarErrorModel:
-        """Return how far estimates stray with so many reports of each level."""
+        """Return the error model of estimates from so many reports of each level.
+
+        Parameters
+        ----------
+        reports : sequence of float
+            In the order of `levels`.
+
+        Returns
+        -------
+        HaarErrorModel
+            The variances of ranges.
+        """
         moments = tuple(level.moments for level in self.levels)
         return HaarErrorModel(shape=self.device.shape, moments=moments, reports=tuple(reports))
 
@@ -257,7 +268,7 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
 
 @lru_cache(maxsize=256)
 def coefficients_of(epsilon: float, nodes: int, kind: type[Oracle[Any]] | None) -> Coefficients:
-    """Return the coefficients of a level: by the oracle asked for, or with the least error of three."""
+    """Return the coefficients of a level: by the oracle asked for, or with the smallest error of three."""
     domain = Domain(range(2 * nodes))
     if kind is not None:
         return OracleDifferences(kind(epsilon=epsilon, domain=domain))

@@ -1,4 +1,4 @@
-"""How far estimates of ranges stray that Haar coefficients give."""
+"""The variances of ranges that are estimated from Haar coefficients."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def haar_weights(shape: Shape, first: Places, last: Places) -> list[list[tuple[A
     Returns
     -------
     list of lists
-        For what is known of all, and for each level above the leaves: weights, and the places where the
+        For what is known of all, and for each level above the leaves: weights, and the indices where the
         first half begins, where the second one does and where it ends, as rows. Of all, the first half is
         everything.
     """

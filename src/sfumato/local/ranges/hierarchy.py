@@ -21,7 +21,7 @@ from sfumato.local.frequency.oracle import Oracle
 from sfumato.local.frequency.randomized_response import RandomizedResponse
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import from_nodes
-from sfumato.local.ranges.level_moments import Moments
+from sfumato.local.ranges.level_moments import LevelMoments
 from sfumato.local.ranges.paired_variance import LARGEST_PAIRED, PairedErrorModel
 from sfumato.local.ranges.protocol import RangeProtocol, checked_oracle, checked_size, length_places
 from sfumato.local.ranges.tree_variance import TreeErrorModel
@@ -39,8 +39,8 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer
     epsilon, domain, weights
         See `RangeProtocol`.
     branching : int, optional
-        Children of a node; that with the least mean squared error over all ranges if left out. One as great
-        as the domain makes a flat histogram.
+        Children of a node; that with the smallest mean squared error over all ranges if left out. One as
+        great as the domain makes a flat histogram.
     oracle : type of Oracle, optional
         The frequency oracle of all levels; if left out, randomized response for levels of few nodes and
         `OptimalLocalHashing` for the others. Variances are quick where estimates of any two categories go
@@ -109,7 +109,18 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer
         return self.levels
 
     def error_model(self, reports: Sequence[float]) -> TreeErrorModel | PairedErrorModel:
-        """Return how far estimates stray with so many reports of each level."""
+        """Return the error model of estimates from so many reports of each level.
+
+        Parameters
+        ----------
+        reports : sequence of float
+            In the order of `levels`.
+
+        Returns
+        -------
+        RangeErrorModel
+            The variances of ranges.
+        """
         return _error_model(self.device.shape, self.levels, reports)
 
     def _leaves(self, totals: list[NDArray[np.int64]], asked: list[int]) -> Array:
@@ -132,13 +143,13 @@ def oracle_of(epsilon: float, nodes: int, kind: type[Oracle[Any]] | None) -> Ora
 def _made(epsilon: float, nodes: int, kind: type[Oracle[Any]]) -> Oracle[Any]:
     oracle = kind(epsilon=epsilon, domain=Domain(range(nodes)))
     if nodes > LARGEST_PAIRED and not oracle.error_model.alike:
-        rule = f"have estimates of which any two go together alike, for more than {LARGEST_PAIRED} nodes"
+        rule = f"have estimates of which any two are correlated alike, for more than {LARGEST_PAIRED} nodes"
         _check.refuse("oracle", rule, kind.__name__, "use OptimalLocalHashing or OneBitHadamard")
     return oracle
 
 
 def planned_branching(epsilon: float, size: int, kind: type[Oracle[Any]] | None = None) -> int:
-    """Return the branching with the least mean squared error over all ranges.
+    """Return the branching with the smallest mean squared error over all ranges.
 
     Parameters
     ----------
@@ -150,9 +161,9 @@ def planned_branching(epsilon: float, size: int, kind: type[Oracle[Any]] | None 
 
     Notes
     -----
-    Of each number of levels the least branching that suffices is tried, as it leaves the fewest nodes out;
-    all values are taken as alike frequent. The number of reports does not matter. A kind whose estimates do
-    not go together alike is planned for as if left out.
+    Of each number of levels the smallest branching that suffices is tried, as it leaves the fewest nodes out;
+    all values are taken as alike frequent. The number of reports does not matter. A kind whose estimates
+    are not correlated alike is planned for as if left out.
     """
     if kind is not None and not _made(epsilon, 2, kind).error_model.alike:
         kind = None
@@ -169,7 +180,7 @@ def planned_branching(epsilon: float, size: int, kind: type[Oracle[Any]] | None 
 
 
 def _branchings(size: int) -> list[int]:
-    """Return for each number of levels the least branching that suffices, the greatest first."""
+    """Return for each number of levels the smallest branching that suffices, the largest first."""
     found: list[int] = []
     for levels in range(1, size.bit_length() + 1):
         branching = max(2, math.ceil(size ** (1 / levels)) - 1)
@@ -185,8 +196,8 @@ def _nodes(shape: Shape) -> Iterable[int]:
 
 
 @lru_cache(maxsize=256)
-def _moments(oracle: Oracle[Any]) -> Moments:
-    return Moments.of(oracle)
+def _moments(oracle: Oracle[Any]) -> LevelMoments:
+    return LevelMoments.of(oracle)
 
 
 def _error_model(

@@ -1,8 +1,8 @@
-r"""How far the estimates of one level stray, alone and together.
+r"""The variances and covariances of the estimates of one level.
 
 One report's part in the estimates of a level's categories, of a respondent drawn at random, has the
 covariance matrix :math:`D + c\,11^T + g\,(f1^T + 1f^T) - ff^T`, with :math:`D = \mathrm{diag}(a + b f)` and f
-the true shares: this holds for every protocol whose estimates of any two categories go together alike.
+the true shares: this holds for every protocol whose estimates of any two categories are correlated alike.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from sfumato import _check
 from sfumato.local.frequency.oracle import Oracle
 from sfumato.local.frequency.variance import Array
 
-__all__ = ["Moments"]
+__all__ = ["LevelMoments"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
+class LevelMoments:
     """The four numbers of that matrix.
 
     Parameters
@@ -38,8 +38,8 @@ class Moments:
     tilt: float = 0.0
 
     @classmethod
-    def of(cls, oracle: Oracle[Any]) -> Moments:
-        """Return those of a frequency oracle whose estimates of any two categories go together alike.
+    def of(cls, oracle: Oracle[Any]) -> LevelMoments:
+        """Return those of a frequency oracle whose estimates of any two categories are correlated alike.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class Moments:
         error_model = oracle.error_model
         if not error_model.alike:
             remedy = "use OptimalLocalHashing, OneBitHadamard or a unary encoding"
-            rule = "have estimates of which any two categories go together alike"
+            rule = "have estimates of which any two categories are correlated alike"
             _check.refuse("oracle", rule, type(oracle).__name__, remedy)
         other, true = error_model.variance(np.array([0.0, 1.0])).tolist()
         rows = error_model.covariance(np.array([1.0, 0.0, 0.0]), np.array([0, 1]))

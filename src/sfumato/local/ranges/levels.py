@@ -82,7 +82,7 @@ class LevelsProtocol(
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """One of the levels' losses, drawn as levels are, and it is told which; a single one if all agree."""
+        """One of the levels' losses, drawn as levels are, publicly; a single one if all agree."""
         losses: list[PrivacyLoss] = []
         chances: list[float] = []
         for level, chance in zip(self.counted, self.device.chances, strict=True):

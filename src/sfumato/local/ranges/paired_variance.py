@@ -1,4 +1,4 @@
-"""How far estimates of ranges stray whose levels' nodes do not all go together alike: pair by pair."""
+"""The variances of ranges where nodes of a level are correlated differently, pair by pair."""
 
 from __future__ import annotations
 

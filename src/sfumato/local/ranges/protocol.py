@@ -50,14 +50,14 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
 
     @abstractmethod
     def error_model(self, reports: Sequence[float]) -> RangeErrorModel:
-        """Return how far estimates stray with so many reports of each level."""
+        """Return how far estimates deviate with so many reports of each level."""
 
     @abstractmethod
     def _leaves(self, totals: list[NDArray[np.int64]], asked: list[int]) -> Array:
         """Return unbiased estimates of the values' shares from the levels' totals and numbers of reports."""
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> RangeEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimate from totals; mostly called by an aggregator."""
         asked, size = self.reports_of_parts(totals), len(self.domain)
         return RangeEstimate(
             domain=self.domain,
@@ -74,9 +74,9 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
         Parameters
         ----------
         n : int
-            At least 1, spread over the levels as is expected.
+            At least 1, distributed over the levels as is expected.
         first, last : array of int
-            Places of the first and the last value of each range, counted from 0.
+            Indices of the first and the last value of each range, counted from 0.
         shares : array, optional
             Of all values; even ones if left out.
 
@@ -88,12 +88,17 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
         count, size = _check.integer("n", n, minimum=1), len(self.domain)
         begin, end = (np.atleast_1d(whole_places(*one)) for one in (("first", first), ("last", last)))
         if begin.shape != end.shape or not ((begin >= 0) & (begin <= end) & (end < size)).all():
-            rule = f"be places from 0 to {size - 1}, none before its first"
-            _check.refuse("last", rule, f"an array of shape {end.shape}", "count places from 0")
-        told = np.full(size, 1 / size) if shares is None else np.asarray(shares, float)
-        if told.shape != (size,) or not (told >= 0).all() or abs(told.sum() - 1) > 1e-9:
-            _check.refuse("shares", f"be {size} shares with sum 1", f"an array of shape {told.shape}")
-        reach = np.minimum(np.concatenate([[0.0], np.cumsum(told)]), 1.0)
+            rule = f"be indices from 0 to {size - 1}, none before its first"
+            _check.refuse("last", rule, f"an array of shape {end.shape}", "count indices from 0")
+        reported = np.full(size, 1 / size) if shares is None else np.asarray(shares, float)
+        if reported.shape != (size,) or not (reported >= 0).all() or abs(reported.sum() - 1) > 1e-9:
+            _check.refuse(
+                "shares",
+                f"be {size} shares with sum 1",
+                f"an array of shape {reported.shape}",
+                "divide by the sum",
+            )
+        reach = np.minimum(np.concatenate([[0.0], np.cumsum(reported)]), 1.0)
         reach[-1] = 1.0
         error_model = self.error_model([count * float(chance) for chance in self.device.chances])
         return error_model.variance(begin, end, reach)
@@ -110,7 +115,7 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
 
         Notes
         -----
-        The mean is over all ranges, or over 4096 spread among them where there are more.
+        The mean is over all ranges, or over 4096 distributed among them where there are more.
         """
         return float(np.sqrt(self.variance(n, *length_places(len(self.domain), length)).mean()))
 
@@ -131,21 +136,21 @@ def checked_oracle(kind: object) -> None:
 
 
 def whole_places(name: str, given: ArrayLike) -> NDArray[np.int64]:
-    """Return places as whole numbers; what would have to be rounded is refused."""
+    """Return indices as whole numbers; what would have to be rounded is refused."""
     try:
         found = np.asarray(given)
     except ValueError:  # ragged
         found = np.empty(1, np.object_)
     if found.size and found.dtype.kind not in "iu":
-        _check.refuse(name, "be whole numbers", f"an array of {found.dtype}", "count places from 0")
+        _check.refuse(name, "be whole numbers", f"an array of {found.dtype}", "count indices from 0")
     return found.astype(np.int64)
 
 
 def length_places(size: int, length: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first and last places of the ranges of a length, or of all lengths, or of 4096 among them."""
+    """Return first and last indices of the ranges of a length, or of all lengths, or of 4096 among them."""
     if length is not None:
         if _check.integer("length", length, minimum=1) > size:
-            _check.refuse("length", f"be at most {size}", length)
+            _check.refuse("length", f"be at most {size}", length, "leave it out for all")
         starts = size - length + 1
         first = (
             np.arange(starts) if starts <= _MOST_RANGES else np.arange(_MOST_RANGES) * starts // _MOST_RANGES
@@ -154,7 +159,7 @@ def length_places(size: int, length: int | None) -> tuple[NDArray[np.int64], NDA
     if size * (size + 1) // 2 <= _MOST_RANGES:
         one, other = np.triu_indices(size)
         return one.astype(np.int64), other.astype(np.int64)
-    # A lattice of two even sequences: places of pairs, all equally likely.
+    # A lattice of two even sequences: indices of pairs, all equally likely.
     at = np.arange(_MOST_RANGES)
     one, other = at * size // _MOST_RANGES, ((at * 0.6180339887498949) % 1.0 * size).astype(np.int64)
     return np.minimum(one, other), np.maximum(one, other)

@@ -1,4 +1,4 @@
-"""Shares of ranges with their intervals, and which places a range has."""
+"""Shares of ranges with their intervals, and the indices of the values that a range has."""
 
 from __future__ import annotations
 
@@ -36,6 +36,17 @@ class RangeShare(Generic[Value]):
         Of the raw estimate, by randomization; infinite without reports.
     reports : int
         How many were accepted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.local import Domain, HaarHistogram
+    >>> ages = HaarHistogram(epsilon=2.0, domain=Domain(range(64)))
+    >>> share = ages.simulate(np.full(64, 5_000), rng=1).range(0, 31)
+    >>> share.count == share.share * share.reports, bool(share.stddev == share.variance**0.5)
+    (True, True)
+    >>> share.interval(0.9999).lower < 0.5
+    True
     """
 
     share: Value
@@ -60,6 +71,11 @@ class RangeShare(Generic[Value]):
         level : float
             Wanted coverage of each, strictly between 0 and 1.
 
+        Returns
+        -------
+        Interval
+            Within [0, 1].
+
         Notes
         -----
         The estimate is a sum of independent reports, and normal for many of them; the variance is estimated.
@@ -68,13 +84,13 @@ class RangeShare(Generic[Value]):
 
 
 def places_of(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places, Places]:
-    """Return the first and the last places of ranges of values, or of bins from edge to edge."""
+    """Return the first and the last indices of ranges of values, or of bins from edge to edge."""
     if isinstance(domain, Bins):
         first, last = _edges(domain, "lower", lower), _edges(domain, "upper", upper) - 1
     else:
         first, last = domain.codes(lower), domain.codes(upper)
     if first.shape != last.shape:
-        _check.refuse("upper", f"be as many as lower, {len(first)}", len(last))
+        _check.refuse("upper", f"be as many as lower, {len(first)}", len(last), "pass one of each")
     if (first > last).any():
         _check.refuse("upper", "not come before lower", "ranges without values", "exchange them")
     return first, last
@@ -92,7 +108,7 @@ def around(share: Any, variance: Any, risk: float) -> Interval[Any]:
 
 
 def _edges(bins: Bins, name: str, given: Any) -> NDArray[np.int64]:
-    """Return the places of edges; nothing between two edges has a share of its own."""
+    """Return the indices of edges; nothing between two edges has a share of its own."""
     wanted = np.asarray(given)
     at = np.zeros(0, np.int64)
     if wanted.dtype.kind in "iuf" and wanted.ndim == 1:

@@ -1,4 +1,4 @@
-"""How far estimates of ranges stray that a whole tree gives."""
+"""The variances of ranges that are estimated from a whole tree."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class TreeErrorModel(SummedErrorModel):
     Notes
     -----
     *The weights of nodes' estimates.* Let :math:`z_v = \alpha_v y_v + (1 - \alpha_v) \sum_c z_c` be what a
-    node's subtree tells of it, and :math:`h_c = z_c + (h_v - \sum_c z_c) / k` the final value of a child of k
-    (see `sfumato.local.ranges.consistency`). For a range let :math:`H_v` be 1 or 0 for its leaves
-    and the others, and the mean of the children's above. Then the weight of :math:`z_c` is :math:`Z_c = H_c -
-    H_v + (1 - \alpha_v) Z_v`, with 0 at the root, and that of :math:`y_c` is :math:`\alpha_c Z_c`. So only
-    the nodes that meet an end of the range have weights that differ from their siblings': a level's nodes
-    fall into a few runs with one weight each.
+    node's subtree estimates of it, and :math:`h_c = z_c + (h_v - \sum_c z_c) / k` the final value of a child
+    of k (see `sfumato.local.ranges.consistency`). For a range let :math:`H_v` be 1 or 0 for its leaves and
+    the others, and the mean of the children's above. Then the weight of :math:`z_c` is :math:`Z_c = H_c - H_v
+    + (1 - \alpha_v) Z_v`, with 0 at the root, and that of :math:`y_c` is :math:`\alpha_c Z_c`. So only the
+    nodes that meet an end of the range have weights that differ from their siblings': a level's nodes fall
+    into a few runs with one weight each.
     """
 
     alphas: tuple[float, ...] = field(init=False)
@@ -108,7 +108,7 @@ class _Below:
 
 
 def _run(shape: Shape, level: int, nodes: tuple[Places, Places], weight: Array, cumulative: Array) -> Array:
-    """Return four sums over runs of a level's nodes, as `Moments.combined` takes them."""
+    """Return four sums over runs of a level's nodes, as `LevelMoments.combined` takes them."""
     (low, high), span = nodes, shape.span(level)
     mass = cumulative[np.minimum(high * span, shape.size)] - cumulative[np.minimum(low * span, shape.size)]
     total, mean = weight * (high - low), weight * mass

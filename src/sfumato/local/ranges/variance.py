@@ -1,4 +1,4 @@
-r"""How far estimates of ranges stray, exactly, from the weights that the levels' estimates have in them.
+r"""The exact variances of ranges, from the weights that the levels' estimates have in them.
 
 Notes
 -----
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sfumato.local.device.domains.tree import Shape
 from sfumato.local.frequency.variance import Array
-from sfumato.local.ranges.level_moments import Moments
+from sfumato.local.ranges.level_moments import LevelMoments
 
 __all__ = ["Held", "Places", "RangeErrorModel", "SummedErrorModel", "held_parts", "nodes_met", "of_levels"]
 
@@ -60,9 +60,9 @@ class RangeErrorModel(ABC):
         Parameters
         ----------
         first, last : int64 array
-            Places of the first and the last leaf of each range.
+            Indices of the first and the last leaf of each range.
         cumulative : array
-            What share lies before each place, from 0 on to 1: one more than there are places.
+            What share lies before each index, from 0 on to 1: one more than there are indices.
 
         Returns
         -------
@@ -73,21 +73,21 @@ class RangeErrorModel(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummedErrorModel(RangeErrorModel):
-    """The error model of estimates from levels whose nodes go together alike: sums of weights are enough.
+    """The error model of estimates from levels whose nodes are correlated alike: sums of weights are enough.
 
     Parameters
     ----------
     shape, reports
         See `RangeErrorModel`.
-    moments : tuple of Moments
+    moments : tuple of LevelMoments
         Of each level that is reported.
     """
 
-    moments: tuple[Moments, ...]
+    moments: tuple[LevelMoments, ...]
 
     @abstractmethod
     def _sums(self, first: Places, last: Places, cumulative: Array) -> Array:
-        """Return for each level four sums of its weights, as `Moments.combined` takes them."""
+        """Return for each level four sums of its weights, as `LevelMoments.combined` takes them."""
 
     def variance(self, first: Places, last: Places, cumulative: Array) -> Array:
         """Return the variances of the estimates of ranges; see `RangeErrorModel.variance`."""
@@ -96,17 +96,17 @@ class SummedErrorModel(RangeErrorModel):
         return of_levels(self.moments, self.reports, sums, inside)
 
 
-def of_levels(moments: Sequence[Moments], reports: Sequence[float], sums: Array, inside: Array) -> Array:
+def of_levels(moments: Sequence[LevelMoments], reports: Sequence[float], sums: Array, inside: Array) -> Array:
     """Return the variances of ranges' estimates from the sums of each level's weights.
 
     Parameters
     ----------
-    moments : sequence of Moments
+    moments : sequence of LevelMoments
         Of each level.
     reports : sequence of int or float
         Of each level.
     sums : array, shape (levels, 4, ranges)
-        See `Moments.combined`.
+        See `LevelMoments.combined`.
     inside : array
         What share lies in each range.
     """

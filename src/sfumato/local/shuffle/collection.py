@@ -1,4 +1,4 @@
-"""A collection by way of a shuffler, as its analyst knows it: what it keeps, and what the batches tell."""
+"""A collection by way of a shuffler, as its analyst knows it: its guarantee, and how batches are counted."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Collection:
     protocol; the shuffler releases only whole batches of ``batch_size`` clients, in random order and with
     nothing else, and does not work with the analyst; each client takes part in one batch, once; whether and
     when it sends does not depend on its answer, so that of all batches only one changes with it. Nonces do
-    not tell people apart: who sends ``batch_size - 1`` envelopes under nonces of its own is as many
+    not distinguish people: who sends ``batch_size - 1`` envelopes under nonces of its own is as many
     colluders. Let clients in by something that costs, before the shuffler. Losses of several collections add
     up if each report was drawn anew, as `sfumato.local.device.PublicCollection.envelope` draws it; of reports
-    of one memo they do not: those together keep their protocol's ``longitudinal_loss``, shuffled or not.
+    of one memo they do not: those together retain their protocol's ``longitudinal_loss``, shuffled or not.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Collection:
 
     def __post_init__(self) -> None:
         _check.instance("protocol", self.protocol, ReportProtocol, "pass an oracle of sfumato.local")
-        told = device.PublicCollection(
+        reported = device.PublicCollection(
             randomizer=self.protocol.device,
             batch_size=self.batch_size,
             colluders=self.colluders,
@@ -88,7 +88,7 @@ class Collection:
             shuffler=self.shuffler,
             name=self.name,
         )
-        object.__setattr__(self, "device", told)
+        object.__setattr__(self, "device", reported)
         self.protocol.check_clients(self.clients)
         self.protocol.check_batch(self.batch_size)
 
@@ -103,7 +103,13 @@ class Collection:
         return self.protocol.shuffled_loss(self.clients)
 
     def specification(self) -> dict[str, Any]:
-        """Return all of it, as JSON: what the devices read, and the protocol where JSON has it."""
+        """Return all of it, as JSON: what the devices read, and the protocol where JSON has it.
+
+        Returns
+        -------
+        dict
+            JSON that `from_specification` reads; it holds no secret.
+        """
         protocol = protocol_specification(self.protocol)
         return self.device.specification() | ({} if protocol is None else {"protocol": protocol})
 
@@ -116,8 +122,14 @@ class Collection:
         Parameters
         ----------
         specification : mapping
+            As `specification` returned it.
         protocol : ReportProtocol, optional
             The protocol itself, for one with a parameter that JSON does not have.
+
+        Returns
+        -------
+        Collection
+            With the same id.
 
         Raises
         ------
@@ -147,7 +159,18 @@ class Collection:
         return made
 
     def opening(self, key: SecretKey) -> Opening:
-        """Return what opens and counts this collection's batches, with the analyst's secret key."""
+        """Return an opening, which unseals and counts this collection's batches.
+
+        Parameters
+        ----------
+        key : SecretKey
+            The analyst's secret key.
+
+        Returns
+        -------
+        Opening
+            With nothing counted yet.
+        """
         return Opening(self, key)
 
 
@@ -167,6 +190,19 @@ class Opening:
     error: its client chose its bytes. If more are refused in a batch than ``colluders`` could have sent,
     there were more of them than the loss allows for, and the batch is among the `exposed`. Whether its
     randomness followed from a seed is what a record says of itself: one that lies marks the estimate.
+
+    Examples
+    --------
+    >>> from sfumato import local
+    >>> secrets = {role: SecretKey.generate(role) for role in ("analyst", "shuffler")}
+    >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(range(10)))
+    >>> keys = {role: secret.public for role, secret in secrets.items()}
+    >>> collection = Collection(protocol=oracle, batch_size=100, **keys)
+    >>> opening = collection.opening(secrets["analyst"])
+    >>> opening.batches, opening.exposed, opening.aggregator.accepted
+    (0, (), 0)
+
+    Then call ``opening.add(batch)`` for each batch that the shuffler released, and ``opening.estimate()``.
     """
 
     __slots__ = ("_aggregator", "_collection", "_exposed", "_key", "_numbers", "_unsealable")
@@ -204,6 +240,16 @@ class Opening:
     def add(self, batch: MixedBatch | bytes) -> int:
         """Open a batch, and return how many records were counted.
 
+        Parameters
+        ----------
+        batch : MixedBatch or bytes
+            As the shuffler released it.
+
+        Returns
+        -------
+        int
+            Records that were counted; the others are in `refused`.
+
         Raises
         ------
         ParameterError
@@ -217,7 +263,7 @@ class Opening:
         if batch.sealed.shape != (known.batch_size * known.messages, known.sealed_width):
             raise ParameterError("a batch must have all records of its clients, got more or fewer")
         if batch.number in self._numbers:
-            _check.refuse("a batch", "be opened once", f"number {batch.number} again", "leave it out")
+            _check.refuse("a batch", "be opened once", batch.number, "leave it out")
         self._numbers.add(batch.number)
         before = self._aggregator.accepted
         for start in range(0, len(batch.sealed), _BLOCK):
@@ -240,6 +286,12 @@ class Opening:
             self._aggregator.add_batch(ReportBatch(some, known.randomizer.digest, simulated))
 
     def estimate(self) -> Any:
-        """Return what the counted records tell; some protocols ask more of `aggregator`."""
+        """Return the protocol's estimate from the counted records; some protocols ask more of `aggregator`.
+
+        Returns
+        -------
+        object
+            Such as an `sfumato.local.Estimate`.
+        """
         counted: Any = self._aggregator
         return counted.estimate()

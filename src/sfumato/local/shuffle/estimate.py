@@ -1,4 +1,4 @@
-"""What noisy sums tell: the number, how far it strays, and intervals by the law of the noise."""
+"""The estimate from noisy sums: a number, its variance, and intervals by the distribution of the noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["NoisyNumber", "ShuffledMeanEstimate", "ShuffledSumEstimate"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyNumber(ABC):
-    """A number with noise of a known law.
+    """A number with noise of a known distribution.
 
     Parameters
     ----------
@@ -38,8 +38,21 @@ class NoisyNumber(ABC):
 
     Notes
     -----
-    The target is the sum or the mean of the respondents' own numbers. What strays is the noise, whose law is
-    exactly known, and how numbers were rounded to the grid, which is taken at its most.
+    The target is the sum or the mean of the respondents' own numbers. The error is the noise, whose
+    distribution is known exactly, and the rounding of numbers to the grid, which is taken at its maximum.
+
+    Examples
+    --------
+    Sums and means of the shuffle model are such numbers:
+
+    >>> from sfumato.local import shuffle
+    >>> protocol = shuffle.ShuffledMean(epsilon=1.0, delta=1e-6, clients=100, bounds=(0.0, 1.0))
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([0.25] * 100, rng=1)) == 100 * protocol.messages
+    True
+    >>> estimate = aggregator.estimate()
+    >>> isinstance(estimate, NoisyNumber), estimate.interval(0.9999).lower < 0.25
+    (True, True)
     """
 
     reports: int
@@ -52,7 +65,7 @@ class NoisyNumber(ABC):
 
     @property
     def variance(self) -> float:
-        """Variance of the value, with rounding at its most; infinite without reports."""
+        """Variance of the value, with rounding at its maximum; infinite without reports."""
         return self.unit**2 * self.noise.variance if self.reports else math.inf
 
     @property
@@ -84,7 +97,20 @@ class NoisyNumber(ABC):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledSumEstimate(NoisyNumber):
-    """The sum of the respondents' numbers; see `NoisyNumber`."""
+    """The sum of the respondents' numbers; see `NoisyNumber`.
+
+    Examples
+    --------
+    >>> from sfumato.local import shuffle
+    >>> protocol = shuffle.ShuffledSum(epsilon=1.0, delta=1e-6, clients=100, bounds=(0.0, 1.0))
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([0.25] * 100, rng=1)) == 100 * protocol.messages
+    True
+    >>> estimate = aggregator.estimate()
+    >>> lower, upper, _ = estimate.interval(0.9999)
+    >>> lower < 25 < upper, estimate.total == estimate.value
+    (True, True)
+    """
 
     @property
     def total(self) -> float:
@@ -95,7 +121,20 @@ class ShuffledSumEstimate(NoisyNumber):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledMeanEstimate(NoisyNumber):
-    """The mean of the respondents' numbers; see `NoisyNumber`."""
+    """The mean of the respondents' numbers; see `NoisyNumber`.
+
+    Examples
+    --------
+    >>> from sfumato.local import shuffle
+    >>> protocol = shuffle.ShuffledMean(epsilon=1.0, delta=1e-6, clients=100, bounds=(0.0, 1.0))
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([0.25] * 100, rng=1)) == 100 * protocol.messages
+    True
+    >>> estimate = aggregator.estimate()
+    >>> lower, upper, _ = estimate.interval(0.9999)
+    >>> lower < 0.25 < upper, estimate.mean == estimate.value
+    (True, True)
+    """
 
     @property
     def mean(self) -> float:

@@ -31,7 +31,7 @@ __all__ = ["DecoyErrorModel", "ShuffledHistogram"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
-    r"""Each client tells its category in one message, and sends decoys that name any category.
+    r"""Each client reports its category in one message, and sends decoys that name any category.
 
     Parameters
     ----------
@@ -94,7 +94,22 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
         return _loss(self.device.truth, self.device.decoys, self.clients, len(self.domain))
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Estimate:
-        """Return the shares of the categories, from totals of so many messages."""
+        """Return the estimated shares of the categories, from totals of so many messages.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        Estimate
+            Its ``reports`` counts clients, not messages.
+        """
         clients = reports / self.messages
         draws = float(totals[:-1].sum()) - clients
         error_model = self.error_model(draws / clients if clients else 0.0)
@@ -111,7 +126,18 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
         )
 
     def error_model(self, draws: float | None = None) -> DecoyErrorModel:
-        """Return how far estimates stray, for so many draws a client; as many as are expected, by default."""
+        """Return the error model of estimates, for so many decoys of each client.
+
+        Parameters
+        ----------
+        draws : float, optional
+            Decoys for each client; as many as are expected if left out.
+
+        Returns
+        -------
+        DecoyErrorModel
+            Of one client's part.
+        """
         decoys, count = self.device.decoys, len(self.domain)
         truth = self.device.truth.chance
         return DecoyErrorModel(
@@ -122,28 +148,54 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
         )
 
     def variance(self, n: int, frequency: float = 0.0) -> float:
-        """Return the variance of a share's estimate from ``n`` clients, if the share is ``frequency``."""
+        """Return the variance of a share's estimate from ``n`` clients, if the share is ``frequency``.
+
+        Parameters
+        ----------
+        n : int
+            Clients, at least 1.
+        frequency : float
+            The true share, from 0 to 1.
+
+        Returns
+        -------
+        float
+            By decoys and randomization alone; its root is a standard error in units of shares.
+        """
         count = _check.integer("n", n, minimum=1)
         share = np.array([_check.share("frequency", frequency)])
         return float(self.error_model().variance(share)[0]) / count
 
     def simulate(self, true_counts: ArrayLike, rng: int | np.random.Generator = 0) -> Estimate:
-        """Return an estimate as it might come of so many clients in each category: the same law, at once."""
+        """Return an estimate as it might come of so many clients in each category, drawn at once.
+
+        Parameters
+        ----------
+        true_counts : array of int
+            How many clients are in each category of the domain.
+        rng : int or numpy Generator
+            A seed: this simulates, for planning.
+
+        Returns
+        -------
+        Estimate
+            Distributed as if all clients had sent; marked as simulated.
+        """
         counts = whole_counts("true_counts", true_counts, len(self.domain), "pass one per category")
         generator, n, error_model = seeded(rng), int(counts.sum()), self.error_model()
         # Randomized response is the truth with probability p - q, and else drawn evenly from all.
-        kept = generator.binomial(counts, error_model.gap)
+        retained = generator.binomial(counts, error_model.gap)
         slots = n * self.device.decoys.slots
         draws = int(generator.binomial(slots, float(self.device.decoys.coin.chance)))
         even = np.full(len(counts), 1 / len(counts))
-        named = kept + generator.multinomial(n - int(kept.sum()) + draws, even)
+        named = retained + generator.multinomial(n - int(retained.sum()) + draws, even)
         return self.estimate(np.append(named, slots - draws), n * self.messages, simulated=True)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoyErrorModel(ErrorModel):
-    """How far shares stray that are told among decoys.
+    """The error model of shares that are reported among decoys.
 
     Parameters
     ----------
@@ -152,6 +204,15 @@ class DecoyErrorModel(ErrorModel):
     draws : float
         Decoys that name a category, for each client.
     categories : int
+        How many there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = DecoyErrorModel(truth=0.9, lie=0.01, draws=2.0, categories=11)
+    >>> rare, frequent = model.variance(np.array([0.0, 0.5]))
+    >>> bool(rare < frequent)
+    True
     """
 
     truth: float
@@ -172,12 +233,36 @@ class DecoyErrorModel(ErrorModel):
         return other / self.gap**2, true / self.gap**2
 
     def variance(self, share: Array) -> Array:
-        """Return the variance of one client's part in an estimate."""
+        """Return the variance of one client's part in an estimate.
+
+        Parameters
+        ----------
+        share : array
+            True shares, from 0 to 1.
+
+        Returns
+        -------
+        ndarray of float64
+            One for each share.
+        """
         other, true = self._ends()
         return np.asarray(other + share * (true - other))
 
     def covariance(self, shares: Array, rows: NDArray[np.int64]) -> Array:
-        """Return rows of the covariance matrix of one client's part: a message names one category only."""
+        """Return rows of the covariance matrix of one client's part: a message names one category only.
+
+        Parameters
+        ----------
+        shares : array, shape (categories,)
+            True shares.
+        rows : int64 array
+            Indices of the rows that are wanted.
+
+        Returns
+        -------
+        ndarray of float64, shape (rows, categories)
+            Covariances of one client's part.
+        """
         none = -(self.lie**2) - self.draws / self.categories**2
         one = self.lie**2 - self.truth * self.lie
         found = (none + (shares[rows, None] + shares[None, :]) * one) / self.gap**2
@@ -185,7 +270,21 @@ class DecoyErrorModel(ErrorModel):
         return np.asarray(found)
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most z standard deviations.
+        """Return the shares whose estimate would deviate by at most z standard deviations.
+
+        Parameters
+        ----------
+        frequencies : array
+            Estimated shares.
+        reports : int
+            Clients that were counted.
+        z : float
+            Standard deviations.
+
+        Returns
+        -------
+        Interval
+            Not cut off at 0 and 1.
 
         Notes
         -----
@@ -200,8 +299,8 @@ class DecoyErrorModel(ErrorModel):
 def _loss(truth: Coin, decoys: Decoys, clients: int, categories: int) -> PrivacyLoss:
     """Return the loss of a client among the decoys of all honest ones."""
     odds = truth.chance * (categories - 1) / (1 - truth.chance)
-    told = RandomizedResponse(min(TOLD, log_up(fraction_up(odds))), categories)
-    return AmongDecoys(told, clients * decoys.slots, decoys.coin.chance)
+    reported = RandomizedResponse(min(TOLD, log_up(fraction_up(odds))), categories)
+    return AmongDecoys(reported, clients * decoys.slots, decoys.coin.chance)
 
 
 @lru_cache(maxsize=64)

@@ -33,6 +33,13 @@ class MixedBatch:
         Of the batch, from 1 on.
     sealed : uint8 array, shape (records, width)
         The sealed records, in random order.
+
+    Examples
+    --------
+    >>> batch = MixedBatch(bytes(32), 1, np.arange(6, dtype=np.uint8).reshape(2, 3))
+    >>> again = MixedBatch.from_bytes(batch.to_bytes())
+    >>> again.number, again.sealed.tolist()
+    (1, [[0, 1, 2], [3, 4, 5]])
     """
 
     collection: bytes
@@ -40,7 +47,13 @@ class MixedBatch:
     sealed: Records
 
     def to_bytes(self) -> bytes:
-        """Return a header and the sealed records; `from_bytes` reads them again."""
+        """Return a header and the sealed records; `from_bytes` reads them again.
+
+        Returns
+        -------
+        bytes
+            A stable format.
+        """
         count, width = self.sealed.shape
         header = _HEADER.pack(_MAGIC, _VERSION, width, self.collection, self.number, count)
         return header + self.sealed.tobytes()
@@ -48,6 +61,16 @@ class MixedBatch:
     @staticmethod
     def from_bytes(data: bytes) -> MixedBatch:
         """Return the batch that `to_bytes` wrote.
+
+        Parameters
+        ----------
+        data : bytes
+            As `to_bytes` wrote it.
+
+        Returns
+        -------
+        MixedBatch
+            Still sealed.
 
         Raises
         ------

@@ -1,19 +1,19 @@
-r"""How much mixed shares tell beside their sum: the bound behind split and mix.
+r"""How much mixed shares reveal beside their sum: the bound behind split and mix.
 
 Each of n clients splits a number :math:`y_i` modulo q into m shares, all but one of them even, and a
-shuffler mixes all nm shares. Let V(y) be the law of the mixed shares s, and U the even law on all s with
-the same sum.
+shuffler mixes all nm shares. Let V(y) be the distribution of the mixed shares s, and U the even distribution
+on all s with the same sum.
 
 **Theorem.** :math:`\chi^2(V(y) \| U) \le E q^{C-1} - 1` for every y, with equality if all :math:`y_i` are
 equal. Here C is the number of connected parts of a random graph with n vertices on the left and n on the
 right, whose nm edges match m ends at each left vertex with m ends at each right one, every matching as
 likely.
 
-*Proof.* A random order gives the places to the clients by a random partition P into labelled blocks of m.
+*Proof.* A random order gives the positions to the clients by a random partition P into labelled blocks of m.
 Given P, s is even on the :math:`q^{n(m-1)}` vectors whose block sums are y. So V(y) has the density
 :math:`r(s) = q^{n-1} \Pr_P(\text{the blocks of } s \text{ have sums } y)` with respect to U, and :math:`E_U
 r^2 = q^{2n-2} \Pr(P \text{ and } P' \text{ both fit})` for two partitions and an s of U. Two partitions
-make a graph: a block of P on the left, one of P' on the right, each place an edge between its two blocks.
+make a graph: a block of P on the left, one of P' on the right, each position an edge between its two blocks.
 Its edges are to be numbered with s so that the numbers at left vertex i, and at right vertex i, add up to
 :math:`y_i`. In a part that is connected, with a vertices and e edges, there are :math:`q^{e-a+1}` such
 numberings if its left and right sums agree (a spanning tree is determined by the other edges), and none
@@ -44,8 +44,8 @@ sum U depends on nothing else. So for neighbors, with H the hockey-stick diverge
 the noise, :math:`H(e') \le H_0(e') + (1+e^{e'})\tau` for every :math:`e' \ge 0`; beyond epsilon :math:`H_0
 = 0` and :math:`H(e') \le H(\epsilon)`. As :math:`H_0(e') \le \frac{e^\epsilon-1}{e^\epsilon+1}`, this is at
 most :math:`\mu + (1-\mu) H_0(e')` with :math:`\mu = \frac12 (1+e^\epsilon)^2 \tau`: the mixed shares are
-dominated by the noise composed with what tells everything with probability :math:`\mu`. (For negative e'
-the two laws change places.)
+dominated by the noise composed with what reveals everything with probability :math:`\mu`. (For negative e'
+the two distributions are exchanged.)
 
 References
 ----------
@@ -140,7 +140,7 @@ def _log_sum(terms: Array) -> float:
 
 
 def telltale_mass(clients: int, shares: int, bits: int, epsilon: float) -> float:
-    """Return the probability with which mixed shares may tell everything; see the module's notes.
+    """Return the probability with which mixed shares may reveal everything; see the module's notes.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
     Parameters
     ----------
     epsilon, delta : float
-        What the mixed messages of a batch keep for each client, under replace-one; epsilon from above 0 to
+        What the mixed messages of a batch guarantee each client, under replace-one; epsilon from above 0 to
         40, delta strictly between 0 and 1.
     clients : int
         Guaranteed number of honest clients in a batch, each of whom sends once: its size less the colluders
@@ -50,7 +50,7 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
     -----
     Guarantee: :math:`(\epsilon, \delta)`-DP of all mixed messages, replace-one: `privacy_loss`. What
     colluders send is known to them and hides nobody: decoys and noise of honest clients alone are counted.
-    Conditions: the shuffler mixes all messages of a batch before anybody sees them, and does not tell which
+    Conditions: the shuffler mixes all messages of a batch before anybody sees them, and does not reveal which
     came together; each client takes part once; at least ``clients`` honest ones do. The loss that an estimate
     states is that one, however few messages were counted: with fewer clients it is greater. If the shuffler
     betrays its clients, what is left is the bound of ``device``: weak, or none. A client that sends more than
@@ -58,6 +58,19 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
 
     What one person sends is `messages` records one after the other; what many send goes client by client, for
     a shuffler, or ``.shuffled()``.
+
+    Examples
+    --------
+    Every such protocol states its loss and what a client sends:
+
+    >>> from sfumato.local import Domain, shuffle
+    >>> protocol: shuffle.ShuffleProtocol = shuffle.ShuffledCounts(
+    ...     epsilon=1.0, delta=1e-6, clients=10_000, domain=Domain(["yes", "no"])
+    ... )
+    >>> protocol.privacy_loss.epsilon(1e-6) <= 1.0
+    True
+    >>> protocol.bytes_each == protocol.messages * protocol.device.width
+    True
     """
 
     epsilon: float
@@ -82,7 +95,18 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
         """How many messages each client sends."""
 
     def check_clients(self, clients: int) -> None:
-        """Refuse fewer honest clients than the decoys were drawn up for."""
+        """Refuse fewer honest clients than the decoys were drawn up for.
+
+        Parameters
+        ----------
+        clients : int
+            Guaranteed number of honest clients in the batch.
+
+        Raises
+        ------
+        ParameterError
+            If there are fewer than the protocol was made for.
+        """
         if clients < self.clients:
             remedy = "make the batch larger, tolerate fewer colluders, or plan the protocol for these"
             _check.refuse(
@@ -90,7 +114,18 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
             )
 
     def shuffled_loss(self, clients: int) -> PrivacyLoss:
-        """Return `privacy_loss`, which is of so many clients or more."""
+        """Return `privacy_loss`, which is of so many clients or more.
+
+        Parameters
+        ----------
+        clients : int
+            Guaranteed number of honest clients in the batch.
+
+        Returns
+        -------
+        PrivacyLoss
+            Under replace-one.
+        """
         self.check_clients(clients)
         return self.privacy_loss
 
@@ -100,13 +135,24 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
         return self.messages * self.device.width
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count messages by what they say."""
+        """Count messages by what they say.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         said = self.device.layout.unpack(records).astype(np.int64)
         return np.bincount(said, minlength=self.totals)
 
 
 def fewest(price: Callable[[int], PrivacyLoss], epsilon: float, delta: float, guess: int) -> int:
-    """Return about the fewest decoys with which a loss keeps (epsilon, delta): at most 0.5 % too many.
+    """Return about the fewest decoys with which a loss satisfies (epsilon, delta): at most 0.5 % too many.
 
     Parameters
     ----------

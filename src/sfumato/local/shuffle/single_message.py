@@ -1,4 +1,4 @@
-"""One message each: the loosest protocol whose shuffled reports still keep a target."""
+"""One message each: the loosest protocol whose shuffled reports still satisfy a target."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def loosest(
     clients: int,
     guess: float | None = None,
 ) -> Made:
-    r"""Return the protocol of the greatest local epsilon whose shuffled reports keep (epsilon, delta).
+    r"""Return the protocol of the largest local epsilon whose shuffled reports satisfy (epsilon, delta).
 
     Parameters
     ----------
     make : callable
         From a local epsilon to a protocol with one message a client.
     epsilon, delta : float
-        What the shuffled batch keeps for each client, under replace-one.
+        What the shuffled batch guarantees each client, under replace-one.
     clients : int
         Guaranteed number of honest clients in a batch.
     guess : float, optional
@@ -44,7 +44,7 @@ def loosest(
     Returns
     -------
     LocalProtocol
-        What ``make`` gave, for an epsilon at most 0.02 below the greatest (and from 0.001 to 40).
+        What ``make`` gave, for an epsilon at most 0.02 below the largest (and from 0.001 to 40).
 
     Raises
     ------
@@ -86,7 +86,7 @@ def loosest(
         low, high, step = max(low - step, _LEAST), low, 2 * step
         best = tried(low)
     if best is None:
-        _check.refuse("epsilon", "be kept by a local epsilon of 0.001", epsilon, "allow a greater one")
+        _check.refuse("epsilon", "be satisfied by a local epsilon of 0.001", epsilon, "allow a larger one")
     while high <= low < _MOST:
         high, step = min(low + step, _MOST), 2 * step
         if (more := tried(high)) is not None:
@@ -110,18 +110,18 @@ def single_message_mean(
     epsilon, delta, clients
         See `loosest`.
     bounds : tuple of float
-        The least and the greatest number that can be true; public.
+        Bounds of the numbers that can be true; public.
 
     Returns
     -------
     StochasticRoundingMean
-        Its ``epsilon`` is what each report keeps by itself.
+        Its ``epsilon`` is what each report guarantees by itself.
 
     Notes
     -----
-    Guarantee: see `loosest`. With m steps, and :math:`c = n\gamma/m` even reports for each place, the squared
-    error of the sum is about :math:`cm/3 + n/4m^2`, which is least at :math:`m = (3n/2c)^{1/3}`. The c is
-    taken from a first try.
+    Guarantee: see `loosest`. With m steps, and :math:`c = n\gamma/m` even reports for each grid point, the
+    squared error of the sum is about :math:`cm/3 + n/4m^2`, which is smallest at :math:`m = (3n/2c)^{1/3}`.
+    The c is taken from a first try.
 
     References
     ----------

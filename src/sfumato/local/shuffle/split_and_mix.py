@@ -37,23 +37,31 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
     epsilon, delta, clients
         See `ShuffleProtocol`.
     max_clients : int, optional
-        The most clients, honest or not, whose messages are ever added up: their sum must not wrap around.
-        Twice ``clients`` if left out.
+        The maximum number of clients, honest or not, whose messages are ever added up: their sum must not
+        wrap around. Twice ``clients`` if left out.
 
     Notes
     -----
     Guarantee: see `ShuffleProtocol`. Replace-one: the loss is that of discrete Laplace noise of the stated
-    epsilon, and of a mass (at most delta) with which the mixed shares may tell more than their sum.
+    epsilon, and of a mass (at most delta) with which the mixed shares may reveal more than their sum.
 
-    *Proof.* Tell the messages of all clients but of some ``clients`` honest ones, with the changed one among
-    them; nothing of that depends on the changed datum. The noise of these adds up to exactly discrete Laplace
-    noise (`sfumato.numerics.sampling.integer_noise.polya`), and taking the sum modulo q is post-processing.
-    That the mixed shares tell little more than the sum is proved in `sfumato.local.shuffle.mixing_bound`, for
-    all numbers at once: also for those that the noise, and rounding at random, make. More honest clients only
-    add noise.
+    *Proof.* Reveal the messages of all clients but of some ``clients`` honest ones, with the changed one
+    among them; nothing of that depends on the changed datum. The noise of these adds up to exactly discrete
+    Laplace noise (`sfumato.numerics.sampling.integer_noise.polya`), and taking the sum modulo q is
+    post-processing. That the mixed shares reveal little more than the sum is proved in
+    `sfumato.local.shuffle.mixing_bound`, for all numbers at once: also for those that the noise, and rounding
+    at random, make. More honest clients only add noise.
 
     *All or nothing.* If one message is lost, or sent by somebody who means harm, the sum is any number. If
     messages are missing, or those of more than `max_clients` were added up, there is no estimate (NaN).
+
+    Examples
+    --------
+    >>> from sfumato.local import shuffle
+    >>> protocol = shuffle.ShuffledSum(epsilon=1.0, delta=1e-6, clients=1000, bounds=(0.0, 1.0))
+    >>> isinstance(protocol, SplitProtocol), protocol.batch
+    (True, 2000)
+    >>> protocol.check_batch(2000)
     """
 
     added: ClassVar[None] = None
@@ -63,20 +71,31 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
 
     def __post_init__(self) -> None:
         clients = _check.integer("clients", self.clients, minimum=1)
-        most = 2 * clients if self.max_clients is None else self.max_clients
+        largest = 2 * clients if self.max_clients is None else self.max_clients
         remedy = "it counts the honest clients too"
         object.__setattr__(
-            self, "max_clients", _check.integer("max_clients", most, minimum=clients, remedy=remedy)
+            self, "max_clients", _check.integer("max_clients", largest, minimum=clients, remedy=remedy)
         )
         ShuffleProtocol.__post_init__(self)
 
     @property
     def batch(self) -> int:
-        """The most clients whose messages are added up."""
+        """The maximum number of clients whose messages are added up."""
         return self.clients if self.max_clients is None else self.max_clients
 
     def check_batch(self, size: int) -> None:
-        """Refuse batches whose sums might wrap around."""
+        """Refuse batches whose sums might wrap around.
+
+        Parameters
+        ----------
+        size : int
+            Clients of the batch.
+
+        Raises
+        ------
+        ParameterError
+            If there are more than `batch`.
+        """
         if size > self.batch:
             _check.refuse("batch_size", f"be at most {self.batch}", size, "pass max_clients= of as many")
 
@@ -86,7 +105,7 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
         Notes
         -----
         Noise of R parts leaves t with probability at most :math:`2^{-40}` for :math:`t = 2s(41+R)\ln 2`: with
-        :math:`q = e^{-1/s}` and X of Pólya's law, :math:`E q^{-X/2} = (1+\sqrt q)^R \le 2^R`, so
+        :math:`q = e^{-1/s}` and X of Pólya's distribution, :math:`E q^{-X/2} = (1+\sqrt q)^R \le 2^R`, so
         :math:`P(X \ge t) \le 2^R e^{-t/2s}`, on either side.
         """
         tail = math.ceil(2 * float(scale) * math.log(2) * (41 + self.batch / self.clients))
@@ -95,7 +114,7 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
         return Split(self.clients, fewest_shares(lone.clients, bits, epsilon, delta), bits)
 
     def _noise(self, scale: Fraction, clients: float, *, rounded: bool) -> SharedNoise:
-        """Return the law of the noise of so many clients, with roundings at their most."""
+        """Return the distribution of the noise of so many clients, with roundings at their maximum."""
         rounding = clients / 4 if rounded else 0.0
         return SharedNoise(scale=float(scale), parts=clients / self.clients, rounding=rounding)
 

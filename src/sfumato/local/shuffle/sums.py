@@ -29,7 +29,7 @@ _ROUNDING: Final = 12.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
-    """A sum of numbers between two bounds, of which something is told."""
+    """A sum of numbers between two bounds, of which an estimate is released."""
 
     bounds: tuple[float, float]
     steps: int | None = None
@@ -63,7 +63,7 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """Discrete Laplace noise on the sum, and the mass of what mixed shares tell beside it."""
+        """Discrete Laplace noise on the sum, and the mass of what mixed shares reveal beside it."""
         return mixed_loss(self.device.split, self.device.scale, self.device.steps)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
@@ -73,7 +73,7 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
 
     @abstractmethod
     def _estimated(self, total: float, clients: int, **more: Any) -> Any:
-        """Return an estimate from a sum of places."""
+        """Return an estimate from a sum of grid points."""
 
     @property
     def _step(self) -> float:
@@ -81,7 +81,7 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
         return (self.bounds[1] - self.bounds[0]) / self.device.steps
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Any:
-        """Return what the sum of so many messages tells."""
+        """Return the estimate from the sum of so many messages."""
         clients, device = self._counted(reports), self.device
         noise = self._noise(device.scale, clients, rounded=True)
         more = {"noise": noise, "loss": self.privacy_loss, "simulated": simulated}
@@ -91,7 +91,7 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
     def simulate(
         self, values: ArrayLike, rng: int | np.random.Generator = 0, *, counts: ArrayLike | None = None
     ) -> Any:
-        """Return an estimate as it might come of so many clients: the same law, at once.
+        """Return an estimate as it might come of so many clients, drawn at once.
 
         Parameters
         ----------
@@ -107,14 +107,19 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
         people = respondents(counts, len(position))
         clients = int(people.sum())
         if clients > self.batch:
-            _check.refuse("counts", f"add up to at most {self.batch}, the most clients", clients)
+            _check.refuse(
+                "counts",
+                f"add up to at most {self.batch}, the maximum of clients",
+                clients,
+                "pass a larger max_clients",
+            )
         low = np.floor(position)
         up = generator.binomial(people, position - low)
         noisy = low.astype(np.int64) @ people + up.sum() + self._drawn(device.scale, clients, generator, 1)
         return self.estimate(noisy.astype(np.int64), clients * self.messages, simulated=True)
 
     def _squares(self, n: int) -> float:
-        """Return the variance of the sum of n clients, with rounding at its most."""
+        """Return the variance of the sum of n clients, with rounding at its maximum."""
         clients = _check.integer("n", n, minimum=1)
         return self._step**2 * self._noise(self.device.scale, clients, rounded=True).variance
 
@@ -129,21 +134,22 @@ class ShuffledSum(_Sum):
     epsilon, delta, clients, max_clients
         See `SplitProtocol`; epsilon at least 2^-14.
     bounds : tuple of float
-        The least and the greatest number that can be true; public, and never taken from the data.
+        Bounds of the numbers that can be true; public, and never taken from the data.
     steps : int, optional
         Of the grid to which numbers are rounded at random, without bias; up to 2^14, and 2^14 times epsilon.
-        If left out, so many that rounding adds at most 1 % to the variance (or the most).
+        If left out, so many that rounding adds at most 1 % to the variance (or the maximum).
 
     Notes
     -----
     Guarantee: see `SplitProtocol`. With m steps between the bounds the noise of ``clients`` honest clients is
-    discrete Laplace noise of scale :math:`m/\epsilon` in steps, as a curator would draw it: the sum strays by
-    about :math:`\sqrt2/\epsilon` times the distance of the bounds, whatever the number of clients. Of
-    n > ``clients`` honest ones the variance is n / ``clients`` times as great.
+    discrete Laplace noise of scale :math:`m/\epsilon` in steps, as a curator would draw it: the sum deviates
+    by about :math:`\sqrt2/\epsilon` times the distance of the bounds, whatever the number of clients. Of n >
+    ``clients`` honest ones the variance is n / ``clients`` times as great.
 
-    *Estimate.* The sum of all shares modulo q is that of all places and the noise. What is nearest to the
-    middle of all possible sums is taken, which is wrong with probability below :math:`2^{-40}`. Each client
-    sends :math:`m \approx (\log_2 q + 2 \log_2(n/\delta))/\log_2(en)` messages of :math:`\log_2 q` bits.
+    *Estimate.* The sum of all shares modulo q is that of all grid points and the noise. What is nearest to
+    the middle of all possible sums is taken, which is wrong with probability below :math:`2^{-40}`. Each
+    client sends :math:`m \approx (\log_2 q + 2 \log_2(n/\delta))/\log_2(en)` messages of :math:`\log_2 q`
+    bits.
 
     References
     ----------
@@ -161,7 +167,18 @@ class ShuffledSum(_Sum):
     wire_name: ClassVar[str] = "shuffled-sum"
 
     def variance(self, n: int) -> float:
-        """Return the variance of the sum of ``n`` clients, with rounding at its most."""
+        """Return the variance of the sum of ``n`` clients, with the maximum that rounding adds.
+
+        Parameters
+        ----------
+        n : int
+            Clients, at least 1.
+
+        Returns
+        -------
+        float
+            In squared units of the numbers.
+        """
         return self._squares(n)
 
     def _estimated(self, total: float, clients: int, **more: Any) -> NoisyNumber:
@@ -174,7 +191,7 @@ class ShuffledSum(_Sum):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffledMean(_Sum):
-    r"""The mean of what `ShuffledSum` adds up: it strays by about :math:`\sqrt2/(n\epsilon)` times the range.
+    r"""The mean of what `ShuffledSum` adds up: its standard error is about :math:`\sqrt2/(n\epsilon)` ranges.
 
     Parameters
     ----------
@@ -200,7 +217,18 @@ class ShuffledMean(_Sum):
     wire_name: ClassVar[str] = "shuffled-mean"
 
     def variance(self, n: int) -> float:
-        """Return the variance of the mean of ``n`` clients, with rounding at its most."""
+        """Return the variance of the mean of ``n`` clients, with the maximum that rounding adds.
+
+        Parameters
+        ----------
+        n : int
+            Clients, at least 1.
+
+        Returns
+        -------
+        float
+            In squared units of the numbers.
+        """
         return self._squares(n) / n**2
 
     def _estimated(self, total: float, clients: int, **more: Any) -> NoisyNumber:

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Stored = NDArray[Any]
-"""What is kept of the reports to a question: whole numbers that add up, or the records themselves."""
+"""What is stored of the reports to a question: whole numbers that add up, or the records themselves."""
 
 _CELLS: Final = 1 << 22
 
@@ -56,7 +56,7 @@ class Answers(ABC):
     @property
     @abstractmethod
     def totals(self) -> int:
-        """How many whole numbers are kept, if any."""
+        """How many whole numbers are stored, if any."""
 
     @abstractmethod
     def tally(self, records: Records) -> NDArray[np.int64]:
@@ -68,7 +68,7 @@ class Answers(ABC):
 
     @property
     def cells(self) -> int:
-        """How many places all hash functions have together, where these are fixed; else 0."""
+        """How many positions all hash functions have together, where these are fixed; else 0."""
         return 0
 
     def collisions(self, codes: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -113,7 +113,7 @@ class OracleAnswers(Answers):
 @final
 @dataclass(frozen=True, slots=True)
 class HashedAnswers(OracleAnswers):
-    """Answers by local hashing: the records are kept, and asked about each code."""
+    """Answers by local hashing: the records are stored, and asked about each code."""
 
     oracle: OptimalLocalHashing
 
@@ -134,7 +134,7 @@ class HashedAnswers(OracleAnswers):
 @final
 @dataclass(frozen=True, slots=True)
 class NumberedAnswers(OracleAnswers):
-    """Answers by Hadamard response: counts of reports, of which a transform tells all codes at once."""
+    """Answers by Hadamard response: counts of reports, of which a transform gives all codes at once."""
 
     oracle: OneBitHadamard
 
@@ -161,11 +161,11 @@ class SketchedAnswers(OracleAnswers):
 
     @property
     def totals(self) -> int:
-        """One for each place of each hash function."""
+        """One for each position of each hash function."""
         return self.oracle.hashes * self.oracle.size
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Add up the rows: counts of bits, or signs of transformed places."""
+        """Add up the rows: counts of bits, or signs of transformed positions."""
         size, device = self.oracle.size, self.oracle.device
         if isinstance(device, sketches.HadamardCountMeanSketchRandomizer):
             functions, entries, negative = device.opened(records)
@@ -182,7 +182,7 @@ class SketchedAnswers(OracleAnswers):
         return counts.ravel()
 
     def supports(self, stored: Stored, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return how many reports support each code: those that have its place's bit, or sign."""
+        """Return how many reports support each code: those that have its position's bit, or sign."""
         hashes, device = self.oracle.hashes, self.oracle.device
         rows, signed = (
             stored.reshape(hashes, -1),
@@ -194,7 +194,7 @@ class SketchedAnswers(OracleAnswers):
         return (reports + found) // 2 if signed else found
 
     def _looked_up(self, rows: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
-        """Return for each code the sum over the functions of what a row for each has in its place."""
+        """Return for each code the sum over the functions of what a row for each has in its position."""
         found, functions = np.zeros(len(codes), rows.dtype), np.arange(len(rows))[:, None]
         step = max(1, _CELLS // len(rows))
         for start in range(0, len(codes), step):
@@ -208,7 +208,7 @@ class SketchedAnswers(OracleAnswers):
         return self.totals
 
     def collisions(self, codes: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return in which share of the functions two codes have one place, less the expected share."""
+        """Return in which share of the functions two codes have one position, less the expected share."""
         functions, alike = np.arange(self.oracle.hashes)[:, None], 1 / self.oracle.size
         here, there = (self.oracle.device.places(functions, part[None, :]) for part in (codes, others))
         found = np.array([(here == column[:, None]).mean(axis=0) for column in there.T])
@@ -232,12 +232,12 @@ class SketchedAnswers(OracleAnswers):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedAnswers(Answers):
-    """Answers drawn when somebody asks, each from its own law, as if so many people had reported.
+    """Answers drawn when somebody asks, each from its own distribution, as if so many people had reported.
 
     Parameters
     ----------
     like : Answers
-        Whose law; hash functions are taken as drawn anew for each report.
+        Whose distribution; hash functions are taken as drawn anew for each report.
     codes, people : int64 array
         Different codes, rising, and how many people have each.
     generator : numpy Generator
@@ -284,7 +284,7 @@ def answers_of(device: CategoricalRandomizer) -> Answers:
     if isinstance(device, hadamard.OneBitHadamardRandomizer):
         return NumberedAnswers(OneBitHadamard(epsilon=device.epsilon, domain=device.domain))
     if not isinstance(device, sketches.SketchRandomizer):
-        _check.refuse("device", "be one that strings are reported by", type(device).__name__)
+        _check.refuse("device", "be one that strings are reported by", type(device).__name__, "see Strings")
     signed = isinstance(device, sketches.HadamardCountMeanSketchRandomizer)
     kind = HadamardCountMeanSketch if signed else CountMeanSketch
     shape = {"size": device.size, "hashes": device.hashes, "key": device.key}

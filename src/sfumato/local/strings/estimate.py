@@ -1,4 +1,4 @@
-"""What reports about strings tell: which strings are frequent, how frequent, and how surely."""
+"""The estimate from reports about strings: which are frequent, how frequent, and how surely."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HeavyHitters:
     Parameters
     ----------
     candidates : tuple
-        The strings that were tested, in the order of all arrays: the greatest estimates first.
+        The strings that were tested, in the order of all arrays: the largest estimates first.
     frequencies : array
         Unbiased estimates of their shares.
     p_values : array
@@ -34,18 +34,18 @@ class HeavyHitters:
     reports, respondents : int
         How many reports are of whole strings, and of all there are.
     error_model : ErrorModel
-        How far estimates stray around the shares of all respondents.
+        How far estimates deviate around the shares of all respondents.
     false_positive_rate : float
         Bound on the probability that any string that nobody has is among `found`.
     loss : PrivacyLoss
-        Of all that one respondent tells.
+        Of all that one respondent reports.
     simulated : bool
         Whether a report's randomness followed from a seed.
 
     Notes
     -----
     *What is found.* Candidates come from the reports about parts of strings alone. With a weight of 1 or more
-    those are of other respondents than the ones who tell whole strings; with 0 they are randomized
+    those are of other respondents than the ones who report whole strings; with 0 they are randomized
     independently. Either way, given the candidates, the reports of whole strings are as if these had been
     fixed before. A candidate is found if its chance is at most ``false_positive_rate`` over the number of
     candidates (Bonferroni). By local hashing the chance is exact: if nobody has the string, each report
@@ -55,6 +55,19 @@ class HeavyHitters:
     *Intervals.* Each covers its candidate's share among all respondents with the stated probability, the
     candidates taken for given; found ones are no random choice of these, so where the choice matters take
     `bands`, which hold all candidates at once.
+
+    Examples
+    --------
+    >>> from sfumato.local import PrefixExtending, Strings
+    >>> protocol = PrefixExtending(epsilon=4.0, strings=Strings(length=6))
+    >>> keeper = protocol.aggregator()
+    >>> keeper.add_batch(protocol.randomize_batch(["paint", "oil", "oil"] * 4_000, rng=1))
+    12000
+    >>> hitters = keeper.estimate()
+    >>> [string for string, _ in hitters.top(2)]
+    ['oil', 'paint']
+    >>> abs(hitters.of("oil") - 2 / 3) < 0.05
+    True
     """
 
     candidates: tuple[str, ...] | tuple[bytes, ...]
@@ -91,11 +104,37 @@ class HeavyHitters:
         return [text for text, sure in zip(self.candidates, self.significant, strict=True) if sure]  # type: ignore[return-value]
 
     def interval(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
-        """Return an interval for the share of each candidate; see `Estimate.interval` and the notes."""
+        """Return an interval for the share of each candidate; see `Estimate.interval` and the notes.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of each, strictly between 0 and 1.
+        method : str
+            ``"score"``, or ``"exact"`` where the protocol has it.
+
+        Returns
+        -------
+        Interval
+            Arrays over the candidates, within [0, 1].
+        """
         return self._within(1 - _check.unit_interval("level", level), method)
 
     def bands(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
-        """Return intervals that hold the shares of all candidates at once (Bonferroni)."""
+        """Return intervals that hold the shares of all candidates at once (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of all together, strictly between 0 and 1.
+        method : str
+            See `interval`.
+
+        Returns
+        -------
+        Interval
+            Arrays over the candidates, within [0, 1].
+        """
         risk = (1 - _check.unit_interval("level", level)) / max(1, len(self.candidates))
         return self._within(risk, method)
 
@@ -103,19 +142,59 @@ class HeavyHitters:
         return self.error_model.interval(self.frequencies, self.reports, risk, method)
 
     def top(self, k: int) -> list[tuple[str | bytes, float]]:
-        """Return the ``k`` found strings with the greatest estimates (or all there are), and these."""
+        """Return the ``k`` found strings with the largest estimates (or all there are), in falling order.
+
+        Parameters
+        ----------
+        k : int
+            At least 0.
+
+        Returns
+        -------
+        list of (string, float)
+            Each with its estimated share.
+        """
         count = _check.integer("k", k)
         places = np.flatnonzero(self.significant)[:count].tolist()
         return [(self.candidates[place], float(self.frequencies[place])) for place in places]
 
     def of(self, string: str | bytes) -> float:
-        """Return the estimated share of a candidate."""
+        """Return the estimated share of a candidate.
+
+        Parameters
+        ----------
+        string : str or bytes
+            A candidate, found or not.
+
+        Returns
+        -------
+        float
+            Unbiased, and perhaps negative.
+
+        Raises
+        ------
+        ParameterError
+            If it is no candidate.
+        """
         if string not in self.candidates:
-            _check.refuse("string", "be a candidate", "another", "its prefixes or fragments were too rare")
+            _check.refuse(
+                "string", "be a candidate", type(string).__name__, "its prefixes or fragments were too rare"
+            )
         return float(self.frequencies[self.candidates.index(string)])
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return columns for a table of the found strings: string, frequency, ends of its band, deviation."""
+        """Return columns for a table of the found strings: string, frequency, ends of its band, deviation.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the bands.
+
+        Returns
+        -------
+        dict of list or array
+            The columns, as frames take them; most frequent first.
+        """
         lower, upper, _ = self.bands(level)
         places = self.significant
         return {

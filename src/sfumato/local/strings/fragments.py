@@ -1,4 +1,4 @@
-"""Strings found by their fragments: those from all places that came with one hash are put together."""
+"""Strings found by their fragments: those from all positions that came with one hash are put together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_PAIRS: Final = 1 << 20
 """Of a beginning and a fragment, that are joined at a time: forged reports can fill one bucket with all."""
 _NODES, _WEIGHTS = hermegauss(64)
 _CHANCES: Final = _WEIGHTS / _WEIGHTS.sum()
-"""Of nodes in the place of a normal number."""
+"""Of nodes instead of a normal number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class FragmentProtocol(CountedStrings[Device]):
 
     @property
     def _endings(self) -> list[Symbols]:
-        """Return the fragments that may be at each place."""
+        """Return the fragments that may be at each position."""
         length, size = self.strings.length, self.fragment
         return [self.strings.endings(min(size, length - start)) for start in self.device.starts]
 
@@ -80,11 +80,11 @@ class FragmentProtocol(CountedStrings[Device]):
 
     @abstractmethod
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
-        """Return strings, and the buckets that their fragments came with, from scores of each place."""
+        """Return strings, and the buckets that their fragments came with, from scores of each position."""
 
     @property
     def _choices(self) -> list[int]:
-        """Return how many fragments may be at each place."""
+        """Return how many fragments may be at each position."""
         length, size = self.strings.length, self.fragment
         return [self.strings.number_of_endings(min(size, length - start)) for start in self.device.starts]
 
@@ -92,7 +92,7 @@ class FragmentProtocol(CountedStrings[Device]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
-    r"""One string a bucket: at each place the fragment that most reports of the bucket name.
+    r"""One string a bucket: at each position the fragment that most reports of the bucket name.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
     `sfumato.local.device.BitstogramRandomizer`.
 
-    *Fragments in the place of bits.* The paper asks for one bit of a string, or of its error-correcting code.
+    *Fragments instead of bits.* The paper asks for one bit of a string, or of its error-correcting code.
     Here it is a fragment: the variance of a Hadamard response does not depend on how many codes there are, so
-    longer fragments split the respondents over fewer places. That serves better than a code: 8 bits at once
-    need shares about half as large as 8 questions about a bit each; a code that repairs one wrong place of
-    six, where four would do, makes all deviations greater by a fifth and saves about half of that. The end of
-    a string is a symbol, and a string that goes on after it is refused.
+    longer fragments split the respondents over fewer positions. That serves better than a code: 8 bits at
+    once need shares about half as large as 8 questions about a bit each; a code that repairs one wrong
+    position of six, where four would do, makes all deviations greater by a fifth and saves about half of
+    that. The end of a string is a symbol, and a string that goes on after it is refused.
 
     References
     ----------
@@ -149,7 +149,20 @@ class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
         return np.flatnonzero(~gone_on), rows[~gone_on]
 
     def chance(self, share: float, respondents: float) -> float:
-        """Return about how likely a string becomes a candidate; see `StringsProtocol`."""
+        """Return about how likely a string becomes a candidate; see `StringsProtocol`.
+
+        Parameters
+        ----------
+        share : float
+            Of the respondents who have the string.
+        respondents : float
+            How many there are.
+
+        Returns
+        -------
+        float
+            An approximate probability, for planning.
+        """
         none, some = self.deviations(share, respondents)
         right = 1.0
         for choices in self._choices:
@@ -158,7 +171,18 @@ class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
         return 1 - (1 - right) ** self.tables
 
     def tested(self, share: float) -> float:
-        """Return about how many candidates there are; see `StringsProtocol`."""
+        """Return about how many candidates there are; see `StringsProtocol`.
+
+        Parameters
+        ----------
+        share : float
+            The smallest share that is looked for.
+
+        Returns
+        -------
+        float
+            Roughly how many, for planning.
+        """
         return self.tables + 1 / share
 
 
@@ -171,21 +195,21 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
     ----------
     epsilon, strings, weight, key, false_positive_rate, fragment, buckets
         See `FragmentProtocol`. The published form is the default: fragments of two characters, 256 hashes,
-        and everybody tells a fragment and the whole string, each for half of epsilon.
+        and everybody reports a fragment and the whole string, each for half of epsilon.
     sketch : str
         ``"count-mean-sketch"`` or ``"hadamard-count-mean-sketch"``, with shorter records.
     size, hashes : int
         Of both sketches.
     max_candidates : int
-        How many pairs of a hash and a fragment are kept at each place; for the server.
+        How many pairs of a hash and a fragment are retained at each position; for the server.
 
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
     `sfumato.local.device.SequenceFragmentPuzzleRandomizer`.
 
-    The pairs with the greatest estimates are kept. In a bucket at most 4,096 beginnings of strings go on from
-    one place to the next, those with the greatest sums of scores.
+    The pairs with the largest estimates are retained. In a bucket at most 4,096 beginnings of strings go on
+    from one position to the next, those with the largest sums of scores.
 
     References
     ----------
@@ -214,7 +238,7 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
         FragmentProtocol.__post_init__(self)
         count = _check.integer("max_candidates", self.max_candidates, minimum=1)
         if count > _MAX_CANDIDATES:
-            _check.refuse("max_candidates", "be at most 65536", count)
+            _check.refuse("max_candidates", "be at most 65536", count, "take fewer")
         object.__setattr__(self, "max_candidates", count)
 
     @staticmethod
@@ -222,8 +246,10 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
         return client.SequenceFragmentPuzzleRandomizer
 
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
-        kept = [np.argsort(-scores, axis=None, kind="stable")[: self.max_candidates] for scores in tables]
-        pairs = [np.unravel_index(places, scores.shape) for places, scores in zip(kept, tables, strict=True)]
+        retained = [np.argsort(-scores, axis=None, kind="stable")[: self.max_candidates] for scores in tables]
+        pairs = [
+            np.unravel_index(places, scores.shape) for places, scores in zip(retained, tables, strict=True)
+        ]
         buckets, strings = [np.zeros(0, np.int64)], [np.zeros((0, self.strings.length), np.uint16)]
         whole = reduce(np.intersect1d, [named for named, _ in pairs])
         for bucket in whole.tolist():
@@ -239,13 +265,37 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
         return min(1.0, self.max_candidates / (self.buckets * choices))
 
     def chance(self, share: float, respondents: float) -> float:
-        """Return about how likely a string becomes a candidate; see `StringsProtocol`."""
+        """Return about how likely a string becomes a candidate; see `StringsProtocol`.
+
+        Parameters
+        ----------
+        share : float
+            Of the respondents who have the string.
+        respondents : float
+            How many there are.
+
+        Returns
+        -------
+        float
+            An approximate probability, for planning.
+        """
         none, some = self.deviations(share, respondents)
         noise = [-float(ndtri(self._let_through(choices))) for choices in self._choices]
         return prod(float(ndtr((share - z * none) / some)) for z in noise)
 
     def tested(self, share: float) -> float:
-        """Return about how many candidates there are; see `StringsProtocol`."""
+        """Return about how many candidates there are; see `StringsProtocol`.
+
+        Parameters
+        ----------
+        share : float
+            The smallest share that is looked for.
+
+        Returns
+        -------
+        float
+            Roughly how many, for planning.
+        """
         together = prod(self._let_through(choices) * choices for choices in self._choices)
         return min(together, _MOST_JOINED) + 1 / share
 

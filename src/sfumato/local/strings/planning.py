@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.base.planning import Choice, none_left
+from sfumato.local.base.plan_comparison import Choice, none_left
 from sfumato.local.device.base.bernoulli import checked_epsilon
 from sfumato.local.device.domains.strings import Strings
 from sfumato.local.strings.fragments import Bitstogram, SequenceFragmentPuzzle
@@ -28,9 +28,9 @@ _PIECES: Final = 256
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StringsPlan:
-    """What one protocol would find.
+    """What one protocol would find, and what it costs.
 
-    Attributes
+    Parameters
     ----------
     protocol : StringsProtocol
         With the parameters that find the smallest shares.
@@ -41,7 +41,14 @@ class StringsPlan:
     bytes : int
         Of a report.
     stored_bytes : int
-        What an aggregator keeps, for all reports.
+        What an aggregator stores, for all reports.
+
+    Examples
+    --------
+    >>> from sfumato.local import Strings, choose_strings
+    >>> plan = choose_strings(4.0, Strings(length=4), 100_000).best
+    >>> 0 < plan.share < 0.05, plan.bytes == plan.protocol.device.width
+    (True, True)
     """
 
     protocol: StringsProtocol[Any]
@@ -56,11 +63,19 @@ class StringsPlan:
 class StringsChoice(Choice[StringsPlan]):
     """All protocols that find strings, the one with the smallest share first.
 
-    Attributes
+    Parameters
     ----------
     plans : tuple of StringsPlan
+        Those that find strings with so many respondents, the smallest share first.
     ruled_out : mapping of str to str
         The others, with the reason.
+
+    Examples
+    --------
+    >>> from sfumato.local import Strings, choose_strings
+    >>> choice = choose_strings(4.0, Strings(length=4), 100_000)
+    >>> choice.best.share == min(plan.share for plan in choice.plans)
+    True
     """
 
     def __str__(self) -> str:
@@ -84,13 +99,13 @@ def choose_strings(
     Parameters
     ----------
     epsilon : float
-        Of all that one person tells.
+        Of all that one person reports.
     strings : Strings
         What may be reported.
     n : int
         How many people will report, at least 1.
     power : float
-        How likely a string of the told share is to be found.
+        How likely a string of the reported share is to be found.
     false_positive_rate : float
         See `StringsProtocol`.
 

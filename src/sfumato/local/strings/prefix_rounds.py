@@ -1,4 +1,4 @@
-"""Frequent strings in rounds: each asks other people about what the last one kept, by any oracle."""
+"""Frequent strings in rounds: each asks other people about what the last one retained, by any oracle."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
     `sfumato.local.device.PrefixRoundRandomizer`.
 
     Where people can be asked one after the other, everybody answers in one round only, and each round may use
-    the oracle with the least error for its prefixes, in constant memory. An estimate is over a domain of the
-    prefixes and None, which stands for all other strings.
+    the oracle with the smallest error for its prefixes, in constant memory. An estimate is over a domain of
+    the prefixes and None, which stands for all other strings.
 
     References
     ----------
@@ -96,7 +96,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         strings = self.strings
         _check.instance("strings", strings, Strings, "pass Strings(length=...)")
         if not isinstance(kind, type) or not issubclass(kind, Oracle):
-            _check.refuse("oracle", "be a frequency oracle", kind)
+            _check.refuse("oracle", "be a frequency oracle", kind, "leave it out")
         empty = b"" if isinstance(strings.alphabet, bytes) else ""
         given = (empty,) if self.given is None else self.given
         stop = self._farthest(len(given)) if self.stop is None else self.stop
@@ -108,11 +108,11 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
             stop=stop,
             protocol=kind.wire_name,
         )
-        told = {name: getattr(device, name) for name in ("epsilon", "start", "given", "stop")}
+        reported = {name: getattr(device, name) for name in ("epsilon", "start", "given", "stop")}
         inner = kind(epsilon=device.epsilon, domain=device.part.domain)
         texts = self.strings.values(device.prefixes)
         for name, value in {
-            **told,
+            **reported,
             "device": device,
             "inner": inner,
             "domain": Domain((*texts, None)),
@@ -121,10 +121,10 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
 
     def _farthest(self, given: int) -> int:
         """Return how far prefixes go on, so that there are at most so many."""
-        most, stop = _check.integer("max_prefixes", self.max_prefixes, minimum=1), self.start + 1
+        largest, stop = _check.integer("max_prefixes", self.max_prefixes, minimum=1), self.start + 1
         while (
             stop < self.strings.length
-            and given * self.strings.number_of_endings(stop + 1 - self.start) <= most
+            and given * self.strings.number_of_endings(stop + 1 - self.start) <= largest
         ):
             stop += 1
         return stop
@@ -145,25 +145,56 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         return self.inner.totals
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count with the oracle."""
+        """Count with the oracle.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         return self.inner.tally(self.device.inner(records))
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Estimate:
-        """Return what totals tell of the prefixes; mostly called by an aggregator."""
-        told = self.inner.estimate(totals, reports, simulated=simulated)
-        return replace(told, domain=self.domain)
+        """Return the estimated shares of the prefixes; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        Estimate
+            Over the round's prefixes, and one category for all others.
+        """
+        reported = self.inner.estimate(totals, reports, simulated=simulated)
+        return replace(reported, domain=self.domain)
 
     def next(self, estimate: Estimate, max_candidates: int = 64, stop: int | None = None) -> PrefixRound:
-        """Return the next round, about the prefixes with the greatest estimates.
+        """Return the next round, about the prefixes with the largest estimates.
 
         Parameters
         ----------
         estimate : Estimate
             Of this round.
         max_candidates : int
-            How many prefixes go on.
+            How many prefixes are continued.
         stop : int, optional
-            How far they go on.
+            Length of the next round's prefixes; see `PrefixRound`.
+
+        Returns
+        -------
+        PrefixRound
+            To be asked of other respondents.
 
         Raises
         ------
@@ -172,7 +203,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         """
         self._check(estimate)
         if self.last:
-            _check.refuse("estimate", "be of a round before the last", "one of the last", "see found()")
+            _check.refuse("estimate", "be of a round before the last", type(estimate).__name__, "see found()")
         if not estimate.reports:
             _check.refuse("estimate", "be of at least 1 report", 0, "collect some: they choose the prefixes")
         count = _check.integer("max_candidates", max_candidates, minimum=1)
@@ -188,6 +219,11 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
             Of this round.
         false_positive_rate : float
             Bound on the probability that any that nobody has is among them (Bonferroni).
+
+        Returns
+        -------
+        list of str or bytes
+            Prefixes, unless this round is the last.
 
         Notes
         -----
@@ -214,6 +250,8 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         return np.asarray(ndtr(-raw / np.sqrt(np.maximum(none, estimate.variances)[:-1])))
 
     def _check(self, estimate: Estimate) -> None:
-        _check.instance("estimate", estimate, Estimate, "pass what this round's aggregator told")
+        _check.instance("estimate", estimate, Estimate, "pass what this round's aggregator returned")
         if estimate.domain != self.domain:
-            _check.refuse("estimate", "be of this round", "another", "pass what its aggregator told")
+            _check.refuse(
+                "estimate", "be of this round", type(estimate).__name__, "pass what its aggregator returned"
+            )

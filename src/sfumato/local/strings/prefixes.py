@@ -50,7 +50,7 @@ class PrefixProtocol(StringsProtocol[Device]):
         StringsProtocol.__post_init__(self)
         count = _check.integer("max_candidates", self.max_candidates, minimum=1)
         if count > _MAX_CANDIDATES:
-            _check.refuse("max_candidates", f"be at most {_MAX_CANDIDATES}", count)
+            _check.refuse("max_candidates", f"be at most {_MAX_CANDIDATES}", count, "take fewer")
         object.__setattr__(self, "max_candidates", count)
         if max(self._extended()) > _MOST_EXTENDED:
             _check.refuse(
@@ -68,20 +68,20 @@ class PrefixProtocol(StringsProtocol[Device]):
 
     @abstractmethod
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell which extensions go on, by their scores."""
+        """Return which extensions go on, by their scores."""
 
     def _candidates(self, answered: Callable[[int], Answered]) -> Symbols:
         rows = np.zeros((1, 0), np.uint16)
         for question, stop in enumerate(self.device.lengths):
-            rows, told = self.strings.extended(rows, stop), answered(question)
-            if not told.reports:
+            rows, reported = self.strings.extended(rows, stop), answered(question)
+            if not reported.reports:
                 return np.zeros((0, self.strings.length), np.uint16)
             # A prefix of a string has the hash of the string that it is.
-            scores = told.scores(hashed_rows(rows, self.device.key, "whole"))
+            scores = reported.scores(hashed_rows(rows, self.device.key, "whole"))
             going = np.flatnonzero(self._going_on(scores))
             following = [*self.device.lengths, self.strings.length][question + 1]
-            most = min(_MAX_CANDIDATES, _MOST_EXTENDED // self.strings.number_of_endings(following - stop))
-            rows = rows[going[np.argsort(-scores[going], kind="stable")[:most]]]
+            largest = min(_MAX_CANDIDATES, _MOST_EXTENDED // self.strings.number_of_endings(following - stop))
+            rows = rows[going[np.argsort(-scores[going], kind="stable")[:largest]]]
         return self.strings.extended(rows, self.strings.length)
 
     def chance(self, share: float, respondents: float) -> float:
@@ -98,7 +98,7 @@ class PrefixProtocol(StringsProtocol[Device]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
-    r"""The prefix extending method ("PEM"): the best prefixes of each level go on; least error of the four.
+    r"""The prefix extending method ("PEM"): the best prefixes of each level go on; smallest error of all.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
     `sfumato.local.device.PrefixExtendingRandomizer`.
 
     Respondents are split over the levels and the whole string. Reports are by `OptimalLocalHashing` of
-    fingerprints of 32 bits, so any extension can be asked about, and all reports are kept until the end: some
-    seven bytes each. The ``max_candidates`` extensions with the greatest estimates go on.
+    fingerprints of 32 bits, so any extension can be asked about, and all reports are stored until the end:
+    some seven bytes each. The ``max_candidates`` extensions with the largest estimates go on.
 
     References
     ----------
@@ -142,16 +142,51 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
         return chosen
 
     def stored_bytes(self, respondents: int) -> int:
-        """Return how much a keeper keeps: all records."""
+        """Return how many bytes a keeper stores: all records.
+
+        Parameters
+        ----------
+        respondents : int
+            How many report.
+
+        Returns
+        -------
+        int
+            Of memory or of a state.
+        """
         return respondents * self.device.width
 
     def aggregator(self, state: bytes | None = None) -> ReportKeeper[HeavyHitters]:
-        """Return an empty keeper of reports, or the one whose ``to_bytes()`` is given."""
+        """Return an empty keeper of reports, or the one whose ``to_bytes()`` is given.
+
+        Parameters
+        ----------
+        state : bytes, optional
+            As a keeper's ``to_bytes`` wrote it.
+
+        Returns
+        -------
+        ReportKeeper
+            Used like an `Aggregator`; it stores the reports, as they are read several times.
+        """
         made: ReportKeeper[HeavyHitters] = ReportKeeper(self)
         return made if state is None else made.load(state)
 
     def estimate(self, records: Records, *, simulated: bool = False) -> HeavyHitters:
-        """Return what records tell; mostly called by a keeper."""
+        """Return the strings that records reveal; mostly called by a keeper.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            All well-formed records.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        HeavyHitters
+            The candidates and which of them are found.
+        """
         device, asked = self.device, self.device.asked(records)
         counts = self.reports_by_question(asked).tolist()
 
@@ -182,11 +217,11 @@ class TreeHist(CountedStrings[client.TreeHistRandomizer], PrefixProtocol[client.
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
     `sfumato.local.device.TreeHistRandomizer`.
 
-    An aggregator keeps a sketch for each level and one of whole strings. An extension goes on if its estimate
-    is above the normal quantile that lets through ``max_candidates`` of those without respondents, on
-    average; of those at most the 4,096 best, and fewer where they would have more than 2^22 extensions, since
-    a few forged reports may raise all estimates at once. The paper's sketch has random signs, where this one
-    takes off the mean of what collisions add: that leaves no bias either, and the same variance.
+    An aggregator stores a sketch for each level and one of whole strings. An extension goes on if its
+    estimate is above the normal quantile that lets through ``max_candidates`` of those without respondents,
+    on average; of those at most the 4,096 best, and fewer where they would have more than 2^22 extensions,
+    since a few forged reports may raise all estimates at once. The paper's sketch has random signs, where
+    this one takes off the mean of what collisions add: that leaves no bias either, and the same variance.
 
     References
     ----------
@@ -213,5 +248,5 @@ class TreeHist(CountedStrings[client.TreeHistRandomizer], PrefixProtocol[client.
         return client.TreeHistRandomizer
 
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        least = -ndtri(min(1.0, self.max_candidates / max(1, len(scores))))
-        return np.asarray(scores >= least)
+        smallest = -ndtri(min(1.0, self.max_candidates / max(1, len(scores))))
+        return np.asarray(scores >= smallest)

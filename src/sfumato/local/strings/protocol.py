@@ -53,17 +53,17 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
-    r"""A protocol that tells which strings are frequent, without a list of candidates.
+    r"""A protocol that finds which strings are frequent, without a list of candidates.
 
     Parameters
     ----------
     epsilon : float
-        Bound on the loss of all that one person tells, from above 0 to 40.
+        Bound on the loss of all that one person reports, from above 0 to 40.
     strings : Strings
         What may be reported.
     weight : int
-        How many times as many respondents tell the whole string as tell any one part. With 0 everybody tells
-        a part and the whole, each for half of epsilon.
+        How many times as many respondents report the whole string as report any one part. With 0 everybody
+        reports a part and the whole, each for half of epsilon.
     key : int
         Public; names the hash functions.
     false_positive_rate : float
@@ -117,11 +117,11 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
 
     @abstractmethod
     def stored_bytes(self, respondents: int) -> int:
-        """Return how much an aggregator keeps, for so many respondents."""
+        """Return how much an aggregator stores, for so many respondents."""
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
-        """Of a part, or of the whole, and it is told which; or of both."""
+        """Of a part, or of the whole, and it is public which; or of both."""
         part, whole = self.part.loss, self.whole.loss
         if not self.device.weight:
             return part + whole
@@ -172,8 +172,8 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
     def _power(self, share: float, respondents: int) -> float:
         """Return about how likely a string with a share is found."""
         _, some = self.deviations(share, respondents, whole=True)
-        least = self.threshold(share, respondents)
-        return self.chance(share, respondents) * float(ndtr((share - least) / some))
+        smallest = self.threshold(share, respondents)
+        return self.chance(share, respondents) * float(ndtr((share - smallest) / some))
 
     def reports_by_question(self, asked: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many reports there are about each part, and in the end about the whole."""
@@ -197,8 +197,8 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
         Notes
         -----
         Who is asked what, and how many reports support a code, is drawn as counts. Each count has the exact
-        law under random hash functions; those of different codes are drawn as independent, where they are
-        correlated a little.
+        distribution under random hash functions; those of different codes are drawn as independent, where
+        they are correlated a little.
         """
         held, device = named_respondents("people", people), self.device
         rows, counts = self.strings.symbols(list(held)), np.array([*held.values()], np.int64)
@@ -215,16 +215,16 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
             codes, own = np.unique(
                 device.part_codes(rows, every) if part else device.whole_codes(rows), return_inverse=True
             )
-            told = np.bincount(own, asked[:, question], len(codes)).astype(np.int64)
-            answers = SimulatedAnswers(self.part if part else self.whole, codes, told, generator)
-            return Answered(answers, told, int(asked[:, question].sum()))
+            reported = np.bincount(own, asked[:, question], len(codes)).astype(np.int64)
+            answers = SimulatedAnswers(self.part if part else self.whole, codes, reported, generator)
+            return Answered(answers, reported, int(asked[:, question].sum()))
 
         return self.heavy_hitters(answered, int(counts.sum()), simulated=True)
 
     def heavy_hitters(
         self, answered: Callable[[int], Answered], respondents: int, *, simulated: bool
     ) -> HeavyHitters:
-        """Return what answers tell; mostly called by an aggregator.
+        """Return the strings that answers reveal; mostly called by an aggregator.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ class CountedStrings(StringsProtocol[Device], LocalProtocol[Device, HeavyHitters
         return -1, 1
 
     def stored_bytes(self, respondents: int) -> int:
-        """Return how much an aggregator keeps: the same for any number of respondents."""
+        """Return how much an aggregator stores: the same for any number of respondents."""
         return 8 * self.totals
 
     def tally(self, records: Records) -> NDArray[np.int64]:
@@ -295,7 +295,7 @@ class CountedStrings(StringsProtocol[Device], LocalProtocol[Device, HeavyHitters
         return found
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> HeavyHitters:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimate from totals; mostly called by an aggregator."""
         cuts = self._cuts
         # A state that nobody counted may say anything.
         asked = np.clip(totals[cuts[-1] :], 0, reports).tolist()

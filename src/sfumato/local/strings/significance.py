@@ -1,16 +1,16 @@
 r"""Shares of candidates and what is surely there, with what fixed hash functions add known and taken off.
 
 A sketch's functions are the same for everybody. So a candidate's count has in it that of every other string
-with which it shares places in more functions, or in fewer, than expected. For frequent strings this would be
-far more than randomization explains. It is known, though: with B the matrix of surplus collisions, raw
+with which it shares positions in more functions, or in fewer, than expected. For frequent strings this would
+be far more than randomization explains. It is known, though: with B the matrix of surplus collisions, raw
 estimates have the mean :math:`f + Bf`, over the strings that there are. Those that are found are solved for,
 and their part is taken off all others. What is left is of strings that were not found: of variance at most
-:math:`\frac{1}{km} \sum f_y^2 \le \frac{t}{km}` over draws of the functions, k functions of m places each, if
-no such string has a share above t.
+:math:`\frac{1}{km} \sum f_y^2 \le \frac{t}{km}` over draws of the functions, k functions of m positions each,
+if no such string has a share above t.
 
 The chance of an estimate of a string that nobody has is the greater one of two: of a normal error with this
-variance and that of randomization, and of the binomial law of supports by randomization and functions drawn
-anew for each report. Where codes are rarely supported, the latter has more at its upper end.
+variance and that of randomization, and of the binomial distribution of supports by randomization and
+functions drawn anew for each report. Where codes are rarely supported, the latter has more at its upper end.
 """
 
 from __future__ import annotations
@@ -138,5 +138,5 @@ class Widened(ErrorModel):
         return found
 
     def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
-        """Return the shares whose estimate would stray by at most z standard deviations, by iteration."""
+        """Return the shares whose estimate would deviate by at most z standard deviations, by iteration."""
         return self._score_by_iteration(frequencies, reports, z)

@@ -1,4 +1,4 @@
-"""Reports that are kept as they are, because only the first ones' answers tell what to ask the others."""
+"""Reports that are stored as they are, because only the first ones' answers decide what to ask the others."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MANY: Final = 1 << 12
 
 
 class Keeper(Protocol[Result_co]):
-    """What can tell something of records."""
+    """What estimates something from records."""
 
     @property
     def device(self) -> Randomizer:
         """The client half."""
 
     def estimate(self, records: Records, *, simulated: bool = False) -> Result_co:
-        """Return what records tell."""
+        """Return the estimate from records."""
 
 
 @final
@@ -40,7 +40,7 @@ class ReportKeeper(Intake[Keeper[Result_co]], Generic[Result_co]):
     Notes
     -----
     Whatever comes is counted as accepted or as refused, and never raises; see
-    `sfumato.local.base.base_aggregator.Intake`. What is told does not depend on the order of the records.
+    `sfumato.local.base.base_aggregator.Intake`. What is reported does not depend on the order of the records.
     """
 
     __slots__ = ("_few", "_pieces")
@@ -60,7 +60,7 @@ class ReportKeeper(Intake[Keeper[Result_co]], Generic[Result_co]):
 
     def _keep(self, records: Records) -> None:
         self._few.append(records.copy())
-        # Records that come one by one are not kept one by one.
+        # Records that come one by one are not stored one by one.
         if len(self._few) >= _MANY:
             self._pieces.append(np.concatenate(self._few))
             self._few = []
@@ -85,5 +85,5 @@ class ReportKeeper(Intake[Keeper[Result_co]], Generic[Result_co]):
         return True
 
     def estimate(self) -> Result_co:
-        """Return what the accepted reports tell."""
+        """Return the estimate from the accepted reports."""
         return self._oracle.estimate(self.records, simulated=self._simulated)

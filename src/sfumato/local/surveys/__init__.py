@@ -26,19 +26,21 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.estimates.risk import CategoryRisk, RespondentRisk
     from sfumato.local.surveys.inference.hypothesis_tests import (
         Finding,
-        chi_square_power,
         goodness_of_fit,
         independence,
         two_sample,
     )
-    from sfumato.local.surveys.inference.sample_size import (
-        Plan,
-        SamplesPlan,
+    from sfumato.local.surveys.inference.power import (
+        chi_square_power,
         power,
         power_between,
         respondents_between,
-        respondents_for_margin,
         respondents_to_tell,
+    )
+    from sfumato.local.surveys.inference.sample_size import (
+        Plan,
+        SamplesPlan,
+        respondents_for_margin,
         samples_for_margin,
     )
     from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
@@ -111,15 +113,15 @@ __getattr__, __dir__ = attach(
         "Warner": "sfumato.local.surveys.designs.warner",
         "Weighted": "sfumato.local.surveys.inference.weighting",
         "birthday_share": "sfumato.local.surveys.designs.birthdays",
-        "chi_square_power": "sfumato.local.surveys.inference.hypothesis_tests",
+        "chi_square_power": "sfumato.local.surveys.inference.power",
         "goodness_of_fit": "sfumato.local.surveys.inference.hypothesis_tests",
         "independence": "sfumato.local.surveys.inference.hypothesis_tests",
         "instruction_sheet": "sfumato.local.surveys.sheets.sheet",
-        "power": "sfumato.local.surveys.inference.sample_size",
-        "power_between": "sfumato.local.surveys.inference.sample_size",
-        "respondents_between": "sfumato.local.surveys.inference.sample_size",
+        "power": "sfumato.local.surveys.inference.power",
+        "power_between": "sfumato.local.surveys.inference.power",
+        "respondents_between": "sfumato.local.surveys.inference.power",
         "respondents_for_margin": "sfumato.local.surveys.inference.sample_size",
-        "respondents_to_tell": "sfumato.local.surveys.inference.sample_size",
+        "respondents_to_tell": "sfumato.local.surveys.inference.power",
         "samples_for_margin": "sfumato.local.surveys.inference.sample_size",
         "stratified": "sfumato.local.surveys.inference.weighting",
         "two_sample": "sfumato.local.surveys.inference.hypothesis_tests",

@@ -25,7 +25,7 @@ from sfumato.local.vector.simulation import (
     reported_sums,
     sphere_reports,
 )
-from sfumato.local.vector.sums import Moments
+from sfumato.local.vector.sums import VectorMoments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -45,23 +45,23 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
     dimension : int
         Numbers in a vector, from 2 to 2^16.
     radius : float
-        The greatest norm that a true vector can have; public.
+        The maximum norm that a true vector can have; public.
     pairs : bool
-        Whether aggregators keep products of all pairs of parts, up to 1024 dimensions, so that the estimate
+        Whether aggregators store products of all pairs of parts, up to 1024 dimensions, so that the estimate
         has a covariance matrix. Devices know nothing of it.
 
     Attributes
     ----------
     device : DirectionRandomizer
         The client half, which a device makes again from ``device.specification()``.
-    moments : Moments
-        Which sums aggregators keep.
+    moments : VectorMoments
+        Which sums aggregators store.
 
     Notes
     -----
-    The law of a seed's vectors changes with no rotation, and the order of them is that along the truth u. So
-    the vector V that is told has a mean along u, :math:`E\,V = g u` with a gain g that follows from the mean
-    height of the w nearest of K, and V/g is unbiased.
+    The distribution of a seed's vectors changes with no rotation, and the order of them is that along the
+    truth u. So the vector V that is reported has a mean along u, :math:`E\,V = g u` with a gain g that
+    follows from the mean height of the w nearest of K, and V/g is unbiased.
     """
 
     epsilon: float
@@ -69,7 +69,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
     radius: float = 1.0
     pairs: bool = False
     device: Device = field(init=False, repr=False, compare=False)
-    moments: Moments = field(init=False, repr=False, compare=False)
+    moments: VectorMoments = field(init=False, repr=False, compare=False)
     gain: float = field(init=False, repr=False, compare=False)
     power: float = field(init=False, repr=False, compare=False)
 
@@ -78,7 +78,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         object.__setattr__(self, "device", device)
         object.__setattr__(self, "epsilon", device.epsilon)
         object.__setattr__(self, "radius", device.radius)
-        object.__setattr__(self, "moments", Moments(device.dimension, self.pairs))
+        object.__setattr__(self, "moments", VectorMoments(device.dimension, self.pairs))
         first, second = self._heights()
         near, far = (
             float(device.inside.chance),
@@ -98,7 +98,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         """Return the mean and mean square of how far the nearest vectors point along the truth."""
 
     def _power(self, square: float) -> float:
-        """Return the mean squared norm of what is told, given the mean squared height."""
+        """Return the mean squared norm of what is reported, given the mean squared height."""
         return float(self.dimension)
 
     @property
@@ -107,8 +107,8 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
 
         Notes
         -----
-        Given the seed a report supports the truths among whose nearest vectors it is. The shared law of
-        `sfumato.privacy.SupportResponse` is the even one over seeds and numbers, under which that has the
+        Given the seed a report supports the truths among whose nearest vectors it is. The shared distribution
+        of `sfumato.privacy.SupportResponse` is the even one over seeds and numbers, under which that has the
         chance :math:`w/K \le 1/2`; opposite truths may have no near vector in common.
         """
         bound = log_odds(self.device.odds, self.epsilon)
@@ -120,7 +120,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         return self.moments.size
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Sum up the vectors that are told, and the squares of their parts or products of two."""
+        """Sum up the vectors that are reported, and the squares of their parts or products of two."""
         seeds, numbers = self.device.opened(records)
         sums = np.zeros(self.totals, np.int64)
         for start in range(0, len(seeds), self.moments.rows):
@@ -131,7 +131,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         return sums
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> VectorEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimate from totals; mostly called by an aggregator."""
         scale = self.radius / (self.gain * UNIT)
         mean = totals[: self.dimension] / reports if reports else np.full(self.dimension, np.nan)
         variances = np.full(self.dimension, np.inf)
@@ -154,12 +154,12 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
     @staticmethod
     @abstractmethod
     def _law() -> Reported:
-        """Return what draws the vectors that are told, without candidates."""
+        """Return what draws the vectors that are reported, without candidates."""
 
     def simulate_counts(
         self, vectors: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
     ) -> NDArray[np.int64]:
-        """Draw an aggregator's totals: the same law as if everybody reported, with no candidates to make.
+        """Draw an aggregator's totals: distributed as if everybody reported, with no candidates to make.
 
         Parameters
         ----------
@@ -177,9 +177,9 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
 
         Notes
         -----
-        A told vector is drawn for each respondent, from its height along the truth (one of the order
+        A reported vector is drawn for each respondent, from its height along the truth (one of the order
         statistics of all heights) and evenly across: some seconds for a million of 100 numbers. Sums of
-        squares have no law that counts alone would give; `variance` plans for any number of people.
+        squares have no distribution that counts alone would give; `variance` plans for any number of people.
         """
         rows = self.device._checked(vectors)  # noqa: SLF001 - the other half of one protocol
         people = respondents(counts, len(rows))
@@ -200,27 +200,27 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         n : int
             At least 1.
         norm : float
-            Of all true vectors; the short ones have the most.
+            Of all true vectors; the short ones have the largest variance.
         """
         count = _check.integer("n", n, minimum=1)
         length = _check.non_negative("norm", norm)
         if length > self.radius:
-            _check.refuse("norm", f"be at most {self.radius}", norm)
+            _check.refuse("norm", f"be at most {self.radius}", norm, "take a larger radius")
         return (self.power * (self.radius / self.gain) ** 2 - length**2) / count
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivUnit(DirectionProtocol[client.PrivUnitRandomizer]):
-    r"""A unit vector near the truth, of some that a seed makes: nearly the least error, in seven bytes.
+    r"""A unit vector near the truth, of some that a seed makes: nearly the smallest error, in seven bytes.
 
     Parameters
     ----------
     epsilon, dimension, radius, pairs
         See `DirectionProtocol`.
     candidates : int, optional
-        Vectors that a seed makes, from 2 to 2^12; left out, the least power of two that is at least :math:`8
-        e^\epsilon`, and from 64 to 2^12.
+        Vectors that a seed makes, from 2 to 2^12; left out, the smallest power of two that is at least
+        :math:`8 e^\epsilon`, and from 64 to 2^12.
 
     Notes
     -----
@@ -307,7 +307,7 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitGRandomizer]):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SphereSampling(DirectionProtocol[client.SphereSamplingRandomizer]):
-    r"""A random unit vector and a bit that tells whether it points along the truth: best for a small epsilon.
+    r"""A random unit vector and a bit that says whether it points along the truth: best for a small epsilon.
 
     Parameters
     ----------

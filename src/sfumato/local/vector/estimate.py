@@ -1,4 +1,4 @@
-"""What many reports of vectors tell: an unbiased mean vector and intervals for its parts."""
+"""The estimate from many reports of vectors: an unbiased mean vector and intervals for its parts."""
 
 from __future__ import annotations
 
@@ -32,19 +32,33 @@ class VectorEstimate:
     variances : array
         Of the parts of the mean, as the reports show them; infinite with fewer than two reports.
     radius : float
-        The greatest norm of a true vector.
+        The maximum norm of a true vector.
     loss : PrivacyLoss
         Of each respondent's own report.
     simulated : bool
         Whether a report's randomness followed from a seed.
     matrix : array, optional
-        The covariance matrix of the mean, where the protocol keeps ``pairs``.
+        The covariance matrix of the mean, where the protocol stores ``pairs``.
 
     Notes
     -----
     The target is the mean of the respondents' own vectors. The variances are those of the reports as they
     differ from each other: too great by how much the respondents' own vectors differ, which is little for
     many dimensions.
+
+    Examples
+    --------
+    >>> from sfumato.local import PrivUnit
+    >>> protocol = PrivUnit(epsilon=4.0, dimension=3)
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([[0.6, 0.0, 0.8]] * 5_000, rng=1))
+    5000
+    >>> estimate = aggregator.estimate()
+    >>> lower, upper, _ = estimate.bands(0.9999)
+    >>> bool(((lower < [0.6, 0.0, 0.8]) & (upper > [0.6, 0.0, 0.8])).all())
+    True
+    >>> bool((estimate.projected() ** 2).sum() <= 1 + 1e-9)
+    True
     """
 
     reports: int
@@ -71,7 +85,7 @@ class VectorEstimate:
         Raises
         ------
         ParameterError
-            If the protocol does not keep ``pairs``.
+            If the protocol does not store ``pairs``.
         """
         return self._matrix().copy()
 
@@ -91,11 +105,13 @@ class VectorEstimate:
         Raises
         ------
         ParameterError
-            If the weights are no such array, or the protocol does not keep ``pairs``.
+            If the weights are no such array, or the protocol does not store ``pairs``.
         """
         given = np.asarray(weights)
         if given.shape != self.mean.shape or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
-            _check.refuse("weights", f"be {len(self.mean)} finite numbers", type(weights).__name__)
+            _check.refuse(
+                "weights", f"be {len(self.mean)} finite numbers", type(weights).__name__, "pass an array"
+            )
         variance = float(given @ self._matrix() @ given) if self.reports > 1 else math.inf
         return float(given @ self.mean), math.sqrt(max(variance, 0.0))
 
@@ -112,11 +128,27 @@ class VectorEstimate:
         ----------
         level : float
             Wanted coverage of each, strictly between 0 and 1; for many reports.
+
+        Returns
+        -------
+        Interval
+            Arrays of shape (dimension,).
         """
         return self._within(1 - _check.unit_interval("level", level))
 
     def bands(self, level: float = 0.95) -> Interval[Array]:
-        """Return intervals that hold all parts at once with about the stated probability (Bonferroni)."""
+        """Return intervals that hold all parts at once with about the stated probability (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of all parts together, strictly between 0 and 1; for many reports.
+
+        Returns
+        -------
+        Interval
+            Arrays of shape (dimension,).
+        """
         return self._within((1 - _check.unit_interval("level", level)) / len(self.mean))
 
     def _within(self, risk: float) -> Interval[Array]:
@@ -127,7 +159,13 @@ class VectorEstimate:
         return Interval(low, high)
 
     def projected(self) -> Array:
-        """Return the nearest vector to the mean that is no longer than a true one may be; not unbiased."""
+        """Return the nearest vector to the mean that is no longer than a true one may be; not unbiased.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            Of norm at most `radius`.
+        """
         if not self.reports:
             _check.refuse("reports", "be at least 1 for a mean", 0, "collect some")
         return np.asarray(self.mean * min(1.0, self.radius / float(np.linalg.norm(self.mean))))

@@ -1,4 +1,4 @@
-"""Reports of vectors drawn from their law alone, without the candidates that devices make."""
+"""Reports of vectors drawn from their distribution alone, without the candidates that devices make."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from scipy.special import betaincinv, ndtri
 from sfumato.local.device.vector.directions import DirectionRandomizer
 from sfumato.local.device.vector.random_vectors import UNIT
 from sfumato.local.frequency.variance import Array
-from sfumato.local.vector.sums import Moments
+from sfumato.local.vector.sums import VectorMoments
 
 __all__ = ["Reported", "normal_reports", "opposite_reports", "reported_sums", "sphere_reports"]
 
 Reported = Callable[[DirectionRandomizer, Array, np.random.Generator], Array]
-"""What draws a told vector for each row of unit vectors, in units of 1."""
+"""What draws a reported vector for each row of unit vectors, in units of 1."""
 
 
 def reported_sums(
     device: DirectionRandomizer,
-    moments: Moments,
+    moments: VectorMoments,
     vectors: Array,
     people: NDArray[np.int64],
     *,
     told: Reported,
     generator: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Draw what the vectors that are told add up to.
+    """Draw what the vectors that are reported add up to.
 
     Parameters
     ----------
     device : DirectionRandomizer
-    moments : Moments
+    moments : VectorMoments
         Which sums.
     vectors : array, shape (kinds, dimension)
         In units of the radius.
@@ -59,11 +59,11 @@ def reported_sums(
 
 
 def _quantiles(device: DirectionRandomizer, size: int, generator: np.random.Generator) -> Array:
-    """Draw of how many vectors' heights the told one is above, as a share of the law of one height.
+    """Draw of how many vectors' heights the reported one is above, as a quantile of one height.
 
     Notes
     -----
-    Of K even numbers the one with r others above it has a beta law of K - r and r + 1.
+    Of K even numbers the one with r others above it has a beta distribution of K - r and r + 1.
     """
     near = generator.integers(0, device.near, size)
     far = generator.integers(device.near, device.count, size)
@@ -78,18 +78,18 @@ def _across(rows: Array, generator: np.random.Generator) -> Array:
 
 
 def normal_reports(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
-    """Draw vectors as `PrivUnitG` tells them."""
+    """Draw vectors as `PrivUnitG` reports them."""
     heights = ndtri(_quantiles(device, len(rows), generator))
     return np.asarray(heights[:, None] * rows + _across(rows, generator))
 
 
 def sphere_reports(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
-    """Draw vectors as `PrivUnit` tells them."""
+    """Draw vectors as `PrivUnit` reports them."""
     return _on_sphere(_quantiles(device, len(rows), generator), rows, generator)
 
 
 def opposite_reports(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
-    """Draw vectors as `SphereSampling` tells them: of two opposite ones mostly the nearer."""
+    """Draw vectors as `SphereSampling` reports them: of two opposite ones mostly the nearer."""
     nearer = (1 + generator.random(len(rows))) / 2
     inside = generator.random(len(rows)) < float(device.inside.chance)
     return _on_sphere(np.where(inside, nearer, 1 - nearer), rows, generator)

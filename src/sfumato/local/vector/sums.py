@@ -1,4 +1,4 @@
-"""What told vectors add up to: sums, and sums of squares or of all products of two parts; whole numbers."""
+"""Sums of reported vectors, and of their squares or of all products of two parts, in whole numbers."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from sfumato import _check
 from sfumato.local.device.vector.random_vectors import PIECE
 from sfumato.local.frequency.variance import Array
 
-__all__ = ["Moments"]
+__all__ = ["VectorMoments"]
 
 _WIDEST: Final = 1 << 10
-"""Products of pairs are kept for up to so many dimensions: four megabytes."""
+"""Products of pairs are stored for up to so many dimensions: four megabytes."""
 
 
 @final
-class Moments:
-    """Which sums are kept of vectors of some dimension.
+class VectorMoments:
+    """Which sums are stored of vectors of some dimension.
 
     Parameters
     ----------
     dimension : int
     pairs : bool
-        Whether products of all pairs of parts are summed up, in the place of the squares alone.
+        Whether products of all pairs of parts are summed up, instead of the squares alone.
     """
 
     __slots__ = ("dimension", "pairs")
 
     def __init__(self, dimension: int, pairs: bool) -> None:
         if not isinstance(pairs, bool):
-            _check.refuse("pairs", "be True or False", pairs)
+            _check.refuse("pairs", "be True or False", pairs, "pass pairs=True")
         if pairs and dimension > _WIDEST:
             rule = f"be False for more than {_WIDEST} dimensions"
-            _check.refuse("pairs", rule, pairs, "the variances of all parts are told without")
+            _check.refuse("pairs", rule, pairs, "the variances of all parts are estimated without")
         self.dimension, self.pairs = dimension, pairs
 
     @property
     def size(self) -> int:
-        """How many sums are kept."""
+        """How many sums are stored."""
         d = self.dimension
         return d + (d * (d + 1) // 2 if self.pairs else d)
 
@@ -66,11 +66,11 @@ class Moments:
 
     def squares(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sums of squares."""
-        kept = sums[self.dimension :]
+        retained = sums[self.dimension :]
         if not self.pairs:
-            return kept
+            return retained
         first, second = np.triu_indices(self.dimension)
-        return np.asarray(kept[first == second])
+        return np.asarray(retained[first == second])
 
     def products(self, sums: NDArray[np.int64]) -> Array:
         """Return the matrix of the sums of products."""

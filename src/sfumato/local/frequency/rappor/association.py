@@ -1,4 +1,4 @@
-"""Two strings of each device, and how they go together, from the two reports that it sent."""
+"""Estimate the joint distribution of two strings of each device, from the two reports that it sent."""
 
 from __future__ import annotations
 
@@ -53,6 +53,17 @@ class Association:
     -----
     Errors and the test are right for many devices, and approximate if shares are at 0: there the statistic is
     stochastically less than chi-squared.
+
+    Examples
+    --------
+    >>> from sfumato.local import Rappor, associate
+    >>> oracle = Rappor(bits=32, cohorts=4, permanent=0.25, instantaneous=None)
+    >>> colours = oracle.randomize_batch(["red", "blue"] * 1000, 1)
+    >>> sizes = oracle.randomize_batch(["small", "large"] * 1000, 2)
+    >>> names = {"first_candidates": ["blue", "red"], "second_candidates": ["large", "small"]}
+    >>> found = associate(oracle, colours, oracle, sizes, others=False, **names)
+    >>> found.joint.shape, found.p_value < 0.001
+    ((2, 2), True)
     """
 
     first: tuple[str | bytes | None, ...]
@@ -76,7 +87,18 @@ class Association:
         return float(chdtrc(self.freedom, self.statistic))
 
     def independent(self, level: float = 0.95) -> bool:
-        """Tell whether independence stands at a level of confidence."""
+        """Return whether a test at this level of confidence does not reject independence.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1; the test rejects wrongly with probability 1 - level.
+
+        Returns
+        -------
+        bool
+            False where the strings are dependent.
+        """
         return self.p_value > 1 - _check.unit_interval("level", level)
 
 
@@ -90,7 +112,7 @@ def associate(
     second_candidates: Names,
     others: bool = True,
 ) -> Association:
-    r"""Return how two strings of each device go together.
+    r"""Estimate the joint distribution of two strings of each device, and test their independence.
 
     Parameters
     ----------
@@ -107,6 +129,12 @@ def associate(
     Returns
     -------
     Association
+        The joint shares with their covariance, and a likelihood ratio test.
+
+    Raises
+    ------
+    ParameterError
+        If the batches are not of the same devices, or the candidates make too many pairs.
 
     Notes
     -----
@@ -125,12 +153,12 @@ def associate(
     --------
     >>> oracle = Rappor(bits=32, cohorts=4, permanent=0.25, instantaneous=None)
     >>> colours, sizes = ["red", "blue"] * 2000, ["small", "large"] * 2000
-    >>> told = oracle.randomize_batch(colours, 1), oracle.randomize_batch(sizes, 2)
+    >>> reports = oracle.randomize_batch(colours, 1), oracle.randomize_batch(sizes, 2)
     >>> found = associate(
     ...     oracle,
-    ...     told[0],
+    ...     reports[0],
     ...     oracle,
-    ...     told[1],
+    ...     reports[1],
     ...     first_candidates=["blue", "red"],
     ...     second_candidates=["large", "small"],
     ... )
@@ -140,7 +168,9 @@ def associate(
     names = _names("first_candidates", first_candidates), _names("second_candidates", second_candidates)
     cells = (len(names[0]) + others) * (len(names[1]) + others)
     if not others and min(len(names[0]), len(names[1])) < 2:
-        _check.refuse("others", "be True for a single candidate", others)
+        _check.refuse(
+            "others", "be True for a single candidate", others, "pass others=True or more candidates"
+        )
     if cells > _MOST_CELLS:
         _check.refuse("candidates", f"make at most {_MOST_CELLS} pairs", cells, "pass fewer")
     given = (
@@ -149,11 +179,13 @@ def associate(
     )
     if len(given[0]) != len(given[1]):
         sizes = f"{len(given[0])} and {len(given[1])}"
-        _check.refuse("second_reports", "be as many as the first, device by device", sizes)
+        _check.refuse(
+            "second_reports", "be as many as the first, device by device", sizes, "leave no device out"
+        )
     sound = _sound(first, given[0]) & _sound(second, given[1])
     pairs = int(sound.sum())
     if not pairs:
-        _check.refuse("first_reports", "have at least one pair that is not refused", 0)
+        _check.refuse("first_reports", "have at least one pair that is not refused", 0, "collect some")
     left = _likelihoods(first, given[0][sound], names[0], others)
     right = _likelihoods(second, given[1][sound], names[1], others)
     alone = np.outer(_marginal(left), _marginal(right))
@@ -174,9 +206,11 @@ def associate(
 
 def _names(name: str, given: object) -> tuple[str | bytes, ...]:
     if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not given:
-        _check.refuse(name, "be one or more different strings, in a list", type(given).__name__)
+        _check.refuse(
+            name, "be one or more different strings, in a list", type(given).__name__, "pass a list"
+        )
     if len(set(given)) < len(given):
-        _check.refuse(name, "be different from each other", f"{len(given)} with repeats")
+        _check.refuse(name, "be different from each other", len(given), "leave out repeats")
     return tuple(given)
 
 
@@ -186,7 +220,9 @@ def _records(name: str, oracle: Rappor, reports: ReportBatch) -> Records:
     if not isinstance(given, ReportBatch):
         _check.refuse(name, "be a ReportBatch", type(given).__name__, "pass ReportBatch.from_bytes(data)")
     if given.digest != oracle.device.digest:
-        _check.refuse(name, "be of the specification they are counted by", "another")
+        _check.refuse(
+            name, "be of the specification they are counted by", given.digest.hex()[:8], "pass its protocol"
+        )
     return given.records
 
 

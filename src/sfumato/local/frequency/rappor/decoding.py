@@ -1,10 +1,10 @@
-r"""From counts of bits to strings: which candidates were reported, how often, and how surely.
+r"""Decode counts of bits to strings: which candidates were reported, how often, and how surely.
 
-A share of filters with a bit is the sum of the shares of the strings that have the bit, in each cohort: a
+The share of filters with a bit is the sum of the shares of the strings that have the bit, in each cohort: a
 regression with as many rows as there are bits of all cohorts, and a column of ones for each candidate at its
 bits. Candidates are chosen by a non-negative LASSO and fitted by non-negative least squares; those that are
-significant there are fitted once more, without the others. A free column of ones takes up strings that are no
-candidates: these spread evenly over the bits of many cohorts.
+significant there are fitted once more, without the others. A free column of ones absorbs strings that are no
+candidates: these are distributed evenly over the bits of many cohorts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scipy.special import log_ndtr, ndtri
 
 from sfumato import _check
 from sfumato.local.device.frequency.rappor import RapporRandomizer
-from sfumato.local.frequency.rappor.lasso import Design, lasso, nonnegative
+from sfumato.local.frequency.rappor.lasso import DesignMatrix, lasso, nonnegative
 from sfumato.local.frequency.variance import Array
 from sfumato.numerics.interval import Interval
 
@@ -34,7 +34,7 @@ _MOST_CHOSEN: Final = 2000
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Decoded:
-    """What counts of bits say of candidate strings.
+    """What counts of bits estimate about candidate strings.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Decoded:
     frequencies : array
         Estimates of the shares of devices that have each; 0 for those that the last fit leaves out.
     stddev : array
-        How far these stray; infinite for those that the fit leaves out.
+        How far these deviate; infinite for those that the fit leaves out.
     log_p_values : array
         Log of the chance of such an estimate, or a greater one, of a string that no device has, as if no
         other were tested; 0 for those left out.
@@ -59,8 +59,19 @@ class Decoded:
     -----
     Errors are normal ones of the last fit, and take the candidates that it has for given; the correction
     counts all candidates, chosen or not. Chances are therefore approximate, as in the paper, and a share that
-    is just large enough to be detected is estimated too high on average. Where the spread of residuals
+    is just large enough to be detected is estimated too high on average. Where the variance of residuals
     is above what randomization explains, because of strings that are no candidates, errors are widened by it.
+
+    Examples
+    --------
+    >>> from sfumato.local import Rappor
+    >>> oracle = Rappor(cohorts=8)
+    >>> estimate = oracle.simulate({"blue": 60_000, "red": 40_000}, rng=1)
+    >>> decoded = estimate.decode(["blue", "green", "red"])
+    >>> decoded.detected
+    ['blue', 'red']
+    >>> decoded.frequencies.round(1).tolist()
+    [0.6, 0.0, 0.4]
     """
 
     candidates: tuple[str | bytes, ...]
@@ -95,6 +106,11 @@ class Decoded:
         ----------
         level : float
             Wanted coverage of each, strictly between 0 and 1; see the notes of the class.
+
+        Returns
+        -------
+        Interval
+            Arrays over the candidates.
         """
         reach = -float(ndtri((1 - _check.unit_interval("level", level)) / 2))
         away = reach * self.stddev
@@ -103,7 +119,18 @@ class Decoded:
         )
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
-        """Return columns for a table, of the detected strings: most frequent first."""
+        """Return columns for a table, of the detected strings: most frequent first.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        dict of list or array
+            ``"candidate"``, ``"frequency"``, ``"lower"``, ``"upper"``, ``"stddev"`` and ``"p_value"``.
+        """
         order = np.argsort(-self.frequencies, kind="stable")
         places = order[self.significant[order]]
         lower, upper, _ = self.interval(level)
@@ -130,19 +157,19 @@ def decoded(
     """Return what shares of bits say of candidates; see `RapporEstimate.decode`, which is the one to call."""
     risk = 1 - _check.unit_interval("level", level)
     if correction not in ("bonferroni", "fdr"):
-        _check.refuse("correction", "be 'bonferroni' or 'fdr'", correction)
+        _check.refuse("correction", "be 'bonferroni' or 'fdr'", correction, "leave it out")
     given: object = candidates
     listed = isinstance(given, Sequence) and not isinstance(given, str | bytes)
     names = tuple(candidates) if listed else ()
     if not names or len(set(names)) < len(names):
-        told = f"{len(names)}, {len(set(names))} of them different" if listed else type(given).__name__
-        _check.refuse("candidates", "be one or more different strings, in a list", told)
+        value = len(names) if listed else type(given).__name__
+        _check.refuse("candidates", "be one or more different strings, in a list", value, "pass each once")
     fit = _Fit(np.zeros(len(names)), np.full(len(names), np.inf))
     rows = np.flatnonzero(np.isfinite(variances).ravel())
     if len(rows):
         weights = 1 / np.sqrt(variances.ravel()[rows])
         matrix = diags(weights) @ _columns(device, names)[rows]
-        design, target = Design(matrix, weights), shares.ravel()[rows] * weights
+        design, target = DesignMatrix(matrix, weights), shares.ravel()[rows] * weights
         fit = _fitted(design, target, _chosen(design, target))
         fit = _fitted(design, target, np.flatnonzero(_significant(fit.logs(), risk, correction)))
     logs = fit.logs()
@@ -173,7 +200,7 @@ def _columns(device: RapporRandomizer, names: Sequence[str | bytes]) -> csr_matr
 
 
 class _Fit(NamedTuple):
-    """Estimates and how far they stray, of all candidates; 0 and infinite for those left out."""
+    """Estimates and how far they deviate, of all candidates; 0 and infinite for those left out."""
 
     frequencies: Array
     stddev: Array
@@ -183,7 +210,7 @@ class _Fit(NamedTuple):
         return np.asarray(np.where(self.stddev < np.inf, log_ndtr(-self.frequencies / self.stddev), 0.0))
 
 
-def _chosen(design: Design, target: Array) -> NDArray[np.int64]:
+def _chosen(design: DesignMatrix, target: Array) -> NDArray[np.int64]:
     """Return the candidates that the LASSO lets in."""
     free, count = design.apart(target), len(design.norms)
     entry = max(0.0, -float(ndtri(min(0.5, _BY_CHANCE / count))))
@@ -194,24 +221,24 @@ def _chosen(design: Design, target: Array) -> NDArray[np.int64]:
     return chosen
 
 
-def _fitted(design: Design, target: Array, chosen: NDArray[np.int64]) -> _Fit:
+def _fitted(design: DesignMatrix, target: Array, chosen: NDArray[np.int64]) -> _Fit:
     """Return the non-negative fit of some candidates, and the errors of a free one of those above 0."""
     free, count = design.apart(target), len(design.norms)
     frequencies, stddev = np.zeros(count), np.full(count, np.inf)
     if len(chosen):
         frequencies[chosen] = nonnegative(design.gram(chosen), design.back(free)[chosen])
-    kept = np.flatnonzero(frequencies)
-    if len(kept):
+    retained = np.flatnonzero(frequencies)
+    if len(retained):
         residual = free - design.times(frequencies)
-        spare = len(target) - len(kept) - 1
+        spare = len(target) - len(retained) - 1
         wider = max(1.0, float(residual @ residual) / spare) if spare > 0 else 1.0
-        inverse = np.linalg.pinv(design.gram(kept), hermitian=True)
-        stddev[kept] = np.sqrt(wider * np.diag(inverse))
+        inverse = np.linalg.pinv(design.gram(retained), hermitian=True)
+        stddev[retained] = np.sqrt(wider * np.diag(inverse))
     return _Fit(frequencies, stddev)
 
 
 def _significant(logs: Array, risk: float, correction: str) -> NDArray[np.bool_]:
-    """Tell which tests are significant after a correction: Bonferroni's, or Benjamini's and Hochberg's."""
+    """Return which tests are significant after a correction: Bonferroni's, or Benjamini's and Hochberg's."""
     count = len(logs)
     if correction == "bonferroni":
         return np.asarray(logs <= np.log(risk / count))

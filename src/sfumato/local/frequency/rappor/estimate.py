@@ -1,4 +1,4 @@
-"""What RAPPOR's reports tell: how many filters have each bit, cohort by cohort."""
+"""The estimate from RAPPOR's reports: how many filters have each bit, cohort by cohort."""
 
 from __future__ import annotations
 
@@ -41,6 +41,15 @@ class RapporEstimate:
     -----
     With :math:`p^*, q^*` the chances of a 1 where the filter's bit is not set and where it is, the share of
     filters with a bit is estimated by :math:`\frac{c/N - p^*}{q^* - p^*}`, of N reports c of which have a 1.
+
+    Examples
+    --------
+    >>> from sfumato.local import Rappor
+    >>> estimate = Rappor(cohorts=8).simulate({"blue": 60_000, "red": 40_000}, rng=1)
+    >>> estimate.reports, estimate.shares.shape
+    (100000, (8, 128))
+    >>> estimate.decode(["blue", "green", "red"]).detected
+    ['blue', 'red']
     """
 
     device: RapporRandomizer
@@ -64,7 +73,7 @@ class RapporEstimate:
         Notes
         -----
         They are :math:`\frac{\rho(1-\rho)}{N (q^*-p^*)^2}`, :math:`\rho` being the part of reports with a 1,
-        kept between :math:`p^*` and :math:`q^*`.
+        clipped to between :math:`p^*` and :math:`q^*`.
         """
         p, q = map(float, self.device.chances)
         clients = np.maximum(self.clients, 1)[:, None]

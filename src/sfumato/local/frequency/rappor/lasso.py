@@ -1,4 +1,4 @@
-"""Non-negative regressions on a sparse design: with a penalty, to choose, and without, to fit."""
+"""Non-negative regressions on a sparse design matrix: with a penalty, to choose, and without, to fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from sfumato.local.frequency.variance import Array
 
-__all__ = ["Design", "lasso", "nonnegative"]
+__all__ = ["DesignMatrix", "lasso", "nonnegative"]
 
 _ROUNDS: Final = 400
 _CLOSE: Final = 1e-5
@@ -19,7 +19,7 @@ _POWER_ROUNDS: Final = 30
 _RANK: Final = 1e-10
 
 
-class Design:
+class DesignMatrix:
     """A sparse design whose columns are taken free of one dense column, without writing that out.
 
     Parameters
@@ -58,7 +58,7 @@ class Design:
         return np.asarray((part.T @ part).toarray() - np.outer(self._part[chosen], self._part[chosen]))
 
     def greatest(self) -> float:
-        """Return about the greatest eigenvalue of the Gram matrix, from below (power iteration)."""
+        """Return about the largest eigenvalue of the Gram matrix, from below (power iteration)."""
         vector = np.random.default_rng(1).normal(size=self.matrix.shape[1])
         value = 0.0
         for _ in range(_POWER_ROUNDS):
@@ -68,12 +68,12 @@ class Design:
         return value
 
 
-def lasso(design: Design, target: Array, penalties: Array) -> Array:
-    r"""Return the :math:`b \ge 0` that make :math:`\frac12 |y - Xb|^2 + \sum_j \lambda_j b_j` least, nearly.
+def lasso(design: DesignMatrix, target: Array, penalties: Array) -> Array:
+    r"""Return the :math:`b \ge 0` that nearly minimize :math:`\frac12 |y - Xb|^2 + \sum_j \lambda_j b_j`.
 
     Parameters
     ----------
-    design : Design
+    design : DesignMatrix
         X.
     target : array
         y, free of the free column.
@@ -83,7 +83,7 @@ def lasso(design: Design, target: Array, penalties: Array) -> Array:
     Notes
     -----
     Accelerated proximal gradient steps (Beck, Teboulle 2009), begun anew when they lead uphill (O'Donoghue,
-    Candès 2015), until no coefficient moves by more than 1e-5 of the greatest; at most 400.
+    Candès 2015), until no coefficient moves by more than 1e-5 of the largest; at most 400.
     """
     step = 1 / (1.05 * design.greatest())
     found = np.zeros(len(penalties))
@@ -114,8 +114,8 @@ def nonnegative(gram: Array, products: Array) -> Array:
         Those with the target.
     """
     values, vectors = np.linalg.eigh(gram)
-    kept = values > _RANK * max(values.max(), 1e-300)
-    roots = np.sqrt(values[kept])
-    root = vectors[:, kept] * roots
-    found, _ = nnls(root.T, (vectors[:, kept].T @ products) / roots, maxiter=30 * len(products) + 30)
+    retained = values > _RANK * max(values.max(), 1e-300)
+    roots = np.sqrt(values[retained])
+    root = vectors[:, retained] * roots
+    found, _ = nnls(root.T, (vectors[:, retained].T @ products) / roots, maxiter=30 * len(products) + 30)
     return np.asarray(found)

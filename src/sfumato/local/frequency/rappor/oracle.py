@@ -1,4 +1,4 @@
-"""RAPPOR as a whole: its client half, its two losses, and the counting of its reports."""
+"""RAPPOR as a protocol: its client half, its two losses, and the counting of its reports."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
     `longitudinal_loss`, both under replace-one; see `sfumato.local.device.RapporRandomizer` for conditions.
 
     *The losses.* Let two strings have disjoint bits, which is the worst. A bit that the first has and a bit
-    that the second has are two independent bits whose chances :math:`q^*, p^*` change places: the pair of
+    that the second has are two independent bits whose chances :math:`q^*, p^*` are exchanged: the pair of
     `sfumato.privacy.SupportResponse` with chance :math:`\min(p^*, 1 - q^*)` (a bit and its complement are
     alike) and independent overlap. A report has h such pairs, so its loss is that one h times.
 
@@ -115,7 +115,18 @@ class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
         return self.cohorts * (1 + self.bits)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the reports, and the bits that are 1, of each cohort."""
+        """Count the reports, and the bits that are 1, of each cohort.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
         rows, cohorts = self.device.opened(records)
         order = np.argsort(cohorts, kind="stable")
         rows = np.ascontiguousarray(rows[order])
@@ -128,7 +139,22 @@ class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
         return np.concatenate([clients, counts.ravel()])
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> RapporEstimate:
-        """Return what totals tell; mostly called by an aggregator."""
+        """Return the estimate of the filters' bits; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        RapporEstimate
+            Call its ``decode`` for strings.
+        """
         clients, counts = totals[: self.cohorts], totals[self.cohorts :].reshape(self.cohorts, self.bits)
         return RapporEstimate(
             device=self.device,
@@ -142,7 +168,7 @@ class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
     def simulate_counts(
         self, true_counts: Mapping[str, int], rng: int | np.random.Generator = 0
     ) -> NDArray[np.int64]:
-        """Draw an aggregator's totals at once: the same law as if so many new devices reported.
+        """Draw an aggregator's totals at once, distributed as if so many new devices reported.
 
         Parameters
         ----------
@@ -150,6 +176,11 @@ class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
             How many devices have each string.
         rng : int or numpy Generator
             A seed: this simulates, for planning.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            As `tally` would count them.
 
         Notes
         -----
@@ -172,7 +203,20 @@ class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
         return np.concatenate([clients, counts.ravel()]).astype(np.int64)
 
     def simulate(self, true_counts: Mapping[str, int], rng: int | np.random.Generator = 0) -> RapporEstimate:
-        """Return an estimate as it might come of so many devices; see `simulate_counts`."""
+        """Return an estimate as it might come of so many devices; see `simulate_counts`.
+
+        Parameters
+        ----------
+        true_counts : mapping
+            How many devices have each string.
+        rng : int or numpy Generator
+            A seed: this simulates, for planning.
+
+        Returns
+        -------
+        RapporEstimate
+            Marked as simulated.
+        """
         totals = self.simulate_counts(true_counts, rng)
         return self.estimate(totals, sum(true_counts.values()), simulated=True)
 

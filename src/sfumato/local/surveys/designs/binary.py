@@ -24,6 +24,17 @@ class BinaryDesign(Design):
     -----
     A subclass states two chances, `yes_if_true` and `yes_if_false`; estimates, prices, risks and plans follow
     from them alone.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import Warner
+    >>> design: BinaryDesign = Warner(truth="3/4")
+    >>> design.yes_if_true, design.yes_if_false
+    (Fraction(3, 4), Fraction(1, 4))
+    >>> design.yes_rate(0.5), round(design.design_effect(0.1), 1)
+    (0.5, 9.3)
+    >>> design.estimate({"yes": 400, "no": 600}).prevalence
+    0.3
     """
 
     __slots__ = ()
@@ -59,7 +70,7 @@ class BinaryDesign(Design):
         return self.yes_if_true - self.yes_if_false
 
     def estimate(self, answers: Any) -> Prevalence:
-        """Return what answers tell.
+        """Return the estimate from answers.
 
         Parameters
         ----------
@@ -79,6 +90,11 @@ class BinaryDesign(Design):
         Parameters
         ----------
         prevalence : float
+            The true share, from 0 to 1.
+
+        Returns
+        -------
+        float
             From 0 to 1.
         """
         return float(self.yes_if_false) + float(self.slope) * _share("prevalence", prevalence)
@@ -89,7 +105,14 @@ class BinaryDesign(Design):
         Parameters
         ----------
         respondents : int
+            At least 1.
         prevalence : float
+            The true share, from 0 to 1.
+
+        Returns
+        -------
+        float
+            Its root is the standard error of the prevalence.
         """
         rate = self.yes_rate(prevalence)
         count = _check.integer("respondents", respondents, minimum=1)
@@ -102,17 +125,27 @@ class BinaryDesign(Design):
         ----------
         prevalence : float
             Strictly between 0 and 1.
+
+        Returns
+        -------
+        float
+            At least 1.
         """
         theta = _check.unit_interval("prevalence", prevalence)
         return self.variance(1, theta) / (theta * (1 - theta))
 
     def risk(self, prior: Chance) -> RespondentRisk:
-        """Return what each answer betrays to somebody with a prior opinion.
+        """Return what each answer reveals to somebody with a prior opinion.
 
         Parameters
         ----------
         prior : Chance
             The chance they give that the sensitive thing is true of the respondent.
+
+        Returns
+        -------
+        RespondentRisk
+            Exact fractions.
         """
         before = chance("prior", prior)
         odds: dict[Hashable, Fraction] = {}
@@ -126,5 +159,5 @@ class BinaryDesign(Design):
 def _share(name: str, value: float) -> float:
     found = _check.finite(name, value)
     if not 0 <= found <= 1:
-        _check.refuse(name, "be from 0 to 1", value)
+        _check.refuse(name, "be from 0 to 1", value, "state a share, not a percentage")
     return found

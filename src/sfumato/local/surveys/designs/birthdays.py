@@ -26,7 +26,7 @@ def birthday_share(first: tuple[int, int], last: tuple[int, int]) -> Fraction:
     Returns
     -------
     Fraction
-        For births spread evenly over all days of four years. They are not quite: where the true share is
+        For births distributed evenly over all days of four years. They are not quite: where the true share is
         known from statistics, state that.
 
     Examples
@@ -44,12 +44,12 @@ def birthday_share(first: tuple[int, int], last: tuple[int, int]) -> Fraction:
 
 
 def _place(name: str, day: tuple[int, int]) -> int:
-    """Return the place of a day in a leap year."""
-    told: object = day
+    """Return the index of a day in a leap year."""
+    reported: object = day
     if (
-        not isinstance(told, tuple | list)
-        or len(told) != 2
-        or any(isinstance(one, bool) or not isinstance(one, int) for one in told)
+        not isinstance(reported, tuple | list)
+        or len(reported) != 2
+        or any(isinstance(one, bool) or not isinstance(one, int) for one in reported)
     ):
         _check.refuse(name, "be a month and a day of it", day, "such as (3, 31)")
     month, number = day

@@ -27,8 +27,8 @@ class Crosswise(BinaryDesign):
 
     Notes
     -----
-    The law of Warner's design without a device: "same" has the chance :math:`p` where the sensitive statement
-    is true, else :math:`1 - p`.
+    The distribution of Warner's design without a device: "same" has the chance :math:`p` where the sensitive
+    statement is true, else :math:`1 - p`.
 
     Guarantee: for each answer :math:`|\log(p/(1-p))|`-DP under replace-one, exact; to whoever does not know
     whether the innocuous statement is true of this respondent, who gives it the chance :math:`p`, whatever

@@ -34,6 +34,18 @@ class Design(ABC):
     same `slope` :math:`s`: the chance of answer :math:`j` is :math:`b_j + s\,\theta_j`, with
     :math:`\theta_j` the share of the category and :math:`b_j` the answer's `floor`. So each share follows
     from the count of its own answer, which is binomial.
+
+    Examples
+    --------
+    Every design draws answers and prices them in the same way:
+
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> design: Design = TwoCoins()
+    >>> answers = design.respond([True] * 30 + [False] * 70, rng=1)
+    >>> int(design.counts(answers).sum())
+    100
+    >>> design.odds, round(design.epsilon, 4)
+    (Fraction(3, 1), 1.0986)
     """
 
     __slots__ = ()
@@ -75,12 +87,12 @@ class Design(ABC):
 
     @property
     def epsilon(self) -> float:
-        """The epsilon of one answer: the log of the greatest ratio of probabilities, rounded up."""
+        """The epsilon of one answer: the log of the largest ratio of probabilities, rounded up."""
         return self.privacy_loss.epsilon(0.0)
 
     @property
     def odds(self) -> Fraction:
-        """The most by which one answer moves the odds of anything about a respondent: exp(epsilon), exact."""
+        """The maximum factor by which one answer moves the odds of anything: exp(epsilon), exact."""
         return odds_of(self.transition)
 
     def respond(self, truth: Any, rng: Rng = None) -> Any:
@@ -113,7 +125,7 @@ class Design(ABC):
         return found if several else found.tolist()[0]
 
     def _draw(self, which: NDArray[np.int64], rng: Rng) -> NDArray[np.int64]:
-        """Draw the place of each answer: one uniform integer each, whatever is true."""
+        """Draw the index of each answer: one uniform integer each, whatever is true."""
         whole, ends = _steps(self.transition)
         drawn = uniform_integers(whole, len(which), random_source(rng))
         return np.asarray((drawn[:, None] >= ends[which]).sum(axis=1), dtype=np.int64)
@@ -126,6 +138,11 @@ class Design(ABC):
         answers : array, list, column of a frame, or mapping
             The answers as they are named, booleans where they are two, or a count for each.
 
+        Returns
+        -------
+        ndarray of int64
+            In the order of `answers`.
+
         Raises
         ------
         ParameterError
@@ -134,22 +151,22 @@ class Design(ABC):
         return counts("answers", answers, self.answers)
 
     def _check_transition(self, parameter: str) -> None:
-        """Refuse what tells nothing, shows somebody or cannot be drawn."""
+        """Refuse what reveals nothing, shows somebody or cannot be drawn."""
         value = getattr(self, parameter)
         if any(not 0 < mass < 1 for row in self.transition for mass in row):
             remedy = "an answer that only one truth can give betrays who gives it"
             _check.refuse(parameter, "leave every answer possible for every truth", value, remedy)
         if not self.slope:
-            remedy = "such answers tell nothing"
+            remedy = "such answers reveal nothing"
             _check.refuse(parameter, "make the answers depend on the truth", value, remedy)
         if lcm(*(mass.denominator for row in self.transition for mass in row)) > _MOST:
             remedy = "take simpler fractions"
-            _check.refuse(parameter, "have a common denominator of at most 2**62", "a greater one", remedy)
+            _check.refuse(parameter, "have a common denominator of at most 2**62", value, remedy)
 
 
 @lru_cache(maxsize=64)
 def _steps(transition: Transition) -> tuple[int, NDArray[np.int64]]:
-    """Return the common denominator, and the places at which each row's law steps to the next answer."""
+    """Return the common denominator, and the integers at which each row steps to the next answer."""
     whole = lcm(*(mass.denominator for row in transition for mass in row))
     masses = np.array([[int(mass * whole) for mass in row] for row in transition], dtype=np.int64)
     return whole, np.cumsum(masses, axis=1)[:, :-1]

@@ -105,12 +105,17 @@ class ForcedCategory(Design):
         return tuple(tuple(device[j] + truth * (i == j) for j in whole) for i in whole)
 
     def risk(self, prior: Sequence[Chance]) -> CategoryRisk:
-        """Return what each answer betrays to somebody with a prior opinion.
+        """Return what each answer reveals to somebody with a prior opinion.
 
         Parameters
         ----------
         prior : sequence of Chance
             The chances that they give the categories, in their order; they add up to 1.
+
+        Returns
+        -------
+        CategoryRisk
+            Exact fractions.
         """
         before = several("prior", prior)
         if len(before) != len(self.names) or sum(before) != 1:
@@ -125,11 +130,16 @@ class ForcedCategory(Design):
         return CategoryRisk(prior=dict(zip(self.names, before, strict=True)), posterior=posterior, most=most)
 
     def estimate(self, answers: Any) -> Shares:
-        """Return what answers tell of the shares of the categories.
+        """Return the estimated shares of the categories.
 
         Parameters
         ----------
         answers : array, list, column of a frame, or mapping
             As in `counts`.
+
+        Returns
+        -------
+        Shares
+            With their errors.
         """
         return Shares(design=self, counts=self.counts(answers))

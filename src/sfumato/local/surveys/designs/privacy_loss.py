@@ -20,7 +20,7 @@ Transition: TypeAlias = tuple[tuple[Fraction, ...], ...]
 
 
 def loss_of(*transitions: Transition) -> PrivacyLoss:
-    r"""Return the loss of an answer that follows one of several laws: whichever of them, it costs no more.
+    r"""Return a bound on the loss of an answer that follows any one of several distributions.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def loss_of(*transitions: Transition) -> PrivacyLoss:
     -----
     Guarantee: exact under replace-one. Where all lies are equally likely it is the leaf of randomized
     response. Else it is the trade-off curve of the best test: for two truths the vertices follow from the
-    answers in the order of their likelihood ratios (Neyman and Pearson), and the greatest convex curve below
+    answers in the order of their likelihood ratios (Neyman and Pearson), and the largest convex curve below
     the vertices of all ordered pairs of truths is at or below the trade-off function of each.
     """
     if len(transitions) == 1 and (odds := _even_odds(transitions[0])) is not None:
@@ -50,7 +50,7 @@ def loss_of(*transitions: Transition) -> PrivacyLoss:
 
 
 def odds_of(*transitions: Transition) -> Fraction:
-    """Return the most by which an answer that follows one of several laws moves the odds of two truths."""
+    """Return the maximum factor by which an answer of one of several distributions moves the odds."""
     columns = (column for transition in transitions for column in zip(*transition, strict=True))
     ratios: list[Fraction] = [max(column) / min(column) for column in columns]
     return max(ratios)

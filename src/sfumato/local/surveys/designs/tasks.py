@@ -1,4 +1,4 @@
-"""Who answers what: the tasks that chance gives to respondents."""
+"""Describe who answers what: the tasks that chance assigns to respondents."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ class Kind(Enum):
         Answer a harmless question truly.
     COMPARE
         Say whether the true answers to both questions are the same.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import Warner
+    >>> [(task.kind.value, str(task.chance)) for task in Warner(truth="3/4").tasks]
+    [('truth', '3/4'), ('opposite', '1/4')]
     """
 
     TRUTH = "truth"
@@ -36,15 +42,22 @@ class Kind(Enum):
 
 
 class Task(NamedTuple):
-    """One task.
+    """One task, and how likely a respondent gets it.
 
-    Attributes
+    Parameters
     ----------
     chance : Fraction
         With which a respondent gets it; the chances of a design's tasks add up to 1.
     kind : Kind
+        What is to be done.
     answer : hashable
         What is to be said; of `Kind.SAY` alone.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> Task(Fraction(1, 4), Kind.SAY, "yes").answer
+    'yes'
     """
 
     chance: Fraction

@@ -37,14 +37,25 @@ class TwoSamplePrevalence:
     Parameters
     ----------
     design : UnrelatedQuestionTwoSamples
+        What both samples were asked by.
     yes, respondents : tuple of two ints
         Of the first and of the second sample.
 
     Notes
     -----
     With :math:`\lambda_i = p_i\theta + (1 - p_i)\pi` for the chance of "yes" in sample i, :math:`\theta =
-    (\lambda_1(1-p_2) - \lambda_2(1-p_1))/(p_1 - p_2)`, and so for :math:`\pi` with :math:`p` in the place of
+    (\lambda_1(1-p_2) - \lambda_2(1-p_1))/(p_1 - p_2)`, and so for :math:`\pi` with :math:`p` instead of
     :math:`1 - p` and the other sign.
+
+    Examples
+    --------
+    >>> design = UnrelatedQuestionTwoSamples(first="7/10", second="3/10", between=("1/4", "3/4"))
+    >>> found = design.estimate({"yes": 290, "no": 710}, {"yes": 410, "no": 590})
+    >>> round(found.prevalence, 6), found.respondents
+    (0.2, (1000, 1000))
+    >>> lower, upper, _ = found.interval()
+    >>> lower < 0.2 < upper
+    True
     """
 
     design: UnrelatedQuestionTwoSamples
@@ -103,7 +114,20 @@ class TwoSamplePrevalence:
         return Interval(lower, upper)
 
     def ends(self, risk: float, method: Method) -> tuple[float, float]:
-        """Return the ends of the interval that errs with a risk, before they are cut off at 0 and 1."""
+        """Return the ends of the interval that errs with a risk, before they are cut off at 0 and 1.
+
+        Parameters
+        ----------
+        risk : float
+            The probability to miss the truth, strictly between 0 and 1.
+        method : {"clopper-pearson", "wald"}
+            See `interval`.
+
+        Returns
+        -------
+        tuple of float
+            The lower and the upper end.
+        """
         if method == "wald":
             half = normal_quantile(1 - risk / 2) * self.stddev
             return self.prevalence - half, self.prevalence + half
@@ -142,7 +166,7 @@ class UnrelatedQuestionTwoSamples:
     Guarantee: for each answer, in whichever sample and for whatever share within the bounds, the epsilon of
     `UnrelatedQuestion` at the worse sample and end: under replace-one, to whoever knows no more of the
     respondent's harmless answer than its share. The vertices of the trade-off curves move on segments between
-    those of the ends, so the greatest convex curve below the latter's is below all of them.
+    those of the ends, so the largest convex curve below the latter's is below all of them.
 
     References
     ----------
@@ -192,6 +216,11 @@ class UnrelatedQuestionTwoSamples:
             Of the first and of the second sample, at least 2.
         level, method
             See `TwoSamplePrevalence.interval`.
+
+        Returns
+        -------
+        float
+            In units of the prevalence.
         """
         first, second = respondents
         half = TwoSamplePrevalence(design=self, yes=(first // 2, second // 2), respondents=respondents)
@@ -210,12 +239,12 @@ class UnrelatedQuestionTwoSamples:
 
     @property
     def odds(self) -> Fraction:
-        """The most by which one answer moves the odds of anything about a respondent: exp(epsilon), exact."""
+        """The maximum factor by which one answer moves the odds of anything: exp(epsilon), exact."""
         return odds_of(*self._extremes)
 
     @property
     def _extremes(self) -> list[Transition]:
-        """The laws of the answers in both samples, at both ends of the harmless share."""
+        """The distributions of the answers in both samples, at both ends of the harmless share."""
         return [
             UnrelatedQuestion(sensitive=p, innocuous=share).transition
             for p in self.chances
@@ -238,7 +267,7 @@ class UnrelatedQuestionTwoSamples:
         bool or array of booleans
         """
         if sample not in {1, 2}:
-            _check.refuse("sample", "be 1 or 2", sample)
+            _check.refuse("sample", "be 1 or 2", sample, "pass one of these")
         true, harmless = np.broadcast_arrays(np.asarray(truth, bool), np.asarray(innocuous, bool))
         p = self.chances[sample - 1]
         drawn = uniform_integers(p.denominator, true.size, random_source(rng)).reshape(true.shape)
@@ -246,12 +275,17 @@ class UnrelatedQuestionTwoSamples:
         return said if said.ndim else bool(said)
 
     def estimate(self, first: Any, second: Any) -> TwoSamplePrevalence:
-        """Return what the answers of the two samples tell.
+        """Return the prevalence that the answers of the two samples estimate.
 
         Parameters
         ----------
         first, second : array, list, column of a frame, or mapping
             "no" or "yes", booleans, zeros and ones, or a count of each.
+
+        Returns
+        -------
+        TwoSamplePrevalence
+            Of both questions, with errors.
         """
         found = [counts(name, given, ("no", "yes")) for name, given in (("first", first), ("second", second))]
         (no, yes), (other_no, other_yes) = (part.tolist() for part in found)

@@ -1,4 +1,4 @@
-"""What the answers to a design with several categories tell of the share of each."""
+"""The estimated share of each category, from the answers to a design with several."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Shares:
     Parameters
     ----------
     design : Design
+        What the respondents were asked by.
     counts : int64 array
         How often each answer was given, in the design's order.
 
@@ -30,6 +31,17 @@ class Shares:
     -----
     The respondents are independent draws from a population, so the counts are multinomial, and each share
     follows from the count of its own answer; see `Design`.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import ForcedCategory
+    >>> design = ForcedCategory(names=("never", "once", "often"), truth="3/5")
+    >>> found = design.estimate({"never": 500, "once": 300, "often": 200})
+    >>> found.respondents, round(float(found.shares.sum()), 6)
+    (1000, 1.0)
+    >>> lower, upper, _ = found.interval()
+    >>> bool((lower < found.shares).all() and (found.shares < upper).all())
+    True
     """
 
     design: SeveralAnswers
@@ -51,8 +63,8 @@ class Shares:
         """Unbiased estimate of the covariance matrix, of sampling and randomization together."""
         with np.errstate(invalid="ignore", divide="ignore"):
             rate = self.counts / self.respondents
-            spread = (np.diag(rate) - np.outer(rate, rate)) / (self.respondents - 1)
-        return np.asarray(spread / float(self.design.slope) ** 2)
+            deviation = (np.diag(rate) - np.outer(rate, rate)) / (self.respondents - 1)
+        return np.asarray(deviation / float(self.design.slope) ** 2)
 
     @property
     def stddev(self) -> NDArray[np.float64]:

@@ -33,9 +33,9 @@ def share_bounds(hits: Any, trials: int, level: float, method: Method) -> tuple[
         Wanted coverage, strictly between 0 and 1.
     method : {"clopper-pearson", "wilson", "wald"}
         The first covers with at least the level, whatever the probability and the number of trials. The
-        second inverts the normal approximation of the count's law at each probability, and has the level on
-        the average over probabilities. The third puts the normal approximation around the estimate; it is
-        too narrow where few or nearly all are hits.
+        second inverts the normal approximation of the count's distribution at each probability, and has the
+        level on the average over probabilities. The third puts the normal approximation around the estimate;
+        it is too narrow where few or nearly all are hits.
 
     References
     ----------
@@ -44,7 +44,7 @@ def share_bounds(hits: Any, trials: int, level: float, method: Method) -> tuple[
     """
     risk = (1 - _check.unit_interval("level", level)) / 2
     if method not in _METHODS:
-        _check.refuse("method", f"be one of {', '.join(map(repr, _METHODS))}", method)
+        _check.refuse("method", f"be one of {', '.join(map(repr, _METHODS))}", method, "leave it out")
     if method == "clopper-pearson":
         return lower_confidence_bound(hits, trials, risk), upper_confidence_bound(hits, trials, risk)
     rate, z = np.asarray(hits, dtype=np.float64) / trials, normal_quantile(1 - risk)

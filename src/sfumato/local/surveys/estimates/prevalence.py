@@ -1,4 +1,4 @@
-"""What the answers to a two-answer design tell of the share of people of whom the sensitive thing is true."""
+"""The estimated share of people of whom the sensitive thing is true, from a design with two answers."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Prevalence:
     Parameters
     ----------
     design : BinaryDesign
+        What the respondents were asked by.
     yes, respondents : int
         How many gave the second answer of the design ("yes"), and how many answered.
 
@@ -34,6 +35,16 @@ class Prevalence:
     target; each follows the instructions. "Yes" then has the probability :math:`\lambda = b + s\theta`, and
     the number of them is binomial. :math:`(\hat\lambda - b)/s` is unbiased, and the likeliest value where it
     is within [0, 1].
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> found = TwoCoins().estimate({"yes": 400, "no": 600})
+    >>> round(found.prevalence, 6), round(found.stddev, 3)
+    (0.3, 0.031)
+    >>> lower, upper, _ = found.interval()
+    >>> lower < 0.3 < upper
+    True
     """
 
     design: TwoAnswers

@@ -23,6 +23,13 @@ class RespondentRisk:
         The chance after each answer (Bayes).
     odds : dict of Fraction
         What each answer multiplies the odds by; the prior does not matter.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import Warner
+    >>> risk = Warner(truth="3/4").risk("1/10")
+    >>> str(risk.posterior["yes"]), str(risk.posterior["no"]), str(risk.most)
+    ('1/4', '1/28', '3')
     """
 
     prior: Fraction
@@ -31,7 +38,7 @@ class RespondentRisk:
 
     @property
     def most(self) -> Fraction:
-        """The most by which any answer moves the odds, up or down: exp(epsilon)."""
+        """The maximum factor by which any answer moves the odds, up or down: exp(epsilon)."""
         return max(max(factor, 1 / factor) for factor in self.odds.values())
 
     def __str__(self) -> str:
@@ -51,7 +58,15 @@ class CategoryRisk:
     posterior : dict of dict of Fraction
         The chance of each category after each answer (Bayes): ``posterior[answer][category]``.
     most : Fraction
-        The most by which any answer moves the odds of one category against another: exp(epsilon).
+        The maximum factor by which any answer moves the odds of one category against another: exp(epsilon).
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import ForcedCategory
+    >>> design = ForcedCategory(names=("never", "once", "often"), truth="3/5")
+    >>> risk = design.risk(["1/2", "1/4", "1/4"])
+    >>> sum(risk.posterior["often"].values()) == 1, risk.posterior["often"]["often"] > risk.prior["often"]
+    (True, True)
     """
 
     prior: dict[Hashable, Fraction]

@@ -16,12 +16,12 @@ _ROUNDING: Final = 1e-9
 
 
 def feasible(count: int) -> bool:
-    """Tell whether the exact power for two groups of this size is a matter of seconds."""
+    """Return whether the exact power for two groups of this size is a matter of seconds."""
     return count <= _MOST
 
 
 def exact_p_value(hits: tuple[int, int], trials: tuple[int, int]) -> float:
-    """Return twice the smaller tail of the hypergeometric law of the first group's hits, 1 at most.
+    """Return twice the smaller tail of the hypergeometric distribution of the first group's hits, 1 at most.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def exact_p_value(hits: tuple[int, int], trials: tuple[int, int]) -> float:
     ----------
     Fisher (1935), "The logic of inductive inference".
     """
-    law, start = _law(trials, sum(hits))
+    distribution, start = _law(trials, sum(hits))
     place = hits[0] - start
-    tails = float(law[: place + 1].sum()), float(law[place:].sum())
+    tails = float(distribution[: place + 1].sum()), float(distribution[place:].sum())
     return min(1.0, 2 * min(tails) * (1 + _ROUNDING))
 
 
@@ -56,23 +56,23 @@ def exact_power(count: int, first: float, second: float, risk: float) -> float:
     one, two = _binomial(count, first), _binomial(count, second)
     power = 0.0
     for total in range(2 * count + 1):
-        law, start = _law((count, count), total)
+        distribution, start = _law((count, count), total)
         # The first group's hits at which the smaller tail is below half of the risk.
-        low = int(np.searchsorted(np.cumsum(law), risk / 2 / (1 + _ROUNDING), side="right"))
-        high = int(np.searchsorted(np.cumsum(law[::-1]), risk / 2 / (1 + _ROUNDING), side="right"))
-        hits = np.arange(start, start + len(law))
+        low = int(np.searchsorted(np.cumsum(distribution), risk / 2 / (1 + _ROUNDING), side="right"))
+        high = int(np.searchsorted(np.cumsum(distribution[::-1]), risk / 2 / (1 + _ROUNDING), side="right"))
+        hits = np.arange(start, start + len(distribution))
         joint = one[hits] * two[total - hits]
-        power += float(joint[:low].sum() + joint[len(law) - high :].sum())
+        power += float(joint[:low].sum() + joint[len(distribution) - high :].sum())
     return min(1.0, power)
 
 
 def _law(trials: tuple[int, int], total: int) -> tuple[_Array, int]:
-    """Return the law of the first group's hits among all, and the least of them."""
+    """Return the distribution of the first group's hits among all, and the minimum of them."""
     start, stop = max(0, total - trials[1]), min(trials[0], total)
     hits = np.arange(start, stop + 1, dtype=np.float64)
     logs = _log_choose(trials[0], hits) + _log_choose(trials[1], total - hits)
-    law = np.exp(logs - logs.max())
-    return law / law.sum(), start
+    distribution = np.exp(logs - logs.max())
+    return distribution / distribution.sum(), start
 
 
 def _binomial(count: int, rate: float) -> _Array:

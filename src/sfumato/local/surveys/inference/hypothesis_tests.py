@@ -1,4 +1,4 @@
-"""Tests on randomized answers: the chance of the design is inside the null law, so their levels are right."""
+"""Test hypotheses by randomized answers; the design's chances are part of the null distribution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, chdtrc, chdtri, chndtr
+from scipy.special import bdtr, chdtrc
 
 from sfumato import _check
 from sfumato.local.surveys.designs.design import Design
@@ -18,7 +18,7 @@ from sfumato.local.surveys.estimates.estimated_design import EstimatedDesign
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.local.surveys.inference.fisher_exact import exact_p_value
 
-__all__ = ["Finding", "chi_square_power", "goodness_of_fit", "independence", "two_sample"]
+__all__ = ["Finding", "goodness_of_fit", "independence", "two_sample"]
 
 _Array: TypeAlias = NDArray[np.float64]
 Estimated: TypeAlias = Prevalence | Shares
@@ -30,7 +30,7 @@ _ROUNDING: Final = 1e-9
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a test found.
+    """The result of a test.
 
     Parameters
     ----------
@@ -42,6 +42,13 @@ class Finding:
         Pearson's or Wald's chi-square; NaN where the test has none.
     degrees : int
         Degrees of freedom; 0 where the test has none.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, goodness_of_fit
+    >>> finding: Finding = goodness_of_fit(TwoCoins().estimate({"yes": 400, "no": 600}), 0.1)
+    >>> finding.p_value < 0.001, finding.method
+    (True, 'exact binomial test')
     """
 
     p_value: float
@@ -65,21 +72,29 @@ def goodness_of_fit(
     shares : float or sequence of float
         The prevalence under the null hypothesis, or the share of each category.
     method : {"chi-square", "simulated"}
-        For several categories: Pearson's chi-square with its limit law, or with its own law at these shares,
-        simulated 9,999 times. With two answers the test is exact, whatever is asked for.
+        For several categories: Pearson's chi-square with its limit distribution, or with its own distribution
+        at these shares, simulated 9,999 times. With two answers the test is exact, whatever is asked for.
     seed : int
         Of the simulation.
 
     Returns
     -------
     Finding
+        Its p-value accounts for sampling and randomization together.
 
     Notes
     -----
     Under the null hypothesis :math:`\theta` the counts of the answers are multinomial with the probabilities
     :math:`\theta T`, T the design's transition: known, so that sampling and randomization are both in the
-    law. The exact test doubles the smaller binomial tail. A simulated p-value :math:`(1 + \#)/(1 + N)` is at
-    most any level with that chance exactly (Barnard 1963).
+    distribution. The exact test doubles the smaller binomial tail. A simulated p-value :math:`(1 + \#)/(1 +
+    N)` is at most any level with that chance exactly (Barnard 1963).
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> found = TwoCoins().estimate({"yes": 400, "no": 600})  # a prevalence of 0.3
+    >>> goodness_of_fit(found, 0.3).p_value > 0.9, goodness_of_fit(found, 0.1).p_value < 0.001
+    (True, True)
     """
     _check_estimates(estimate=estimate)
     design, counts = estimate.design, _counts(estimate)
@@ -100,7 +115,7 @@ def goodness_of_fit(
             degrees=degrees,
         )
     if method != "simulated":
-        _check.refuse("method", "be 'chi-square' or 'simulated'", method)
+        _check.refuse("method", "be 'chi-square' or 'simulated'", method, "leave it out")
     draws = np.random.default_rng(_check.integer("seed", seed)).multinomial(total, rates, _RUNS)
     above = int((_pearson(draws, total * rates) >= statistic * (1 - _ROUNDING)).sum())
     return Finding(
@@ -122,18 +137,29 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
     Returns
     -------
     Finding
+        Its p-value accounts for sampling and randomization together.
 
     Notes
     -----
-    With one design for both, equal shares mean equal laws of the answers, so tests for those apply: Fisher's
-    exact one for two answers, Pearson's chi-square for more. With two designs for the same categories, say
-    another spinner in each group, Wald's: the difference of the unbiased estimates against the sum of their
-    covariances at the nearest possible shares, a chi-square in the limit.
+    With one design for both, equal shares mean equal distributions of the answers, so tests for those apply:
+    Fisher's exact one for two answers, Pearson's chi-square for more. With two designs for the same
+    categories, say another spinner in each group, Wald's: the difference of the unbiased estimates against
+    the sum of their covariances at the nearest possible shares, a chi-square in the limit.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> town = TwoCoins().estimate({"yes": 400, "no": 600})
+    >>> country = TwoCoins().estimate({"yes": 300, "no": 700})
+    >>> two_sample(town, country).p_value < 0.001
+    True
     """
     _check_estimates(first=first, second=second)
     tables = np.array([_counts(first), _counts(second)]) if _alike(first, second) else None
     if tables is None:
-        _check.refuse("second", "have the categories of first", "others", "compare the same question")
+        _check.refuse(
+            "second", "have the categories of first", second.design.categories, "compare the same question"
+        )
     totals = tables.sum(axis=1).tolist()
     degrees = tables.shape[1] - 1
     if first.design == second.design:
@@ -144,9 +170,9 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
     statistic = 0.0
     if min(totals) > 0:
         gap = _shares(first) - _shares(second)
-        spread = _covariance(first) + _covariance(second)
+        deviation = _covariance(first) + _covariance(second)
         # The last share follows from the others.
-        statistic = float(gap[:-1] @ np.linalg.pinv(spread[:-1, :-1], hermitian=True) @ gap[:-1])
+        statistic = float(gap[:-1] @ np.linalg.pinv(deviation[:-1, :-1], hermitian=True) @ gap[:-1])
     return Finding(
         p_value=float(chdtrc(degrees, statistic)),
         method="Wald's chi-square, approximate",
@@ -172,21 +198,32 @@ def independence(
     designs : tuple of two designs
         How each was asked; None for what was asked directly.
     method : {"chi-square", "permuted"}
-        Pearson's chi-square with its limit law, or against tables with the same margins, drawn 9,999 times.
+        Pearson's chi-square with its limit distribution, or against tables with the same margins, drawn 9,999
+        times.
     seed : int
         Of the permutations.
 
     Returns
     -------
     Finding
+        Its p-value accounts for sampling and randomization together.
 
     Notes
     -----
-    The two devices are used independently of one another, so the joint law of the answers is :math:`T_1^T
-    \Theta T_2`. As the transitions are invertible, that is a product exactly where :math:`\Theta` is: the
-    answers are independent if and only if the truths are, and every test for the answers is one for the
-    truths, with the same level. Only power is lost. Given its margins, an independent table has the law of
-    permuted answers, so a permuted p-value is at most any level with that chance exactly.
+    The two devices are used independently of one another, so the joint distribution of the answers is
+    :math:`T_1^T \Theta T_2`. As the transitions are invertible, that is a product exactly where
+    :math:`\Theta` is: the answers are independent if and only if the truths are, and every test for the
+    answers is one for the truths, with the same level. Only power is lost. Given its margins, an independent
+    table has the distribution of permuted answers, so a permuted p-value is at most any level with that
+    chance exactly.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> answers = ["yes"] * 60 + ["no"] * 40 + ["yes"] * 30 + ["no"] * 70
+    >>> groups = ["town"] * 100 + ["country"] * 100
+    >>> independence(answers, groups, designs=(TwoCoins(), None)).p_value < 0.001
+    True
     """
     asked: object = designs
     if not isinstance(asked, tuple | list) or len(asked) != 2:
@@ -200,14 +237,14 @@ def independence(
         for name, given, design in zip(("first", "second"), (first, second), designs, strict=True)
     )
     if len(rows[0]) != len(columns[0]):
-        _check.refuse("second", "have an answer for each of first", f"{len(columns[0])} answers")
+        _check.refuse("second", "have an answer for each of first", len(columns[0]), "leave nobody out")
     table = np.zeros((rows[1], columns[1]), np.int64)
     np.add.at(table, (rows[0], columns[0]), 1)
     found = _contingency(table)
     if method == "chi-square":
         return found
     if method != "permuted":
-        _check.refuse("method", "be 'chi-square' or 'permuted'", method)
+        _check.refuse("method", "be 'chi-square' or 'permuted'", method, "leave it out")
     tables = _with_margins(table, np.random.default_rng(_check.integer("seed", seed)))
     drawn = _pearson(tables, _expected(table).ravel())
     above = int((drawn >= found.statistic * (1 - _ROUNDING)).sum())
@@ -217,35 +254,6 @@ def independence(
         statistic=found.statistic,
         degrees=found.degrees,
     )
-
-
-def chi_square_power(
-    null: Any, true: Any, *, respondents: int, degrees: int, false_positive_rate: float = 0.05
-) -> float:
-    r"""Return the approximate power of a chi-square test on answers.
-
-    Parameters
-    ----------
-    null, true : array
-        Probabilities of the answers, or of pairs of them, under the null hypothesis and in truth; such as
-        ``shares @ transition``, or ``transition1.T @ joint @ transition2``.
-    respondents : int
-    degrees : int
-        Degrees of freedom of the test.
-    false_positive_rate : float
-
-    Returns
-    -------
-    float
-        By the noncentral chi-square law with :math:`n \sum (\lambda - \lambda_0)^2/\lambda_0`: the limit for
-        truths near the null hypothesis.
-    """
-    before, after = np.asarray(null, float), np.asarray(true, float)
-    far = _check.integer("respondents", respondents, minimum=1) * float(
-        ((after - before) ** 2 / before).sum()
-    )
-    risk = _check.unit_interval("false_positive_rate", false_positive_rate)
-    return float(1 - chndtr(chdtri(degrees, risk), degrees, far))
 
 
 def _check_estimates(**estimates: object) -> None:
@@ -271,8 +279,8 @@ def _covariance(estimate: Estimated) -> _Array:
     """Return the covariance of the shares were they possible ones: never 0, as every answer may be given."""
     shares = np.maximum(_shares(estimate), 0.0)
     rate = _null(estimate.design, shares / shares.sum())
-    spread = (np.diag(rate) - np.outer(rate, rate)) / _counts(estimate).sum()
-    return np.asarray(spread / float(estimate.design.slope) ** 2)
+    deviation = (np.diag(rate) - np.outer(rate, rate)) / _counts(estimate).sum()
+    return np.asarray(deviation / float(estimate.design.slope) ** 2)
 
 
 def _alike(first: Estimated, second: Estimated) -> bool:
@@ -286,7 +294,7 @@ def _null(design: EstimatedDesign, shares: float | Sequence[float]) -> _Array:
         given = np.array([1 - given[0], given[0]])
     if given.shape != (len(design.answers),) or not (given >= 0).all() or abs(given.sum() - 1) > 1e-9:
         rule = f"be {len(design.answers)} shares from 0 to 1 that add up to 1, or one prevalence"
-        _check.refuse("shares", rule, shares)
+        _check.refuse("shares", rule, shares, "divide them by their sum")
     transition = np.array([[float(mass) for mass in row] for row in design.transition])
     rates = given @ transition
     return np.asarray(rates / rates.sum())
@@ -305,8 +313,8 @@ def _expected(table: NDArray[np.int64]) -> _Array:
 
 def _contingency(table: NDArray[np.int64]) -> Finding:
     """Return Pearson's test of a table; rows and columns without an entry do not count."""
-    kept = [int((table.sum(axis=axis) > 0).sum()) for axis in (1, 0)]
-    degrees = max(0, (kept[0] - 1) * (kept[1] - 1))
+    retained = [int((table.sum(axis=axis) > 0).sum()) for axis in (1, 0)]
+    degrees = max(0, (retained[0] - 1) * (retained[1] - 1))
     statistic = float(_pearson(table.ravel(), _expected(table).ravel()))
     return Finding(
         p_value=float(chdtrc(degrees, statistic)) if degrees else 1.0,
@@ -337,17 +345,19 @@ def _places(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.in
         return places(name, given, design.answers), len(design.answers)
     listed = np.asarray(given)
     if isinstance(given, Mapping | str) or listed.ndim != 1:
-        _check.refuse(name, "be an answer for each respondent", "something else", "pass a list or a column")
+        _check.refuse(
+            name, "be an answer for each respondent", type(given).__name__, "pass a list or a column"
+        )
     values: list[Hashable] = listed.tolist()
     if not all(map(_is_there, values)):
         remedy = "drop such respondents from both, or give them an answer of their own"
-        _check.refuse(name, "have an answer for each respondent", "missing ones", remedy)
+        _check.refuse(name, "have an answer for each respondent", type(given).__name__, remedy)
     which = {label: place for place, label in enumerate(dict.fromkeys(values))}
     return np.array([which[value] for value in values], np.int64), max(1, len(which))
 
 
 def _is_there(value: Hashable) -> bool:
-    """Tell whether a value is no missing one: None, NaN or whatever else is not equal to itself."""
+    """Return whether a value is no missing one: None, NaN or whatever else is not equal to itself."""
     try:
         return value is not None and bool(value == value)  # noqa: PLR0124
     except TypeError:  # what is neither equal nor unequal

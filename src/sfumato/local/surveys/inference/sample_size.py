@@ -1,42 +1,36 @@
-"""How many respondents a design needs: for a margin, or to tell a prevalence from another."""
+"""Plan how many respondents a design needs for an interval of a wanted width."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import bdtr, bdtrik, ndtr
 
 from sfumato import _check
-from sfumato.local.surveys.designs.binary import BinaryDesign
 from sfumato.local.surveys.designs.design import Design
 from sfumato.local.surveys.designs.two_samples import UnrelatedQuestionTwoSamples, check_method
 from sfumato.local.surveys.estimates.intervals import Method, normal_quantile, share_bounds
-from sfumato.local.surveys.inference.fisher_exact import exact_power, feasible
 
 __all__ = [
+    "MOST_RESPONDENTS",
     "Plan",
     "SamplesPlan",
-    "power",
-    "power_between",
-    "respondents_between",
     "respondents_for_margin",
-    "respondents_to_tell",
     "samples_for_margin",
+    "smallest_count",
 ]
 
-_Array: TypeAlias = NDArray[np.float64]
-_MOST: Final = 10**9
+MOST_RESPONDENTS: Final = 10**9
+"""The largest number that is planned for."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How many respondents are needed, and what they give.
+    """How many respondents are needed, and what they achieve.
 
     Parameters
     ----------
@@ -46,6 +40,13 @@ class Plan:
         The margin or the power with so many.
     exact : bool
         Whether that follows from binomial probabilities, not from a normal approximation.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, respondents_for_margin
+    >>> plan: Plan = respondents_for_margin(TwoCoins(), 0.1)
+    >>> plan.achieved <= 0.1, plan.exact
+    (True, True)
     """
 
     respondents: int
@@ -66,6 +67,14 @@ class SamplesPlan:
         The margin with so many.
     exact : bool
         Whether that follows from binomial probabilities, not from a normal approximation.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import UnrelatedQuestionTwoSamples, samples_for_margin
+    >>> design = UnrelatedQuestionTwoSamples(first="7/10", second="3/10", between=("1/4", "3/4"))
+    >>> plan: SamplesPlan = samples_for_margin(design, 0.1, method="wald")
+    >>> len(plan.respondents), plan.achieved <= 0.1
+    (2, True)
     """
 
     respondents: tuple[int, int]
@@ -76,7 +85,7 @@ class SamplesPlan:
 def respondents_for_margin(
     design: Design, margin: float, *, level: float = 0.95, method: Method = "clopper-pearson"
 ) -> Plan:
-    """Return the least number of respondents for an interval whose half-width is at most a margin.
+    """Return the smallest number of respondents for an interval whose half-width is at most a margin.
 
     Parameters
     ----------
@@ -98,6 +107,13 @@ def respondents_for_margin(
     -----
     The interval for the chance of "yes" is widest where half of the answers are "yes". The margin is met by
     this number and not by one less.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> plan = respondents_for_margin(TwoCoins(), 0.05)
+    >>> 1500 < plan.respondents < 1700, plan.achieved <= 0.05
+    (True, True)
     """
     _check.instance("design", design, Design, "samples_for_margin plans for two samples")
     wanted = _margin(margin)
@@ -108,7 +124,7 @@ def respondents_for_margin(
         return float(upper - lower) / 2 / slope
 
     guess = _guessed(wanted * slope, level)
-    found = _least(lambda count: half(count) <= wanted, guess)
+    found = smallest_count(lambda count: half(count) <= wanted, guess)
     return Plan(respondents=found, achieved=half(found), exact=method == "clopper-pearson")
 
 
@@ -139,8 +155,8 @@ def samples_for_margin(
     Notes
     -----
     With weights :math:`w_i` of the two shares, standard deviations :math:`|w_i| / \sqrt{n_i}` whose squares
-    add up are least for :math:`n_i \propto |w_i|`, and such deviations that add up themselves, as the ends of
-    exact intervals do, for :math:`n_i \propto |w_i|^{2/3}`. With respondents in these proportions, rounded
+    add up are smallest for :math:`n_i \propto |w_i|`, and such deviations that add up themselves, as the ends
+    of exact intervals do, for :math:`n_i \propto |w_i|^{2/3}`. With respondents in these proportions, rounded
     up, the margin is met by this total and not by one less.
 
     Examples
@@ -165,7 +181,7 @@ def samples_for_margin(
         return design.half_width(split(total), level, method)
 
     guess = _guessed(wanted / float(sum(map(abs, design.weights))), level)
-    total = _least(lambda count: half(count) <= wanted, guess)
+    total = smallest_count(lambda count: half(count) <= wanted, guess)
     return SamplesPlan(respondents=split(total), achieved=half(total), exact=method == "clopper-pearson")
 
 
@@ -179,169 +195,27 @@ def _margin(margin: float) -> float:
 def _guessed(margin: float, level: float) -> int:
     """Return about how many respondents a margin of the share of "yes" needs."""
     guess = max(2, int((normal_quantile((1 + level) / 2) / 2 / margin) ** 2))
-    if guess > _MOST:
+    if guess > MOST_RESPONDENTS:
         remedy = "a wider one, or more truth"
         _check.refuse("margin", "be met by at most 10**9 respondents", f"about {guess:.3g}", remedy)
     return guess
 
 
-def power(
-    design: BinaryDesign,
-    *,
-    null: float,
-    prevalence: float,
-    respondents: int,
-    false_positive_rate: float = 0.05,
-    two_sided: bool = True,
-) -> float:
-    """Return the chance that the exact test of one prevalence finds that it is another.
+def smallest_count(holds: Callable[[int], bool], guess: int) -> int:
+    """Return a number of respondents for which something holds, and not for one less.
 
     Parameters
     ----------
-    design : BinaryDesign
-    null, prevalence : float
-        What is tested, and what is true; from 0 to 1, different.
-    respondents : int
-    false_positive_rate : float
-        Of the test: `goodness_of_fit` for two answers, which errs at most so often.
-    two_sided : bool
-        False puts all of it on the side of ``prevalence``.
+    holds : callable
+        Of a number of respondents.
+    guess : int
+        Where the search begins.
 
     Returns
     -------
-    float
-        Exact: a sum of binomial probabilities.
+    int
+        At least 2.
     """
-    count = _check.integer("respondents", respondents, minimum=1)
-    rates = _rates(design, null, prevalence)
-    risk = _check.unit_interval("false_positive_rate", false_positive_rate)
-    return float(_binomial_power(np.array([count]), *rates, risk, two_sided=two_sided)[0])
-
-
-def respondents_to_tell(
-    design: BinaryDesign,
-    *,
-    null: float,
-    prevalence: float,
-    power: float = 0.8,
-    false_positive_rate: float = 0.05,
-    two_sided: bool = True,
-) -> Plan:
-    """Return how many respondents tell one prevalence from another with a wanted power.
-
-    Parameters
-    ----------
-    design, null, prevalence, false_positive_rate, two_sided
-        As in `power`.
-    power : float
-        Wanted chance of finding the difference.
-
-    Returns
-    -------
-    Plan
-        Exact. Powers go up and down a little as respondents are added one by one: one less would miss what is
-        wanted, and none of the next 20 (of the next thrice the square root, for many) does.
-    """
-    wanted = _check.unit_interval("power", power)
-    risk = _check.unit_interval("false_positive_rate", false_positive_rate)
-    first, second = _rates(design, null, prevalence)
-    z = normal_quantile(1 - risk / (2 if two_sided else 1)), normal_quantile(wanted)
-    spread = z[0] * math.sqrt(first * (1 - first)) + z[1] * math.sqrt(second * (1 - second))
-    guess = _affordable("prevalence", (spread / (first - second)) ** 2)
-    width = math.ceil(max(20, 3 * math.sqrt(guess)))
-    middle = round(guess)
-    while True:
-        counts = np.arange(max(1, middle - width), middle + width + 1)
-        powers = _binomial_power(counts, first, second, risk, two_sided=two_sided)
-        missed = np.flatnonzero(powers < wanted)
-        place = int(missed[-1]) + 1 if len(missed) else 0
-        if place + width >= len(counts) and place:
-            middle += width
-        elif place or counts[0] == 1:
-            return Plan(respondents=int(counts[place]), achieved=float(powers[place]), exact=True)
-        else:
-            middle -= width
-
-
-def power_between(
-    design: BinaryDesign,
-    *,
-    first: float,
-    second: float,
-    respondents: int,
-    false_positive_rate: float = 0.05,
-) -> Plan:
-    """Return the chance that `two_sample` tells two groups with different prevalences apart.
-
-    Parameters
-    ----------
-    design : BinaryDesign
-    first, second : float
-        The prevalences of the two groups.
-    respondents : int
-        In each of the groups.
-    false_positive_rate : float
-
-    Returns
-    -------
-    Plan
-        Exact, that of Fisher's test, up to 2,000 respondents in each group; beyond that a normal
-        approximation with a correction for continuity.
-    """
-    count = _check.integer("respondents", respondents, minimum=1)
-    risk = _check.unit_interval("false_positive_rate", false_positive_rate)
-    rates = _rates(design, first, second)
-    return Plan(respondents=count, achieved=_between(count, *rates, risk), exact=feasible(count))
-
-
-def respondents_between(
-    design: BinaryDesign,
-    *,
-    first: float,
-    second: float,
-    power: float = 0.8,
-    false_positive_rate: float = 0.05,
-) -> Plan:
-    """Return how many respondents in each of two groups tell their prevalences apart.
-
-    Parameters
-    ----------
-    design, first, second, false_positive_rate
-        As in `power_between`.
-    power : float
-        Wanted chance of finding the difference.
-
-    Returns
-    -------
-    Plan
-        The power is reached by this number and not by one less; exact where `power_between` is.
-    """
-    wanted = _check.unit_interval("power", power)
-    risk = _check.unit_interval("false_positive_rate", false_positive_rate)
-    one, two = _rates(design, first, second)
-    guess = _corrected_size(one, two, normal_quantile(1 - risk / 2), normal_quantile(wanted))
-    start = int(_affordable("second", guess))
-    found = _least(lambda count: _between(count, one, two, risk) >= wanted, start)
-    return Plan(respondents=found, achieved=_between(found, one, two, risk), exact=feasible(found))
-
-
-def _rates(design: BinaryDesign, one: float, two: float) -> tuple[float, float]:
-    _check.instance("design", design, BinaryDesign, "chi_square_power plans for more answers")
-    rates = design.yes_rate(one), design.yes_rate(two)
-    if rates[0] == rates[1]:
-        _check.refuse("prevalence", "differ from the other one", two, "nothing is to be told apart")
-    return rates
-
-
-def _affordable(name: str, guess: float) -> float:
-    if guess > _MOST:
-        remedy = "a greater difference, or a design with more truth"
-        _check.refuse(name, "be told apart by at most 10**9 respondents", f"about {guess:.3g}", remedy)
-    return max(1.0, guess)
-
-
-def _least(holds: Callable[[int], bool], guess: int) -> int:
-    """Return a count for which something holds, and not for one less."""
     high = low = max(2, guess)
     while not holds(high):
         low, high = high, int(high * 1.1) + 1
@@ -351,46 +225,3 @@ def _least(holds: Callable[[int], bool], guess: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _binomial_power(
-    counts: NDArray[np.int64], null: float, true: float, risk: float, *, two_sided: bool
-) -> _Array:
-    """Return the power of the binomial test with each number of trials."""
-    share = risk / 2 if two_sided else risk
-    found = np.zeros(len(counts))
-    if two_sided or true < null:
-        found += _tail(_critical(counts, null, share), counts, true)
-    if two_sided or true > null:
-        found += _tail(_critical(counts, 1 - null, share), counts, 1 - true)
-    return found
-
-
-def _tail(last: _Array, counts: NDArray[np.int64], rate: float) -> _Array:
-    return np.asarray(np.where(last < 0, 0.0, bdtr(np.maximum(last, 0), counts, rate)))
-
-
-def _critical(counts: NDArray[np.int64], rate: float, risk: float) -> _Array:
-    """Return the greatest number of hits that is reached from below with at most the risk; -1 for none."""
-    last = np.floor(np.nan_to_num(bdtrik(risk, counts, rate), nan=-1.0)) + 1
-    for _ in range(3):
-        last = np.where(_tail(np.minimum(last, counts), counts, rate) > risk, last - 1, last)
-    return np.asarray(np.maximum(last, -1.0))
-
-
-def _between(count: int, first: float, second: float, risk: float) -> float:
-    if feasible(count):
-        return exact_power(count, first, second, risk)
-    z, middle = normal_quantile(1 - risk / 2), (first + second) / 2
-    gap = abs(first - second) - 1 / count
-    spread = z * math.sqrt(2 * middle * (1 - middle) / count)
-    error = math.sqrt((first * (1 - first) + second * (1 - second)) / count)
-    return float(ndtr((gap - spread) / error)) if error else 1.0
-
-
-def _corrected_size(first: float, second: float, z: float, found: float) -> float:
-    """Return the size of Casagrande, Pike and Smith (1978), an approximation to that of the exact test."""
-    middle, gap = (first + second) / 2, abs(first - second)
-    spread = z * math.sqrt(2 * middle * (1 - middle))
-    spread += found * math.sqrt(first * (1 - first) + second * (1 - second))
-    return spread**2 / gap**2 / 4 * (1 + math.sqrt(1 + 4 * gap / max(spread, 1e-9) ** 2)) ** 2

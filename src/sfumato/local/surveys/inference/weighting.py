@@ -31,6 +31,15 @@ class Stratified:
         The designs may differ.
     shares : tuple of float
         The share of the population in each stratum, known; they add up to 1.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, stratified
+    >>> town, country = TwoCoins().estimate({"yes": 40, "no": 60}), TwoCoins().estimate({"yes": 30, "no": 70})
+    >>> found: Stratified = stratified([town, country], [0.8, 0.2])
+    >>> lower, upper, _ = found.interval()
+    >>> lower < found.prevalence < upper
+    True
     """
 
     strata: tuple[Prevalence, ...]
@@ -57,15 +66,21 @@ class Stratified:
         Parameters
         ----------
         level : float
+            Wanted coverage, strictly between 0 and 1.
         method : {"clopper-pearson", "wald"}
             The normal approximation; or the sum of the strata's exact intervals, each of which errs with an
             equal part of the risk: it covers at least with the level, and is much wider with many strata.
+
+        Returns
+        -------
+        Interval
+            Within [0, 1].
         """
         risk = 1 - _check.unit_interval("level", level)
         if method == "wald":
             return _normal(self.prevalence, self.stddev, risk)
         if method != "clopper-pearson":
-            _check.refuse("method", "be 'clopper-pearson' or 'wald'", method)
+            _check.refuse("method", "be 'clopper-pearson' or 'wald'", method, "leave it out")
         parts = [stratum.interval(1 - risk / len(self.strata)) for stratum in self.strata]
         ends = [sum(w * part[side] for w, part in zip(self.shares, parts, strict=True)) for side in (0, 1)]
         return Interval(max(0.0, float(ends[0]) - _SUM), min(1.0, float(ends[1]) + _SUM))
@@ -93,7 +108,9 @@ def stratified(strata: Sequence[Prevalence], shares: Sequence[float]) -> Stratif
     """
     weights = tuple(_check.positive("shares", share) for share in shares)
     if len(weights) != len(strata) or not strata or abs(sum(weights) - 1) > _SUM:
-        _check.refuse("shares", "be one for each stratum, and add up to 1", shares)
+        _check.refuse(
+            "shares", "be one for each stratum, and add up to 1", shares, "divide them by their sum"
+        )
     return Stratified(strata=tuple(strata), shares=weights)
 
 
@@ -110,6 +127,16 @@ class Weighted:
         Its standard deviation, linearised.
     effective : float
         Kish's effective number of respondents: the square of the weights' sum over the sum of their squares.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, weighted
+    >>> found: Weighted = weighted(TwoCoins(), ["yes"] * 40 + ["no"] * 60, [1.0] * 50 + [2.0] * 50)
+    >>> found.effective
+    90.0
+    >>> lower, upper, _ = found.interval()
+    >>> lower <= found.prevalence <= upper
+    True
     """
 
     prevalence: float
@@ -117,7 +144,18 @@ class Weighted:
     effective: float
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Return the normal approximation around the estimate, within [0, 1]."""
+        """Return the normal approximation around the estimate, within [0, 1].
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Within [0, 1].
+        """
         return _normal(self.prevalence, self.stddev, 1 - _check.unit_interval("level", level))
 
 
@@ -127,6 +165,7 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     Parameters
     ----------
     design : BinaryDesign
+        What the respondents were asked by.
     answers : array, list or column of a frame
         One answer of each respondent.
     weights : array
@@ -136,6 +175,7 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     Returns
     -------
     Weighted
+        The estimate with its standard error.
 
     Notes
     -----
@@ -144,23 +184,36 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     for direct answers, with the linearised variance :math:`\frac{n}{n-1}\sum w_i^2 (z_i - \hat\theta)^2 /
     (\sum w_i)^2`, of sampling (as if with replacement) and randomization together; at least what the device
     alone adds, also where all say the same.
+
+    Examples
+    --------
+    With equal weights it is the estimate of the design:
+
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> answers = ["yes"] * 40 + ["no"] * 60
+    >>> round(weighted(TwoCoins(), answers, [1.0] * 100).prevalence, 6)
+    0.3
+    >>> round(TwoCoins().estimate(answers).prevalence, 6)
+    0.3
     """
     said = places("answers", answers, design.answers)
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != said.shape or not (np.isfinite(given) & (given > 0)).all():
-        _check.refuse("weights", "be one positive number for each answer", "others", "leave nobody out")
+        _check.refuse(
+            "weights", "be one positive number for each answer", type(weights).__name__, "leave nobody out"
+        )
     if len(said) < 2:
         return Weighted(prevalence=float("nan"), stddev=float("nan"), effective=float(len(said)))
     single = (said - float(design.yes_if_false)) / float(design.slope)
     total = given.sum()
     theta = float(given @ single / total)
-    spread = len(said) / (len(said) - 1) * float((given**2) @ ((single - theta) ** 2)) / total**2
-    # Whatever is true of a respondent, the answer has the variance of one law or the other.
+    deviation = len(said) / (len(said) - 1) * float((given**2) @ ((single - theta) ** 2)) / total**2
+    # Whatever is true of a respondent, the answer has the variance of one distribution or the other.
     device = min(float(yes * (1 - yes)) for yes in (design.yes_if_false, design.yes_if_true))
-    least = device / float(design.slope) ** 2 * float(given @ given) / total**2
+    smallest = device / float(design.slope) ** 2 * float(given @ given) / total**2
     return Weighted(
         prevalence=theta,
-        stddev=float(np.sqrt(max(spread, least))),
+        stddev=float(np.sqrt(max(deviation, smallest))),
         effective=float(total**2 / (given @ given)),
     )
 

@@ -20,7 +20,7 @@ class Heading:
 @final
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph; a loud one stands out, a formula keeps its spaces."""
+    """A paragraph; a loud one stands out, a formula retains its spaces."""
 
     text: str
     loud: bool = False

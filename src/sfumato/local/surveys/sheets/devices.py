@@ -43,7 +43,7 @@ def instructions(tasks: Tasks, words: Words, device: Device = "auto") -> tuple[s
         If the device cannot give these chances.
     """
     if device not in get_args(Device):
-        _check.refuse("device", f"be one of {', '.join(map(repr, get_args(Device)))}", device)
+        _check.refuse("device", f"be one of {', '.join(map(repr, get_args(Device)))}", device, "leave it out")
     tosses = next((count for count in _TOSSES if _fits(tasks, 2**count)), None)
     if device == "coin" and tosses is None:
         _check.refuse("device", "give the chances of the design", device, "take a spinner, or eighths")

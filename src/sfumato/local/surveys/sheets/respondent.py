@@ -42,7 +42,8 @@ def respondent_page(
     sample : str
         Of which sample the page is, where there are several.
     beside : tuple of BinaryDesign
-        Further laws that answers may follow, with the same tasks: what an answer shows is told for the worst.
+        Further distributions that answers may follow, with the same tasks: what an answer shows is stated for
+        the worst.
     """
     harmless = any(task.kind in {Kind.OTHER, Kind.COMPARE} for task in design.tasks)
     if harmless != bool(other):

@@ -38,21 +38,47 @@ class Sheet:
     pages : tuple of Page
         Those for respondents, then the one for the analyst.
     language : str
+        A code, such as ``"en"``.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins, instruction_sheet
+    >>> sheet = instruction_sheet(TwoCoins(), question="Have you ever cheated in an exam?")
+    >>> len(sheet.pages), sheet.html().startswith("<!DOCTYPE html>"), sheet.svg().startswith("<svg")
+    (2, True, True)
     """
 
     pages: tuple[Page, ...]
     language: str
 
     def text(self) -> str:
-        """Return the sheet as plain text, pages parted by form feeds."""
+        """Return the sheet as plain text, pages separated by form feeds.
+
+        Returns
+        -------
+        str
+            Lines of plain characters.
+        """
         return plain_text(self.pages)
 
     def html(self) -> str:
-        """Return the sheet as one HTML file that needs nothing else."""
+        """Return the sheet as one HTML file that needs nothing else.
+
+        Returns
+        -------
+        str
+            The text of the file.
+        """
         return html_text(self.pages, language=self.language)
 
     def svg(self) -> str:
-        """Return the first respondent's page as a picture."""
+        """Return the first respondent's page as a picture.
+
+        Returns
+        -------
+        str
+            The text of an SVG file.
+        """
         return page_picture(self.pages[0])
 
 
@@ -90,7 +116,9 @@ def instruction_sheet(
     True
     """
     if language not in _WORDS:
-        _check.refuse("language", f"be one of {', '.join(map(repr, LANGUAGES))}", language)
+        _check.refuse(
+            "language", f"be one of {', '.join(map(repr, LANGUAGES))}", language, "leave it out for English"
+        )
     asked: object = question
     if not isinstance(asked, str) or not asked.strip():
         _check.refuse("question", "be a text", question, "it is printed on the sheet")
@@ -98,7 +126,7 @@ def instruction_sheet(
     if not isinstance(design, UnrelatedQuestionTwoSamples):
         page = respondent_page(design, words, question=question, other=other, device=device)
         return Sheet(pages=(page, analyst_page(design, words, question=question)), language=language)
-    # What a respondent is told of the own risk holds at either end of the harmless share.
+    # What a respondent learns about their own risk holds at either end of the harmless share.
     ends = [
         [UnrelatedQuestion(sensitive=chance, innocuous=end) for end in design.between]
         for chance in design.chances

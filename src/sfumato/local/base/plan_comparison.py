@@ -1,4 +1,4 @@
-"""What planners share: each way to do a job is tried, held against limits, and the best comes first."""
+"""Compare the ways to do a job: each is tried and held against limits, and the best comes first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Plan = TypeVar("_Plan")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(Generic[_Plan]):
-    """All ways to do a job that keep to the limits, the one to take first.
+    """All ways to do a job that meet the limits, the one to take first.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Limits:
 
 
 class _Costed(Protocol):
-    """A plan that tells its cost."""
+    """A plan that states its cost."""
 
     @property
     def bytes(self) -> int: ...
@@ -102,10 +102,10 @@ def compared(
     *,
     kind: str,
 ) -> tuple[tuple[_CostedPlan, ...], dict[str, str]]:
-    """Return the plans of all ways that keep to the limits, in their order, and why the others do not.
+    """Return the plans of all ways that meet the limits, in their order, and why the others do not.
 
-    Of those whose error is within 5 % of the least, the one with the shortest reports comes first, and of
-    these the one with the least error; all others follow by their error.
+    Of those whose error is within 5 % of the minimum, the one with the shortest reports comes first, and of
+    these the one with the smallest error; all others follow by their error.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def compared(
     Raises
     ------
     ParameterError
-        If none keeps to the limits.
+        If none meets the limits.
     """
     plans: list[_CostedPlan] = []
     out: dict[str, str] = {}
@@ -142,10 +142,10 @@ def compared(
         out[name] = why
     if not plans:
         none_left("max_bytes and max_seconds", f"leave some {kind}", "none", out)
-    least = _NEAR * min(error(plan) for plan in plans)
+    smallest = _NEAR * min(error(plan) for plan in plans)
 
     def order(plan: _CostedPlan) -> tuple[bool, float, float]:
-        near = error(plan) <= least
+        near = error(plan) <= smallest
         return not near, plan.bytes if near else 0, error(plan)
 
     return tuple(sorted(plans, key=order)), out
