@@ -9,9 +9,7 @@ from typing import final
 from sfumato import _check
 from sfumato.queries.plan.query import ColumnType, Measure, MeasureKind
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import (
-    cut,
-)
+from sfumato.queries.pricing.grid_steps import cut
 from sfumato.queries.pricing.quantile_bins import quantile_bins
 from sfumato.queries.pricing.requests.measure_request import Bounds, Found, MeasureRequest
 

@@ -15,9 +15,7 @@ from typing import Final, TypeAlias
 
 from sfumato.queries.plan.query import ColumnType, Expression, FoundBounds, Measure
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import (
-    Number,
-)
+from sfumato.queries.pricing.grid_steps import Number
 from sfumato.queries.pricing.moment_grids import Moment
 
 __all__ = ["PLACEHOLDER_BOUNDS", "Bounds", "Found", "MeasureRequest"]

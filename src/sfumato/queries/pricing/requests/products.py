@@ -9,9 +9,7 @@ from typing import final
 from sfumato import _check
 from sfumato.queries.plan.query import Factor, FoundBounds, Measure
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import (
-    even_steps,
-)
+from sfumato.queries.pricing.grid_steps import even_steps
 from sfumato.queries.pricing.moment_grids import Bounded, Moment
 from sfumato.queries.pricing.requests.measure_request import Found, MeasureRequest
 
