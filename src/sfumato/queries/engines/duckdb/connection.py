@@ -56,7 +56,10 @@ def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duc
         config["threads"] = str(threads)
     connection = duckdb.connect(":memory:", config=config)
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET enable_progress_bar = false")  # it would show how long private work takes
+    # A progress bar would show how long private work takes. In Jupyter it cannot be set without ipywidgets,
+    # not even to what it is.
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() != (False,):
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 
