@@ -31,7 +31,7 @@ def read(name: str) -> bytes:
 def test_a_killed_run_goes_on_without_a_charge_and_ends_as_it_would_have(tmp_path: Path) -> None:
     for path in GOLDEN.glob("run.*"):
         shutil.copy(path, tmp_path)
-    with making.open_ledger(tmp_path / "run.ledger") as ledger:
+    with making.open_ledger(tmp_path / "run.sqlite") as ledger:
         before = ledger.entries()
         assert ledger.run(1).claimed == making.KILLED_AT
         engine, run = making.training(ledger, resume_from=tmp_path / "run.pt")
@@ -55,7 +55,7 @@ def test_a_checkpoint_is_written_in_the_same_bytes() -> None:
     assert json.loads(written)["format"] == "sfumato.training-checkpoint"
     assert (saved.cursor, saved.foreign_steps) == (4, 0)
     assert saved.position is not None
-    with Ledger.read(GOLDEN / "run.ledger") as ledger:
+    with Ledger.read(GOLDEN / "run.sqlite") as ledger:
         assert (saved.position.ledger, saved.position.claimed) == (ledger.ledger_id, 4)
 
 
@@ -71,7 +71,7 @@ def test_secrets_are_opened_and_sealed_in_the_same_bytes() -> None:
     assert unseal(making.KEY, making.RUN, read("sealed.json")) == content
     with making.fixed_entropy():
         assert seal(making.KEY, making.RUN, content) == read("sealed.json")
-    assert len(read_key(GOLDEN / "run.ledger.training-key", make=False)) == 32
+    assert len(read_key(GOLDEN / "run.sqlite.training-key", make=False)) == 32
 
 
 def test_seeds_draw_the_same_batches_and_keys_the_same_noise() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools.walks.command import main
+from tools.walks.scenes import local_walk
 from tools.walks.trace import trace
 
 FILES = {
@@ -41,8 +42,18 @@ def test_files_functions_and_climbs_are_named(walked: Path) -> None:
     assert [*walk.climbs()] == [("low.py", "top.py")]
 
 
-def test_the_walk_of_a_local_report_ends_in_an_estimate(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["local"]) == 0
-    shown = capsys.readouterr().out
-    assert "local" in shown
-    assert " files, " in shown
+def test_the_walk_of_a_local_report_begins_at_the_device() -> None:
+    folders = [*local_walk().folders()]
+    assert {"local/device/frequency", "local/frequency", "numerics/randomness"} <= set(folders)
+    assert folders[0].startswith("local")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("scene", ["sql", "local"])
+def test_the_command_prints_folders_numbers_and_climbs(
+    scene: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([scene]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("  1. ")
+    assert any(" files, " in line and line.endswith(" climbs") for line in shown)

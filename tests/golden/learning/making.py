@@ -245,7 +245,7 @@ def killed_run() -> dict[str, bytes]:
     made = {}
     with tempfile.TemporaryDirectory() as name, fixed_entropy():
         folder = Path(name)
-        with open_ledger(folder / "run.ledger") as ledger:
+        with open_ledger(folder / "run.sqlite") as ledger:
             engine, run = training(ledger)
             run(4)
             engine.save_checkpoint(path=folder / "run.pt")
@@ -253,7 +253,7 @@ def killed_run() -> dict[str, bytes]:
             engine.detach()
         for path in sorted(folder.iterdir()):
             made[path.name] = path.read_bytes()
-        with open_ledger(folder / "run.ledger") as ledger:
+        with open_ledger(folder / "run.sqlite") as ledger:
             engine, run = training(ledger, resume_from=folder / "run.pt")
             run(STEPS - KILLED_AT)
             made["run.json"] = json.dumps(ended(engine), indent=1).encode()

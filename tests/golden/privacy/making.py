@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 
 from sfumato._wire import NUMBER, canonical
 from sfumato.errors import NeighboringMismatch
@@ -15,6 +16,7 @@ __all__ = ["DELTAS", "files", "losses"]
 DELTAS = (1e-6, 1e-8)
 
 
+@cache
 def losses() -> dict[str, list[PrivacyLoss]]:
     """Return the losses of each file."""
     made: dict[str, list[PrivacyLoss]] = {}

@@ -341,7 +341,7 @@ def test_clients_with_the_same_number_are_drawn_together() -> None:
 def test_nobody_is_simulated_too_and_no_more_than_the_most() -> None:
     assert SUM.simulate([]).reports == 0
     assert math.isnan(MEAN.simulate([1.0], counts=[0]).mean)
-    with pytest.raises(ParameterError, match=f"counts must add up to at most {SUM.batch}, the most"):
+    with pytest.raises(ParameterError, match=f"counts must add up to at most {SUM.batch}, the maximum"):
         SUM.simulate([1.0], counts=[SUM.batch + 1])
     with pytest.raises(ParameterError, match="counts must be 1 whole numbers of at least 0"):
         SUM.simulate([1.0], counts=[1.5])

@@ -58,7 +58,7 @@ def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duc
     connection.execute("SET TimeZone = 'UTC'")
     # A progress bar would show how long private work takes. In Jupyter it cannot be set without ipywidgets,
     # not even to what it is.
-    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() != (False,):
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
         connection.execute("SET enable_progress_bar = false")
     return connection
 
