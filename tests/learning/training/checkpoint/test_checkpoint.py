@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import sfumato
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError, RunExhausted
 from sfumato.learning.training.checkpoint.sealing import RunSecrets, seal, unseal
 from sfumato.ledger import Budget, Ledger, LedgerView
@@ -330,7 +331,7 @@ def trained(folder: Path, *words: str) -> tuple[int, dict[str, str]]:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(folder), *words],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'src'}"},
+        env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{Path(sfumato.__file__).parents[1]}"},
         capture_output=True,
         text=True,
         check=False,

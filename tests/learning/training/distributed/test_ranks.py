@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import sfumato
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
 from tests.run_time import run_time
@@ -142,7 +143,7 @@ def lines_of_two(folder: Path, script: str, *more: str) -> list[str]:
     """Return what each of two processes prints last."""
     environment = {
         **os.environ,
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(sfumato.__file__).parents[1]}",
         "GLOO_SOCKET_IFNAME": "lo",
     }
     commands = [
