@@ -31,8 +31,8 @@ NEED_TORCH = {
     "engine",
     "federated",
     "noise",
-    "parity",
     "recipes",
+    "test_golden.py",
     "training",
 }
 """The parts of the room ``learning`` that load torch; the mirror of each in the tests has the same name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -29,7 +30,7 @@ def files() -> dict[str, bytes]:
 
 def tables(path: Path) -> list[str]:
     """The tables of a store, as they were made."""
-    with sqlite3.connect(path) as base:
+    with contextlib.closing(sqlite3.connect(path)) as base:
         return [
             row[0]
             for row in base.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")

@@ -24,6 +24,9 @@ def test_moments_are_those_of_the_noise(epsilon: float) -> None:
     assert tail.lower - 1e-15 <= float(counted.support.other) <= tail.upper + 1e-15
     beyond = law.upper_tail(65 - counted.threshold)
     assert 1 - beyond.upper - 1e-15 <= float(counted.support.true) <= 1 - beyond.lower + 1e-15
+    # each category has noise of its own, and so two are supported together by the product of their chances
+    assert counted.support.with_true == counted.support.true * counted.support.other
+    assert counted.support.both_others == counted.support.other**2
 
 
 @pytest.mark.parametrize(("epsilon", "figure"), [(0.5, 17.83), (1.0, 4.81), (2.0, 1.28), (4.0, 0.285)])

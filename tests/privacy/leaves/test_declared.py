@@ -14,6 +14,9 @@ from mpmath import mp, mpf
 
 from sfumato.errors import ParameterError
 from sfumato.privacy import (
+    CDP,
+    ZCDP,
+    ApproximateDP,
     DiscretePair,
     Gaussian,
     GaussianDP,
@@ -29,6 +32,7 @@ from sfumato.privacy import (
     loss_from_json,
 )
 from tests.cases import cases
+from tests.privacy.test_neighboring import NEAR
 
 Laws = tuple[list[mpf], list[mpf]]
 ORDERS = (1.001, 1.5, 2.0, 7.0, 40.0, 1000.0)
@@ -328,3 +332,14 @@ def test_the_worse_order_is_followed_where_the_other_one_ends() -> None:
 def test_reports_that_lose_as_much_in_either_order_are_priced_once() -> None:
     for loss in (RandomizedResponse(1.0, 3), SupportResponse(1.0, Fraction(1, 4), overlap=Fraction(1, 16))):
         assert loss.dominating_pair().symmetric
+
+
+def test_a_declared_guarantee_may_be_of_any_relation() -> None:
+    for declared in (
+        PureDP(1.0, neighboring=NEAR),
+        ApproximateDP(1.0, 1e-6, neighboring=NEAR),
+        ZCDP(0.5, neighboring=NEAR),
+        CDP(0.1, 0.2, neighboring=NEAR),
+    ):
+        assert declared.neighboring is NEAR
+        assert loss_from_json(declared.to_json()) == declared

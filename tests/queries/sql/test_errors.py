@@ -383,6 +383,7 @@ SUBQUERIES = [
         UnsupportedSql,
         "a subquery over public tables must not aggregate",
     ),
+    (DP + "COUNT(DISTINCT) FROM data", UnsupportedSql, "must name one value, got 0"),
     *(
         (f"{DP} COUNT(*) FROM (SELECT person_id, {window} AS r FROM data)", UnsupportedSql, phrase)
         for window, phrase in (

@@ -51,7 +51,9 @@ def aggregate_name(node: exp.Expr, source: Source) -> str:
     function = node.name.lower()
     argument = next((part for part in node.expressions if not isinstance(part, exp.Kwarg)), None)
     if isinstance(argument, exp.Distinct):
-        value = argument.expressions[0]
+        value = next(iter(argument.expressions), None)  # none in COUNT(DISTINCT), which is refused later
+        if value is None:
+            return f"{function}_distinct"
         if source.rows.names_unit(value):
             return f"{function}_units"
         return (
