@@ -44,8 +44,8 @@ def test_a_killed_run_goes_on_without_a_charge_and_ends_as_it_would_have(tmp_pat
             assert ended["weights"][name] == pytest.approx(weights, abs=1e-5)
         assert ended["steps"] == stored["steps"] == making.STEPS
         now, then = loss_from_json(ended["loss"]), loss_from_json(stored["loss"])
-        assert now.epsilon(1e-3) <= then.epsilon(1e-3)
-        assert engine.card(1e-3).epsilon == before[0].epsilon
+        assert now.epsilon(1e-3) <= then.epsilon(1e-3) * (1 + 1e-12)
+        assert engine.card(1e-3).epsilon == pytest.approx(before[0].epsilon, rel=1e-12)
 
 
 def test_a_checkpoint_is_written_in_the_same_bytes() -> None:

@@ -18,7 +18,7 @@ from sfumato._wire import canonical
 from sfumato.ledger import Budget, Dataset, Ledger, LedgerView, Renewal
 from sfumato.ledger.store.postgres_schema import statements as postgres_statements
 from sfumato.ledger.store.sqlite_schema import STATEMENTS as SQLITE_STATEMENTS
-from sfumato.privacy import Gaussian, Laplace, Neighboring, PoissonSubsampled, PureDP
+from sfumato.privacy import Gaussian, Laplace, Neighboring, PureDP
 
 __all__ = ["ANSWERS", "BUDGETS", "RENEWALS", "files", "fixed", "make_ledger", "open_ledger", "open_plain"]
 
@@ -35,7 +35,7 @@ RENEWALS = tuple(
 ANSWERS = {"": b"\x00\xffthe answer", "ada": b"the answer to ada"}
 """The releases that are committed for the request ``q`` about January, by who asked."""
 
-STEP = PoissonSubsampled(Gaussian(4.0), sampling_probability=0.01)
+STEP = Gaussian(400.0)  # its price has a closed form, the same in the last digit on every machine
 JANUARY, FEBRUARY = "2026-01", "2026-02"
 
 

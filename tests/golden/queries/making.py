@@ -212,9 +212,25 @@ def counter(opened: sf.Session, state: Path) -> Counter:
     )
 
 
-def digest(content: bytes) -> str:
-    """Return what stands for the bytes of a release."""
-    return hashlib.sha256(content).hexdigest()
+def stated(payload: bytes) -> tuple[Any, ...]:
+    """Return what the bytes of a release say: facts, columns, values. Arrow's versions differ around them."""
+    with pa.ipc.open_stream(payload) as reader:
+        table = reader.read_all()
+    columns = [(field.name, str(field.type), field.nullable) for field in table.schema]
+    return sorted(table.schema.metadata.items()), columns, table.to_pydict()
+
+
+def outline(payload: bytes) -> tuple[Any, ...]:
+    """Return the names in a release, and its columns: what is the same however its noise was calibrated."""
+    metadata, columns, _ = stated(payload)
+    facts = json.loads(dict(metadata)[b"sfumato.release"])
+    parts = [[sorted(part) for part in facts[kind]] for kind in ("columns", "measures")]
+    return sorted(facts), parts, columns
+
+
+def digest(payload: bytes) -> str:
+    """Return what stands for what a release says."""
+    return hashlib.sha256(repr(stated(payload)).encode()).hexdigest()
 
 
 def counted(release: Any) -> dict[str, list[list[float]]]:

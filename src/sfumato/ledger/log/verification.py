@@ -40,6 +40,9 @@ Stored: TypeAlias = Callable[[int], Committed | None]
 Price: TypeAlias = Callable[[str, float], tuple[Spent, ...]]
 
 FORMAT: Final = Format("sfumato.ledger-verification", 1)
+ROUND_OFF: Final = 1e-9
+"""Relative width within which two prices of one loss are the same: both are proven upper bounds, and how far
+each is above the truth depends on the machine's libraries in its last digits."""
 RELEASE: Final = "SELECT request, dataset_version, payload FROM release WHERE charge = :charge"
 
 
@@ -257,7 +260,7 @@ class _Audit:
         today = self._price(body.loss, body.delta)
         self.repriced.add(body.accounts, today)
         if any(
-            now.amount > then.amount or now.delta > then.delta
+            now.amount > then.amount * (1 + ROUND_OFF) or now.delta > then.delta * (1 + ROUND_OFF)
             for now, then in zip(today, body.costs, strict=True)
         ):
             self.underpriced.append(number)

@@ -48,8 +48,8 @@ class DistributionEstimate:
     >>> from sfumato.local import SquareWave
     >>> protocol = SquareWave(epsilon=2.0, bounds=(0.0, 100.0), steps=20)
     >>> estimate = protocol.simulate(np.arange(100), np.full(100, 1000), rng=1)
-    >>> round(float(estimate.shares().sum()), 6), estimate.points[-1]
-    (1.0, np.float64(100.0))
+    >>> round(float(estimate.shares().sum()), 6), float(estimate.points[-1])
+    (1.0, 100.0)
     >>> 40 <= estimate.quantile(0.5) <= 60
     True
     """

@@ -50,8 +50,8 @@ class ResponseRelease(Release):
     --------
     >>> coins = RandomizedResponse.two_coins(categories=("no", "yes"))
     >>> release = coins.release(["yes"] * 300 + ["no"] * 700, rng=1)
-    >>> abs(release.frequencies[1] - 0.3) < 4 * release.stddev[1]
-    np.True_
+    >>> bool(abs(release.frequencies[1] - 0.3) < 4 * release.stddev[1])
+    True
     """
 
     counts: NDArray[np.int64]

@@ -37,8 +37,8 @@ class LinearFit(NamedTuple):
     --------
     >>> import numpy as np
     >>> fit = LinearFit(intercept=3.0, slopes=np.array([0.5]))
-    >>> fit.intercept + fit.slopes @ [10.0]
-    np.float64(8.0)
+    >>> float(fit.intercept + fit.slopes @ [10.0])
+    8.0
     """
 
     intercept: float
