@@ -20,6 +20,8 @@ __all__ = [
     "positive",
     "probability",
     "refuse",
+    "refuse_state",
+    "refuse_type",
     "share",
     "unit_interval",
 ]
@@ -28,8 +30,36 @@ __all__ = [
 def refuse(
     name: str, rule: str, value: object, remedy: str = "", *, error: type[ParameterError] = ParameterError
 ) -> NoReturn:
-    """Raise the one-shape error: ``name must rule, got value; remedy``."""
-    raise error(f"{name} must {rule}, got {value!r}" + (f"; {remedy}" if remedy else ""))
+    """Raise the one-shape error: ``name must rule, got value; remedy``.
+
+    The value is the caller's own, shown as Python writes it; a value that may be data, or is long, is
+    refused by `refuse_type`, and what no single value says by `refuse_state`.
+    """
+    raise error(_message(name, rule, f"got {value!r}", remedy))
+
+
+def refuse_type(
+    name: str, rule: str, value: object, remedy: str = "", *, error: type[ParameterError] = ParameterError
+) -> NoReturn:
+    """Raise ``name must rule, got a value of type X; remedy``, with nothing of the value in it.
+
+    An array is described by its entries' type and its shape.
+    """
+    found = f"got a value of type {type(value).__name__}"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        found += f", of {value.dtype} and shape {tuple(value.shape)}"
+    raise error(_message(name, rule, found, remedy))
+
+
+def refuse_state(
+    name: str, rule: str, found: str, remedy: str = "", *, error: type[ParameterError] = ParameterError
+) -> NoReturn:
+    """Raise ``name must rule, but found; remedy``, where ``found`` is a clause: ``it was used before``."""
+    raise error(_message(name, rule, f"but {found}", remedy))
+
+
+def _message(name: str, rule: str, found: str, remedy: str) -> str:
+    return f"{name} must {rule}, {found}" + (f"; {remedy}" if remedy else "")
 
 
 def _number(name: str, value: object, rule: str, remedy: str, accept: Callable[[float], bool]) -> float:
@@ -92,7 +122,7 @@ def instance(name: str, value: object, kind: type, remedy: str = "") -> None:
     """Refuse what is no instance of a class; the message names its type only."""
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        refuse(name, f"be {article} {kind.__name__}", type(value).__name__, remedy)
+        refuse_type(name, f"be {article} {kind.__name__}", value, remedy)
 
 
 def ledger(value: object) -> None:
