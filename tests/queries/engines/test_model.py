@@ -101,9 +101,9 @@ def _value(value: UnitValue, rows: list[float | None]) -> int | None:
         case RowSum():
             return sum(_product(x, value) for x in there) if there else None
         case RowMean():
-            mean = Fraction(sum(_grid(x, value.column) or 0 for x in there), len(there)) if there else None
-            away = math.floor(abs(mean or 0) + Fraction(1, 2))
-            return None if mean is None else away if mean >= 0 else -away
+            mean = Fraction(sum(_grid(x, value.column) or 0 for x in there), len(there) or 1)
+            away = math.floor(abs(mean) + Fraction(1, 2))
+            return (away if mean >= 0 else -away) if there else None
     raise AssertionError(value)
 
 

@@ -33,7 +33,7 @@ from sfumato.queries.pricing.measures.products import SumOfProducts
 from sfumato.queries.pricing.measures.sums import MeanOfUnits, SumOfRows
 from sfumato.queries.pricing.price import PricedQuery, PricedSearch, price
 from sfumato.queries.pricing.quantile_bins import bin_counts
-from sfumato.queries.release.table import read_back
+from sfumato.queries.release.record import ReleaseRecord
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from sfumato.session import render_sql
@@ -446,7 +446,8 @@ def test_the_bounds_are_released_with_the_answer_and_replayed(tmp_path: Any) -> 
     assert again.found_bounds == release.found_bounds
     assert len(release.found_bounds) == 4
     assert again.to_arrow(intervals=True).equals(release.to_arrow(intervals=True))
-    assert read_back(release.record.to_bytes()).record.found == release.found_bounds
+    assert again.explain() == release.explain()
+    assert ReleaseRecord.from_bytes(release.record.to_bytes()).found == release.found_bounds
     assert "within the bounds found" in before
     assert "one unit moves one count by 1" in before
     assert "Found for `x`: [16, 32]" in release.explain()

@@ -11,7 +11,7 @@ from sfumato.queries.plan.relation_text import relation_words
 from sfumato.queries.pricing.aggregates import ColumnEstimator
 from sfumato.queries.pricing.calibration import AnyMechanism, distribution_of
 from sfumato.queries.pricing.expected_error import cost_alone, expected_error, loss_alone
-from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold
+from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold, with_found_bounds
 from sfumato.queries.pricing.measures.measure_request import MeasureRequest
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.release.record import scale_of
@@ -28,9 +28,18 @@ def explain(
 ) -> str:
     """Describe plan, bounds, noise, threshold, cost and error of a priced query, a line each.
 
-    Given the ledger's budget, say also if the query could not be answered were nothing spent of it; given
-    the bounds that were found, what they are.
+    Parameters
+    ----------
+    priced : PricedQuery
+    privacy_unit : str
+    budget : Budget, optional
+        Of the ledger, to say also if the query could not be answered were nothing spent of it.
+    found : tuple of FoundBounds
+        The bounds that were found, one for each search of the query; none before it is answered.
     """
+    if found:
+        searches = (each.search for each in priced.searches)
+        priced = with_found_bounds(priced, dict(zip(searches, found, strict=True)))
     misfit = () if budget is None else _misfit(priced, budget)
     return "\n".join((*_lines(priced, privacy_unit, found), *misfit))
 

@@ -24,7 +24,6 @@ def add_noise(
     source: RandomSource,
     *,
     privacy_unit: str,
-    explanation: str,
     found: tuple[FoundBounds, ...] = (),
 ) -> ReleaseRecord:
     """Add each mechanism's noise, apply the threshold, and describe the result.
@@ -37,9 +36,9 @@ def add_noise(
         key.
     source : RandomSource
         Where the noise comes from.
-    privacy_unit, explanation : str
+    privacy_unit : str
     found : tuple of FoundBounds
-        The bounds that were searched for. All three are carried into the record.
+        The bounds that were searched for. Both are carried into the record.
 
     Returns
     -------
@@ -83,7 +82,6 @@ def add_noise(
         delta=query.options.delta,
         loss=priced.loss,
         privacy_unit=privacy_unit,
-        explanation=explanation,
         simulated=source.simulated,
         having=query.having,
         offset=query.offset,
