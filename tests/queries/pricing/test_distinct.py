@@ -13,7 +13,8 @@ import sfumato as sf
 from sfumato.errors import OptionError, UnsupportedSql
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
-from sfumato.queries.plan.query import MeasureKind, Scan
+from sfumato.queries.plan.query import Scan
+from sfumato.queries.pricing.measures.counts import CountDistinct
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
@@ -62,7 +63,7 @@ def test_without_bounds_in_the_way_all_distinct_values_count(seed: int, column: 
     expected = defaultdict(set)
     for row in table.to_pylist():
         expected[row["g"]].add(_canonical(row[column]))
-    index = [measure.kind for measure in priced.measures].index(MeasureKind.DISTINCT)
+    index = [type(request) for request in priced.requests].index(CountDistinct)
     assert {row["k0"]: row[f"m{index}"] for row in answer} == {
         g: len(v - {None}) for g, v in expected.items()
     }

@@ -17,8 +17,10 @@ from sfumato.errors import OptionError, QueryError, SchemaError, UnsupportedSql
 from sfumato.frames.sources import open_source
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
-from sfumato.queries.plan.query import Column, ColumnType, MeasureKind, Query, Scan, Schema
+from sfumato.queries.plan.query import Column, ColumnType, Query, Scan, Schema
 from sfumato.queries.pricing.calibration import NoiseDistribution
+from sfumato.queries.pricing.measures.bins import CountBins
+from sfumato.queries.pricing.measures.counts import CountUnits
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.quantiles import noisy_quantiles
 from sfumato.queries.release.record import ReleaseRecord
@@ -136,7 +138,7 @@ def test_all_quantiles_of_one_expression_and_bounds_share_one_tree() -> None:
         f"APPROX_QUANTILES(x, 20, {row})"
     )
     assert many.measures == one.measures
-    assert [m.kind for m in many.measures] == [MeasureKind.UNITS, MeasureKind.LEAVES]
+    assert [type(request) for request in many.requests] == [CountUnits, CountBins]
     assert many.loss == one.loss
     assert many.measures[1].sensitivity == 5
     for other in ("MEDIAN(x, contribution_bounds_per_row => (0, 99))", f"MEDIAN(x + 1, {row})"):
