@@ -201,8 +201,9 @@ def grant(
     options = {"--epsilon": epsilon, "--rho": rho, "--mu": mu, "--close": close or None}
     given = [name for name, value in options.items() if value is not None]
     if len(given) != 1:
-        got = " and ".join(given) or "none of them"
-        _check.refuse("the budget", "be one of --epsilon, --rho, --mu and --close", got, "write --epsilon 1")
+        found = f"it is given by {' and '.join(given) or 'none of them'}"
+        rule = "be one of --epsilon, --rho, --mu and --close"
+        _check.refuse_state("the budget", rule, found, "write --epsilon 1")
     budget: Budget | None = None
     if epsilon is not None:
         budget = Budget.approximate(epsilon=epsilon, delta=delta)

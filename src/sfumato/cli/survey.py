@@ -15,7 +15,7 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format
-from sfumato.cli.guarding import resolved
+from sfumato.cli.writing import write_text
 from sfumato.errors import SourceError
 from sfumato.local import surveys
 from sfumato.privacy._outward import text_above
@@ -93,15 +93,7 @@ def design_sheet(
     if output.suffix.lower() not in _SUFFIXES:
         _check.refuse("output", f"end with {', '.join(_SUFFIXES)}", str(output), "the ending is the format")
     forms = {".html": sheet.html, ".txt": sheet.text, ".svg": sheet.svg}
-    try:
-        resolved(output).write_text(forms[output.suffix.lower()](), encoding="utf-8")
-    except OSError as error:
-        _check.refuse(
-            "output",
-            f"be writable ({(error.strerror or 'a failure').lower()})",
-            str(output),
-            "choose another file",
-        )
+    write_text(output, forms[output.suffix.lower()]())
 
 
 @app.command()

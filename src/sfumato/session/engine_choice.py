@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sfumato._check import refuse
+from sfumato._check import refuse, refuse_type
 from sfumato.errors import SchemaError
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.column_types import TableTypes, require_no_types, with_types
@@ -59,7 +59,7 @@ def open_engine(
         require_no_types(types, "Spark")
         return _on_cluster(cluster, lists, public, memory_limit, threads)
     if listed is not None or lists is not None:
-        refuse("public", "be files or frames like source", listed or lists, "load the lists as such frames")
+        refuse_type("public", "be files or frames like source", public, "load the lists as such frames")
     private, tables = open_source(source), open_source(public) if public else {}
     _check_apart(private, tables)
     private, tables = with_types(private, tables, types)
@@ -77,9 +77,7 @@ def _in_database(
     threads: int | None,
 ) -> Opened:
     if public and listed is None:
-        refuse(
-            "public", "be tables of the same database", type(public).__name__, "name them by the same address"
-        )
+        refuse_type("public", "be tables of the same database", public, "name them by the same address")
     for name, value in (("memory_limit", memory_limit), ("threads", threads)):
         if value is not None:
             refuse(name, "be left out for PostgreSQL", value, "set work_mem on the server or in the address")
@@ -94,7 +92,7 @@ def _on_cluster(
     threads: int | None,
 ) -> Opened:
     if public and lists is None:
-        refuse("public", "be tables of the same session", type(public).__name__, "use spark.createDataFrame")
+        refuse_type("public", "be tables of the same Spark session", public, "use spark.createDataFrame")
     for name, value in (("memory_limit", memory_limit), ("threads", threads)):
         if value is not None:
             refuse(name, "be left out for Spark", value, "set what the cluster may use in the Spark session")

@@ -210,7 +210,7 @@ class Session:
         units: float | None = None,
         level: float = 0.95,
         pilot: float | None = None,
-    ) -> WorkloadPlan:
+    ) -> WorkloadPlan[TableRelease]:
         """Choose noise for a set of queries and state the error to expect, before anything is spent.
 
         Parameters
@@ -234,7 +234,7 @@ class Session:
 
         Returns
         -------
-        Plan
+        WorkloadPlan
             To look at, and to ``release()``.
 
         Raises

@@ -118,7 +118,7 @@ class ColumnExpression:
         """Whether the value is one of some literals."""
         listed = [literal_sql(value) for value in values]
         if not listed:
-            refuse("values", "hold at least one literal", "none", "leave the condition out")
+            refuse("values", "hold at least one literal", listed, "leave the condition out")
         return ColumnExpression(f"({self.sql} IN ({', '.join(listed)}))")
 
     def between(self, lower: object, upper: object) -> ColumnExpression:
