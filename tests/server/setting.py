@@ -97,8 +97,8 @@ folder, limits, tls = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3:]
 specification = json.loads((folder / "collection.json").read_text())
 serve(
     device.PublicCollection.from_specification(specification), SecretKey.from_file(folder / "shuffler.key",
-    "shuffler"), folder / "store", specification=specification, limits=Limits(**limits), certificate=tuple(map(Path, tls)) or
-    None, say=lambda line: print(line, flush=True),
+    "shuffler"), folder / "store", specification=specification, limits=Limits(**limits),
+    certificate=tuple(map(Path, tls)) or None, say=lambda line: print(line, flush=True),
 )
 """
 

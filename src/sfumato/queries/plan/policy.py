@@ -141,7 +141,7 @@ class PrivacyPolicy:
                 )
 
 
-def _object(content: object) -> Mapping[str, object]:
+def _object(content: object) -> Mapping[str, Any]:
     if not isinstance(content, Mapping):
         _check.refuse_type("policy", "be an object of JSON", content, _REMEDY)
     return content
