@@ -162,7 +162,6 @@ class Query:
     ``computed`` columns. These are expressions over keys and aggregates by name, post-processing that reads
     released numbers only; ``having`` names the one that says which rows are shown. Aggregates and computed
     columns that ``output`` leaves out are for ``having``, ``order_by`` and other columns.
-    ``text`` is the canonical text, equal for queries that differ only in spelling.
 
     Examples
     --------
@@ -184,7 +183,6 @@ class Query:
     output: tuple[str, ...]
     order_by: tuple[OrderItem, ...]
     limit: int | None
-    text: str
     computed: tuple[Named, ...] = ()
     having: str | None = None
     offset: int = 0

@@ -9,7 +9,6 @@ from typing import Final, final
 
 from sfumato import _check
 from sfumato.errors import OptionError, ParameterError
-from sfumato.queries.plan.canonical_sql import canonical_text
 from sfumato.queries.plan.query import ADDITIVE, AggregateKind, Query
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.noise import public_measures
@@ -89,9 +88,8 @@ def planned(
 
 
 def with_epsilon(query: Query, epsilon: float) -> Query:
-    """Return the query with another epsilon, and the canonical text that goes with it."""
-    changed = replace(query, options=replace(query.options, epsilon=epsilon))
-    return replace(changed, text=canonical_text(changed))
+    """Return the query with another epsilon."""
+    return replace(query, options=replace(query.options, epsilon=epsilon))
 
 
 def _split(curves: list[_Curve], epsilon: float) -> list[float]:

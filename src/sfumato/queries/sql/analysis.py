@@ -14,7 +14,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sfumato.errors import OptionError, UnsupportedSql
-from sfumato.queries.plan.canonical_sql import canonical_text
 from sfumato.queries.plan.query import (
     MOMENT_KINDS,
     AggregateKind,
@@ -147,7 +146,7 @@ def _read(
         raise UnsupportedSql(
             "there is nothing to release but the listed groups; add an aggregate such as COUNT(*)"
         )
-    query = Query(
+    return Query(
         relation=relation,
         keys=answer.keys,
         aggregates=tuple(answer.aggregates),
@@ -156,12 +155,10 @@ def _read(
         output=answer.output,
         order_by=order,
         limit=_limit(select),
-        text="",
         computed=tuple(answer.computed),
         having=having,
         offset=_offset(select),
     )
-    return replace(query, text=canonical_text(query))
 
 
 def _filtered(select: exp.Select, source: Source, tables: Tables) -> Relation:
