@@ -16,8 +16,8 @@ from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, require
 from sfumato.queries.pricing.quantile_bins import MAXIMUM_ORDER, MINIMUM_ORDER, quantile_bins
 from sfumato.queries.sql.aggregates.arguments import PER_GROUP, PER_ROW, Bounds, Call, Signature, read_call
 from sfumato.queries.sql.aggregates.variances import VARIANCE_CALLS, read_covariance, read_variance
+from sfumato.queries.sql.catalog import Rows
 from sfumato.queries.sql.expressions.scalar import read_expression
-from sfumato.queries.sql.scope import Rows
 
 __all__ = ["read_aggregate"]
 

@@ -9,12 +9,11 @@ from sqlglot import exp
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, only
-from sfumato.queries.sql.catalog import PublicSource, Tables
+from sfumato.queries.sql.catalog import PublicSource, Rows, Tables
 from sfumato.queries.sql.clauses.joins import joined
 from sfumato.queries.sql.clauses.public_groups import JoinedGroups, PublicList, comparable, read_public_list
 from sfumato.queries.sql.clauses.table_expressions import read_item, table_source, unwrapped
 from sfumato.queries.sql.expressions.scalar import read_expression
-from sfumato.queries.sql.scope import Rows
 
 __all__ = ["GroupScope", "Source", "read_from"]
 

@@ -12,8 +12,8 @@ from sfumato.queries.plan.constants import common
 from sfumato.queries.plan.nodes import JoinOnUnit, JoinPublic, PublicScan, Relation, Scan
 from sfumato.queries.plan.schema import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand
+from sfumato.queries.sql.catalog import Rows, ScopeColumn, Visible, free_name
 from sfumato.queries.sql.expressions.scalar import read_predicate
-from sfumato.queries.sql.scope import Rows, ScopeColumn, Visible, free_name
 
 __all__ = ["conjuncts", "joined", "require_one_unit", "scans", "together"]
 

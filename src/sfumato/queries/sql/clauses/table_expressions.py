@@ -24,11 +24,10 @@ from sfumato.queries.plan.nodes import (
 )
 from sfumato.queries.plan.schema import ColumnType, Expression, Named
 from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand, require
-from sfumato.queries.sql.catalog import PublicSource, Source, Tables
+from sfumato.queries.sql.catalog import PublicSource, Rows, Source, Tables, output_name
 from sfumato.queries.sql.clauses.joins import conjuncts, joined, require_one_unit, together
 from sfumato.queries.sql.clauses.unit_subqueries import Groups, Windows, groups_units, has_window, named_item
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression, read_predicate
-from sfumato.queries.sql.scope import Rows, output_name
 
 __all__ = ["Rows", "filtered", "output_name", "read_item", "table_source", "unwrapped"]
 

@@ -23,10 +23,10 @@ from sfumato.queries.plan.nodes import (
 )
 from sfumato.queries.plan.schema import ColumnType, Named
 from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, column, only, require, require_order
+from sfumato.queries.sql.catalog import Rows, free_name, output_name
 from sfumato.queries.sql.expressions.scalar import function_name, is_aggregate, read_expression
-from sfumato.queries.sql.scope import Rows, free_name, output_name
 
-__all__ = ["Groups", "Windows", "groups_units", "has_window", "named_item"]
+__all__ = ["Groups", "Windows", "groups_units", "has_window", "listed_position", "named_item"]
 
 _BY_UNIT: Final = (
     "a subquery over private rows must not mix the rows of several units; write GROUP BY {unit}, or "
@@ -170,18 +170,24 @@ class Groups:
 
 def _meant(node: exp.Expr, items: Sequence[exp.Expr], rows: Rows) -> exp.Expr:
     """Return what a GROUP BY item names by position or by alias, else itself."""
-    if isinstance(node, exp.Literal) and not node.is_string:
-        place = int(node.name) if node.name.isdigit() and len(node.name) < 9 else 0
-        if not 1 <= place <= len(items):
-            raise SchemaError(
-                f"a position in GROUP BY must be from 1 to {len(items)}, got {node.name}; correct it"
-            )
-        return named_item(items[place - 1])[0]
+    position = listed_position(node, len(items))
+    if position is not None:
+        return named_item(items[position])[0]
     if isinstance(node, exp.Column) and not node.table and not rows.has(node.name):
         for item in items:
             if isinstance(item, exp.Alias) and item.alias.casefold() == node.name.casefold():
                 return named_item(item)[0]
     return node
+
+
+def listed_position(node: exp.Expr, count: int) -> int | None:
+    """Return the index in a SELECT list that a GROUP BY item names by a number; None if it is no number."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    position = int(node.name) if node.name.isdigit() and len(node.name) < 9 else 0
+    if not 1 <= position <= count:
+        raise SchemaError(f"a position in GROUP BY must be from 1 to {count}, got {node.name}; correct it")
+    return position - 1
 
 
 @dataclass(slots=True)
