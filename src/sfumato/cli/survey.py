@@ -43,15 +43,6 @@ class Kind(Enum):
     CROSSWISE = "crosswise"
 
 
-_CLASSES: Final = {
-    Kind.TWO_COINS: "TwoCoins",
-    Kind.WARNER: "Warner",
-    Kind.FORCED_RESPONSE: "ForcedResponse",
-    Kind.FORCED_CATEGORY: "ForcedCategory",
-    Kind.UNRELATED_QUESTION: "UnrelatedQuestion",
-    Kind.TWO_SAMPLES: "UnrelatedQuestionTwoSamples",
-    Kind.CROSSWISE: "Crosswise",
-}
 _FORMAT: Final = Format("sfumato.survey-estimate")
 _CHANCES: Final = "Chances of the design, such as truth=7/10; may be repeated."
 _SUFFIXES: Final = (".html", ".txt", ".svg")
@@ -156,7 +147,7 @@ def _design(
     kind: Kind, given: list[str] | None, categories: str | None
 ) -> surveys.Design | surveys.UnrelatedQuestionTwoSamples:
     """Make a design from its chances."""
-    made: Any = getattr(surveys, _CLASSES[kind])
+    made: Any = getattr(surveys, kind.value.title().replace("-", ""))
     fields = {field.name: field for field in dataclasses.fields(made)}
     values: dict[str, Any] = {}
     for text in given or ():

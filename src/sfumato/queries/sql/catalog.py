@@ -26,6 +26,8 @@ __all__ = [
     "Visible",
     "Visits",
     "free_name",
+    "listed_position",
+    "named_item",
     "output_name",
     "suggestion",
 ]
@@ -296,3 +298,19 @@ def free_name(name: str, taken: set[str]) -> str:
         candidate, number = f"{name}_{number}", number + 1
     taken.add(candidate.casefold())
     return candidate
+
+
+def named_item(item: exp.Expr) -> tuple[exp.Expr, str | None]:
+    """Return an item of a SELECT list and its alias."""
+    node: exp.Expr = item.this if isinstance(item, exp.Alias) else item
+    return node.unnest(), output_name(item.alias) if isinstance(item, exp.Alias) else None
+
+
+def listed_position(node: exp.Expr, count: int) -> int | None:
+    """Return the index in a SELECT list that a GROUP BY item names by a number; None if it is no number."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    position = int(node.name) if node.name.isdigit() and len(node.name) < 9 else 0
+    if not 1 <= position <= count:
+        raise SchemaError(f"a position in GROUP BY must be from 1 to {count}, got {node.name}; correct it")
+    return position - 1

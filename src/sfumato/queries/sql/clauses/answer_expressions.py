@@ -115,8 +115,7 @@ class AnswerColumns:
     def condition(self, node: exp.Expr, what: str) -> Expression:
         """Read a condition over the answer."""
         read = self.expression(node, what, aliases=True)
-        require(TypedTree(read.tree, read.type), {ColumnType.BOOLEAN}, what)
-        return read
+        return require(read, {ColumnType.BOOLEAN}, what)
 
     def hidden(self, expression: Expression, name: str) -> str:
         """Store a computed column that is not shown, and return its name."""
@@ -147,8 +146,7 @@ class AnswerColumns:
         numbers = (a for a in self.aggregates if not (a.report or a.kind is AggregateKind.QUANTILES))
         terms |= {a.name: column(a.name, released_type(a.kind)) for a in numbers}
         for named in self.computed:
-            whole = TypedTree(named.expression.tree, named.expression.type)
-            terms[named.name] = TypedTree(operand(whole), whole.type)
+            terms[named.name] = TypedTree(operand(named.expression), named.expression.type)
         return {name.casefold(): term for name, term in terms.items() if name in self.output}
 
     def _whole(self, node: exp.Expr, aliases: Mapping[str, TypedTree]) -> TypedTree | None:

@@ -13,9 +13,10 @@ from sfumato.queries.plan.nodes import JoinOnUnit, JoinPublic, PublicScan, Relat
 from sfumato.queries.plan.schema import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand
 from sfumato.queries.sql.catalog import Rows, ScopeColumn, Visible, free_name
+from sfumato.queries.sql.expressions.operators import chain
 from sfumato.queries.sql.expressions.scalar import read_predicate
 
-__all__ = ["conjuncts", "joined", "require_one_unit", "scans", "together"]
+__all__ = ["joined", "require_one_unit", "scans", "together"]
 
 _ON_UNIT = (
     "a join of private tables must equate their privacy units, or a unit reaches the rows of others; "
@@ -131,19 +132,8 @@ def _conditions(join: exp.Join, left: Rows, right: Rows, pair: _Pair) -> Iterato
     condition = join.args.get("on")
     if condition is not None:
         scope = _Both(left, right, pair)
-        for part in conjuncts(condition):
+        for part in chain(condition, exp.And):
             yield read_predicate(part, scope, "the condition of ON")
-
-
-def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the parts of a AND b AND c ...; a loop, for chains may be long."""
-    pending = [condition]
-    while pending:
-        part = pending.pop().unnest()
-        if type(part) is exp.And:
-            pending += (part.expression, part.this)
-        else:
-            yield part
 
 
 def together(conditions: Sequence[Expression]) -> Expression | None:
@@ -152,7 +142,7 @@ def together(conditions: Sequence[Expression]) -> Expression | None:
         return conditions[0] if conditions else None
     half = len(conditions) // 2
     sides = [together(conditions[:half]), together(conditions[half:])]
-    left, right = (operand(TypedTree(side.tree, side.type)) for side in sides if side is not None)
+    left, right = (operand(side) for side in sides if side is not None)
     return Expression(exp.And(this=left, expression=right), ColumnType.BOOLEAN)
 
 

@@ -9,11 +9,10 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import ColumnType, Expression, Named, OrderItem
-from sfumato.queries.plan.typed_expressions import TypedTree, from_decimal, only
-from sfumato.queries.sql.catalog import free_name, output_name
+from sfumato.queries.plan.typed_expressions import from_decimal, only
+from sfumato.queries.sql.catalog import free_name, listed_position, named_item, output_name
 from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns, aggregate_name, require_number
 from sfumato.queries.sql.clauses.from_clause import GroupScope, Source
-from sfumato.queries.sql.clauses.unit_subqueries import listed_position, named_item
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
 
 __all__ = ["Item", "read_having", "read_items", "read_keys", "read_order", "read_outputs"]
@@ -83,8 +82,9 @@ def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list
                 "units share, and count units with COUNT(DISTINCT unit)"
             )
         if key.type is ColumnType.DECIMAL:
-            remedy = from_decimal(TypedTree(key.tree, key.type))
-            raise SchemaError(f"a GROUP BY item must have a type of answers, got NUMERIC; {remedy}")
+            raise SchemaError(
+                f"a GROUP BY item must have a type of answers, got NUMERIC; {from_decimal(key)}"
+            )
         if key not in keys:
             keys.append(key)
     return keys

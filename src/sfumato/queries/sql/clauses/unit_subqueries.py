@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError, SchemaError, UnsupportedSql
+from sfumato.errors import QueryError, UnsupportedSql
 from sfumato.queries.plan.nodes import (
     PerUnit,
     Relation,
@@ -23,10 +23,10 @@ from sfumato.queries.plan.nodes import (
 )
 from sfumato.queries.plan.schema import ColumnType, Named
 from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, column, only, require, require_order
-from sfumato.queries.sql.catalog import Rows, free_name, output_name
+from sfumato.queries.sql.catalog import Rows, free_name, listed_position, named_item
 from sfumato.queries.sql.expressions.scalar import function_name, is_aggregate, read_expression
 
-__all__ = ["Groups", "Windows", "groups_units", "has_window", "listed_position", "named_item"]
+__all__ = ["Groups", "Windows", "groups_units", "has_window"]
 
 _BY_UNIT: Final = (
     "a subquery over private rows must not mix the rows of several units; write GROUP BY {unit}, or "
@@ -100,7 +100,7 @@ def _function(node: exp.Expr, rows: Rows, name: str) -> UnitAggregate:
     accepted = (
         NUMERIC if called in ("SUM", "AVG") else _ORDERED if called in ("MIN", "MAX") else set(ColumnType)
     )
-    require(TypedTree(read.tree, read.type), accepted, what)
+    require(read, accepted, what)
     return UnitAggregate(name, function, read)
 
 
@@ -180,16 +180,6 @@ def _meant(node: exp.Expr, items: Sequence[exp.Expr], rows: Rows) -> exp.Expr:
     return node
 
 
-def listed_position(node: exp.Expr, count: int) -> int | None:
-    """Return the index in a SELECT list that a GROUP BY item names by a number; None if it is no number."""
-    if not isinstance(node, exp.Literal) or node.is_string:
-        return None
-    position = int(node.name) if node.name.isdigit() and len(node.name) < 9 else 0
-    if not 1 <= position <= count:
-        raise SchemaError(f"a position in GROUP BY must be from 1 to {count}, got {node.name}; correct it")
-    return position - 1
-
-
 @dataclass(slots=True)
 class Windows:
     """The windows of a SELECT, while they are read."""
@@ -258,16 +248,10 @@ class Windows:
         for item in order.expressions:
             only(item, "this", "desc", "nulls_first", what="ORDER BY in a window")
             read = read_expression(item.this, self.rows, "an item of ORDER BY")
-            require_order([TypedTree(read.tree, read.type)], "ORDER BY")
+            require_order([read], "ORDER BY")
             made.append(UnitOrder(read, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
         return tuple(made)
 
 
 def _unnamed(window: UnitWindow) -> UnitWindow:
     return replace(window, aggregate=replace(window.aggregate, name=""))
-
-
-def named_item(item: exp.Expr) -> tuple[exp.Expr, str | None]:
-    """Return an item of a SELECT list and its alias."""
-    node: exp.Expr = item.this if isinstance(item, exp.Alias) else item
-    return node.unnest(), output_name(item.alias) if isinstance(item, exp.Alias) else None
