@@ -51,7 +51,7 @@ Epsilon: TypeAlias = Annotated[float | None, typer.Option("--epsilon", help="The
 Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="The whole budget's delta.")]
 Rho: TypeAlias = Annotated[float | None, typer.Option("--rho", help="A zCDP budget instead of --epsilon.")]
 Mu: TypeAlias = Annotated[float | None, typer.Option("--mu", help="A Gaussian-DP budget instead.")]
-LedgerPlace: TypeAlias = Annotated[
+LedgerAddress: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--ledger",
@@ -218,7 +218,7 @@ def open_session(
     rho: Rho = None,
     mu: Mu = None,
     policy: Policy = None,
-    ledger: LedgerPlace = None,
+    ledger: LedgerAddress = None,
     analyst: Analyst = None,
     renew: Renew = "",
     period: InPeriod = "",

@@ -88,11 +88,11 @@ class Table:
         if not expressions:
             refuse("expressions", "name at least one column", expressions, "write decade='FLOOR(age / 10)'")
         folded = {name.casefold() for name in expressions}
-        kept = [name for name in self._columns if name.casefold() not in folded]
-        items = [name_sql(name) for name in kept]
+        others = [name for name in self._columns if name.casefold() not in folded]
+        items = [name_sql(name) for name in others]
         items += [f"{expression_sql(e, name)} AS {name_sql(name)}" for name, e in expressions.items()]
         source = f"(SELECT {', '.join(items)} FROM {self._rows()}) AS t"  # noqa: S608 - read by the front door
-        return replace(self, _source=source, _columns=(*kept, *expressions), _conditions=())
+        return replace(self, _source=source, _columns=(*others, *expressions), _conditions=())
 
     def join(self, table: str, on: str | Sequence[str], *, how: Literal["inner", "left"] = "inner") -> Table:
         """Add the columns of another table of the session where columns of one name are equal.
@@ -105,8 +105,8 @@ class Table:
         names = (on,) if isinstance(on, str) else tuple(on)
         folded = {name.casefold() for name in (*self._columns, *names)}
         other = [name for name in _columns(self._session, table) if name.casefold() not in folded]
-        kept = {name.casefold() for name in names}
-        columns = [name for name in self._columns if name.casefold() not in kept]
+        shared = {name.casefold() for name in names}
+        columns = [name for name in self._columns if name.casefold() not in shared]
         items = [*map(name_sql, names), *(f"l.{name_sql(name)}" for name in columns)]
         items += [f"r.{name_sql(name)}" for name in other]
         using = ", ".join(map(name_sql, names))

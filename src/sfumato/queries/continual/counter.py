@@ -41,7 +41,7 @@ from sfumato.queries.pricing.price import PricedQuery, price
 
 __all__ = ["Counter", "CounterRelease", "open_counter"]
 
-_PLACE = "sfumato_period_place"
+_PERIOD_INDEX = "sfumato_period_place"
 
 
 @final
@@ -314,7 +314,7 @@ def _read_period(
     rows = query.table.filter(schedule.within(0, schedule.steps))
     if unit is not None and terms.max_periods is not None:
         window = f"DENSE_RANK() OVER (PARTITION BY {name_sql(unit)} ORDER BY {schedule.bucket})"
-        rows = rows.with_columns(**{_PLACE: window}).filter(f"{_PLACE} <= {terms.max_periods}")
+        rows = rows.with_columns(**{_PERIOD_INDEX: window}).filter(f"{_PERIOD_INDEX} <= {terms.max_periods}")
     period = query.over(rows.filter(schedule.within(*steps)))
     return session.read(period.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
 

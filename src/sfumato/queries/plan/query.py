@@ -122,8 +122,8 @@ class Options:
     min_privacy_units: int = 1
 
     @property
-    def most_rows(self) -> int | None:
-        """The most rows of one unit in one group, where that is bounded."""
+    def max_rows(self) -> int | None:
+        """The maximum number of rows of one unit in one group, where that is bounded."""
         return self.max_rows_per_group or self.max_rows_contributed
 
 

@@ -136,7 +136,7 @@ def _read(
     bins = None if listed else _bins(keys, {**defaults, **(given or {})})
     situation = Situation(relation.unit, bool(keys), "argument" if bins else listed)
     options = resolve_options(given, defaults, situation)
-    max_rows = 1 if relation.unit is None else options.most_rows
+    max_rows = 1 if relation.unit is None else options.max_rows
     answer = read_outputs(items, keys, source, max_rows=max_rows)
     groups = bins or _listed_groups(source, public_groups, answer)
     having, order = read_having(select, answer), read_order(select, answer)

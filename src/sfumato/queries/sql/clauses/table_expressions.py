@@ -133,7 +133,7 @@ def _united(query: exp.SetOperation, tables: Tables) -> Rows:
         )
     relations = [rows.relation for rows in parts]
     if private:
-        _require_same_place(relations)
+        _require_same_position(relations)
         require_one_unit(*relations)
     types = [[known.type for known in part.schema.usable.columns] for part in relations]
     if any(other != types[0] for other in types):
@@ -150,15 +150,15 @@ def _all_named(query: exp.Expr) -> exp.Expr:
     """Name the columns of a part of a union: only those of the first part are ever called by name."""
     if isinstance(query, exp.Select) and not any(map(_starred, query.expressions)):
         items = [
-            exp.alias_(item.this if isinstance(item, exp.Alias) else item, f"column_{place}", copy=False)
-            for place, item in enumerate(query.expressions, 1)
+            exp.alias_(item.this if isinstance(item, exp.Alias) else item, f"column_{position}", copy=False)
+            for position, item in enumerate(query.expressions, 1)
         ]
         query.set("expressions", items)
     return query
 
 
-def _require_same_place(relations: list[Relation]) -> None:
-    places = []
+def _require_same_position(relations: list[Relation]) -> None:
+    positions = []
     for relation in relations:
         if relation.unit is None:
             raise UnsupportedSql(
@@ -166,8 +166,8 @@ def _require_same_place(relations: list[Relation]) -> None:
                 "connecting"
             )
         names = [known.name.casefold() for known in relation.schema.usable.columns]
-        places.append(names.index(relation.unit.casefold()) if relation.unit.casefold() in names else None)
-    if len(set(places)) > 1 or None in places:
+        positions.append(names.index(relation.unit.casefold()) if relation.unit.casefold() in names else None)
+    if len(set(positions)) > 1 or None in positions:
         raise UnsupportedSql(
             "UNION ALL must have the privacy unit in the same position in every part; reorder the SELECT list"
         )
@@ -337,16 +337,16 @@ def _project(columns: list[Named], relation: Relation, *, private: bool) -> Rela
             raise SchemaError(f"a subquery names the column {named.name!r} twice; rename one with AS")
         seen.add(named.name.casefold())
     unit = relation.unit
-    kept = None
+    unit_name = None
     if private and unit is not None:
-        kept = next((named.name for named in columns if _names(named.expression, unit)), None)
-        if kept is None:
+        unit_name = next((named.name for named in columns if _names(named.expression, unit)), None)
+        if unit_name is None:
             raise UnsupportedSql(
                 f"a subquery over private rows must keep the privacy unit; add {unit} to its SELECT list"
             )
     if not isinstance(relation, (Scan, PublicScan, Filter, Project)) and _same(columns, relation):
         return relation
-    return Project(relation, tuple(columns), kept)
+    return Project(relation, tuple(columns), unit_name)
 
 
 def _names(expression: Expression, name: str) -> bool:
