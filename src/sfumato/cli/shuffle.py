@@ -290,7 +290,9 @@ def _number(text: str, kind: type[float] = float, words: str = "numbers") -> flo
     try:
         return kind(text)
     except ValueError:
-        raise ParameterError(f"values must be {words} for this collection, got other text") from None
+        raise ParameterError(
+            f"values must be {words} for this collection, got other text; leave the others out"
+        ) from None
 
 
 def _secret(path: Path) -> bytes:

@@ -62,8 +62,8 @@ def as_arrow(name: str, source: Any) -> pa.Table:
     if found is None:
         raise SourceError(
             "a source must be a path, a pyarrow Table, a pandas or Polars DataFrame, another frame that "
-            f"narwhals knows, or a mapping of names to these, got {type(source).__name__}; convert it, or "
-            "pip install 'sfumato[narwhals]'"
+            f"narwhals knows, or a mapping of names to these, got a value of type {type(source).__name__}; "
+            "convert it, or pip install 'sfumato[narwhals]'"
         )
     return found
 

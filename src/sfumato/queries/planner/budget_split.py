@@ -199,8 +199,8 @@ def expected_errors(priced: PricedQuery, *, units: float | None, level: float) -
     Returns
     -------
     dict of str to float
-        NaN where public parameters do not tell. For an average, the largest that it can be in a group of
-        so many units.
+        NaN where public parameters do not determine it. For an average, the largest that it can be in a
+        group of so many units.
     """
     measures = public_measures(priced)
     errors = {}

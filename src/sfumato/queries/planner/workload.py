@@ -95,7 +95,7 @@ class WorkloadPlan(Generic[ReleaseT]):
         }
 
     def explain(self) -> str:
-        """Tell cost and expected errors, a line for each column."""
+        """State the cost and the expected errors, a line for each column."""
         return "\n".join(self._lines())
 
     def __str__(self) -> str:

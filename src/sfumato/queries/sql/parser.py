@@ -174,7 +174,8 @@ def _check_statement(tokens: Sequence[Token], *, piped: bool) -> None:
     beginnings = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.FROM)
     if first.token_type not in beginnings:
         raise SqlSyntaxError(
-            f"{_position(first)}: a query must begin with SELECT, got {_excerpt(first.text)}"
+            f"{_position(first)}: a query must begin with SELECT, got {_excerpt(first.text)}; "
+            "write one SELECT"
         )
     depth = 0
     for token in tokens:
@@ -200,7 +201,7 @@ def _cut_clause(tokens: Sequence[Token]) -> tuple[list[Token], tuple[Token, ...]
     if word != "DIFFERENTIAL_PRIVACY":
         raise SqlSyntaxError(
             f"{_position(tokens[start])}: SELECT WITH must be followed by DIFFERENTIAL_PRIVACY, "
-            f"got {_excerpt(word)}"
+            f"got {_excerpt(word)}; write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, ...)"
         )
     before = kinds[:start]
     if len(starts) > 1 or before.count(TokenType.L_PAREN) != before.count(TokenType.R_PAREN):
@@ -218,7 +219,8 @@ def _cut_clause(tokens: Sequence[Token]) -> tuple[list[Token], tuple[Token, ...]
 def _closing_parenthesis(tokens: Sequence[Token], opening: int) -> int:
     if opening >= len(tokens) or tokens[opening].token_type is not TokenType.L_PAREN:
         raise SqlSyntaxError(
-            f"{_position(tokens[opening - 1])}: OPTIONS must be followed by (name = value, ...)"
+            f"{_position(tokens[opening - 1])}: OPTIONS must be followed by (name = value, ...); "
+            "write OPTIONS(epsilon=1)"
         )
     depth = 0
     for index in range(opening, len(tokens)):
@@ -226,7 +228,7 @@ def _closing_parenthesis(tokens: Sequence[Token], opening: int) -> int:
         depth -= tokens[index].token_type is TokenType.R_PAREN
         if not depth:
             return index
-    raise SqlSyntaxError(f"{_position(tokens[opening])}: the parenthesis of OPTIONS is never closed")
+    raise SqlSyntaxError(f"{_position(tokens[opening])}: the parenthesis of OPTIONS is never closed; add )")
 
 
 def _tree(tokens: list[Token], text: str) -> exp.Expr:

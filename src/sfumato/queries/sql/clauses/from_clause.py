@@ -116,7 +116,8 @@ def _groups(join: exp.Join, item: exp.Expr, rows: Rows, tables: Tables) -> Joine
     for key, column in zip(keys, listed.columns, strict=True):
         if not comparable(column.type, key.type):
             raise SchemaError(
-                f"the public column {column.name!r} must have the type of its key, {key.type.value}"
+                f"the public column {column.name!r} must have the type of its key, {key.type.value}; "
+                "cast one of them"
             )
     return JoinedGroups(listed, keys)
 

@@ -1,7 +1,7 @@
 """Public groups: keys known without looking at private rows, from a public table, a list or the caller.
 
-Every listed group is in the answer, with noise around zero where no unit is in it, so the set of groups tells
-nothing. Rows whose group is not listed are dropped before anything is bounded.
+Every listed group is in the answer, with noise around zero where no unit is in it, so the set of groups says
+nothing about anybody. Rows whose group is not listed are dropped before anything is bounded.
 """
 
 from __future__ import annotations
@@ -188,7 +188,8 @@ def groups_from_caller(given: Mapping[str, Sequence[object]], keys: Sequence[Nam
     """
     if not isinstance(given, Mapping):
         raise OptionError(
-            f"public_groups must map keys to values, got {type(given).__name__}; write {{key: values}}"
+            f"public_groups must map keys to values, got a value of type {type(given).__name__}; "
+            "write {key: values}"
         )
     blocks = [(_names(name), _block(name, rows)) for name, rows in given.items()]
     if math.prod(len(rows) for _, rows in blocks) > _MAX_GROUPS:
@@ -212,7 +213,8 @@ def _names(name: object) -> tuple[object, ...]:
 def _block(name: object, rows: object) -> list[tuple[object, ...]]:
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
         raise OptionError(
-            f"public_groups must give a list for each key, got {type(rows).__name__} for {name!r}"
+            f"public_groups must give a list for each key, got a value of type {type(rows).__name__} for "
+            f"{name!r}; write [value, ...]"
         )
     width = len(name) if isinstance(name, tuple) else None
     block = [(row,) if width is None else _row(row, width) for row in itertools.islice(rows, _MAX_GROUPS + 1)]
