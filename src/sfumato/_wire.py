@@ -288,12 +288,14 @@ class Record(Codec[T]):
 
     __slots__ = ()
 
+    encode: Callable[[T], dict[str, Any]]
+
     def __init__(self, what: str, kind: Callable[..., T], fields: Mapping[str, Codec[Any] | Field]) -> None:
         table = {
             wire: part if isinstance(part, Field) else Field(wire, part) for wire, part in fields.items()
         }
 
-        def encode(value: T) -> dict[str, object]:
+        def encode(value: T) -> dict[str, Any]:
             return {wire: part.codec.encode(getattr(value, part.attribute)) for wire, part in table.items()}
 
         def decode(name: str, written: Any) -> T:

@@ -13,7 +13,6 @@ from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.refused_question import LossAt
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.charging import Charge
-from sfumato.ledger.failures import stating_outcome
 from sfumato.ledger.identity import Dataset, Identity
 from sfumato.ledger.log.events import AccountSet
 from sfumato.ledger.log.releases import check_payload, store_release
@@ -27,6 +26,7 @@ from sfumato.ledger.registration import (
     read_identity,
 )
 from sfumato.ledger.runs import Run
+from sfumato.ledger.store.base import stating_outcome
 from sfumato.ledger.store.location import Location, open_existing, open_or_create
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

@@ -11,7 +11,6 @@ from sfumato._wire import NUMBER, Codec, Names, Record, optional
 from sfumato.ledger.budget.combined_filters import FILTERS, Filters
 from sfumato.ledger.budget.filters import BasicFilter, GDPFilter, PureFilter, RDPFilter, ZCDPFilter
 from sfumato.ledger.budget.rdp_orders import limits_of, smallest_order, usual_orders
-from sfumato.ledger.fields import fields_of
 from sfumato.privacy._outward import text_above
 from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.guarantee import Guarantee
@@ -325,7 +324,7 @@ class Budget:
         dict
             For JSON, as a part of a larger document.
         """
-        return fields_of(_RECORD, self)
+        return _RECORD.encode(self)
 
     @classmethod
     def from_json(cls, written: object) -> Budget:

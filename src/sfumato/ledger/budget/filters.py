@@ -33,7 +33,6 @@ from sfumato import _check
 from sfumato._wire import NUMBER, Codec, Names, Record, sequence
 from sfumato.errors import UnsupportedView
 from sfumato.ledger.budget.largest_epsilon import ROUNDING_MARGIN, largest_epsilon
-from sfumato.ledger.fields import fields_of
 from sfumato.numerics.rounding import add_up, mul_down, mul_up, sqrt_down, sqrt_up, sub_down
 from sfumato.privacy.accountant.intervals import epsilon_interval
 from sfumato.privacy.accountant.moments import RDPView, approximate_rdp
@@ -344,7 +343,7 @@ _RECORDS: Final[Mapping[type[Filter], Record[Any]]] = {
 
 
 def _write(member: Filter) -> dict[str, object]:
-    return {"kind": _KIND.encode(type(member)), **fields_of(_RECORDS[type(member)], member)}
+    return {"kind": _KIND.encode(type(member)), **_RECORDS[type(member)].encode(member)}
 
 
 def _read(name: str, written: Any) -> Filter:
