@@ -74,18 +74,18 @@ def check_analyst(analyst: str) -> str:
 def check_budget(budget: Budget, whole: Budget) -> None:
     """Refuse an analyst's budget of another kind than the dataset's: a charge has one price."""
     if not isinstance(budget, Budget):
-        _check.refuse(
+        _check.refuse_type(
             "budget",
             "be a Budget, or None to close the account",
-            type(budget).__name__,
+            budget,
             "pass one of the dataset's kind, such as Budget.pure(epsilon=0.5)",
         )
     names = [member.name for member in budget.filters.members]
     if budget.kind != whole.kind or names != [member.name for member in whole.filters.members]:
-        _check.refuse(
+        _check.refuse_state(
             "budget",
             f"be of the dataset's kind, which is {whole}",
-            str(budget),
+            f"it is {budget}",
             "make it by the same constructor (with the same orders)",
         )
 

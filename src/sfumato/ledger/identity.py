@@ -59,10 +59,10 @@ class Dataset:
         if not isinstance(schema, str) or not schema:
             _check.refuse("schema", "be a non-empty text", schema, "pass the tables, columns and types")
         if not callable(self.fingerprint):
-            _check.refuse(
+            _check.refuse_type(
                 "fingerprint",
                 "be a function of a key",
-                type(self.fingerprint).__name__,
+                self.fingerprint,
                 "pass one that returns an HMAC-SHA-256 in hexadecimal",
             )
 
@@ -88,7 +88,7 @@ class Dataset:
         if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
             # The value is not shown: it was computed from the data.
             remedy = "return the hexdigest() of an HMAC-SHA-256"
-            _check.refuse("fingerprint", "return 64 hexadecimal digits", type(digest).__name__, remedy)
+            _check.refuse_type("fingerprint", "return 64 hexadecimal digits", digest, remedy)
         return digest
 
 

@@ -163,7 +163,7 @@ def calibrate(
     True
     """
     if not callable(make):
-        _check.refuse("make", "be a function of the noise", type(make).__name__, "pass lambda z: Gaussian(z)")
+        _check.refuse_type("make", "be a function of the noise", make, "pass lambda z: Gaussian(z)")
     tolerance = _check.unit_interval("tolerance", tolerance, "pass a relative width such as 1e-4")
     if tolerance < _FINEST:
         _check.refuse("tolerance", f"be at least {_FINEST}", tolerance, "floats cannot prove more")
@@ -321,7 +321,7 @@ class _Search:
         noise, target = math.exp(log_noise), self._goal.target
         loss = self._make(noise)
         if not isinstance(loss, PrivacyLoss):
-            _check.refuse("make", "return a PrivacyLoss", type(loss).__name__, "pass lambda z: Gaussian(z)")
+            _check.refuse_type("make", "return a PrivacyLoss", loss, "pass lambda z: Gaussian(z)")
         interval = self._goal.read(loss, precision)
         upper = _log_ratio(interval.upper, target)
         lower = _log_ratio(interval.lower, target) if interval.tight else upper

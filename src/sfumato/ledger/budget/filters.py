@@ -348,7 +348,7 @@ def _write(member: Filter) -> dict[str, object]:
 
 def _read(name: str, written: Any) -> Filter:
     if not isinstance(written, dict):
-        _check.refuse(name, "be an object for each filter", type(written).__name__, "check the file")
+        _check.refuse_type(name, "be an object for each filter", written, "check the file")
     fields = dict(written)
     kind = _KIND.decode("kind", fields.pop("kind", None))
     member: Filter = _RECORDS[kind].decode(name, fields)

@@ -238,9 +238,7 @@ def _document(event: Event) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise unreadable(event.position) from error
     if not isinstance(fields, dict):
-        _check.refuse(
-            "body", "be an object", type(fields).__name__, "check the ledger with sfumato ledger verify"
-        )
+        _check.refuse_type("body", "be an object", fields, "check the ledger with sfumato ledger verify")
     return fields
 
 

@@ -34,9 +34,10 @@ def request_hash(key: bytes, request: str, account: AccountKey) -> str:
 def check_payload(payload: bytes, maximum: int) -> None:
     """Refuse what cannot be stored: no bytes, or more than ``maximum`` of them."""
     if not isinstance(payload, bytes):
-        _check.refuse("payload", "be bytes", type(payload).__name__, "encode the release first")
+        _check.refuse_type("payload", "be bytes", payload, "encode the release first")
     if len(payload) > maximum:
-        _check.refuse("payload", f"be at most {maximum} bytes", len(payload), "release fewer groups")
+        found = f"it has {len(payload)}"
+        _check.refuse_state("payload", f"be at most {maximum} bytes", found, "release fewer groups")
 
 
 def payload_digest(payload: bytes) -> str:

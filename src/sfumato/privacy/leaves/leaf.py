@@ -46,11 +46,10 @@ class Node(PrivacyLoss):
     def _set_part(self, name: str, value: object) -> None:
         """Check that a part is one loss, neither repeated nor composed."""
         if not isinstance(value, PrivacyLoss):
-            _check.refuse(name, "be a PrivacyLoss", type(value).__name__, "pass a loss such as Gaussian(1.0)")
+            _check.refuse_type(name, "be a PrivacyLoss", value, "pass a loss such as Gaussian(1.0)")
         if value.terms != ((value, 1),):
-            _check.refuse(
-                name, "be one mechanism, neither repeated nor composed", repr(value)[:200], "wrap each part"
-            )
+            rule = "be one mechanism, neither repeated nor composed"
+            _check.refuse_state(name, rule, f"it is {value!r}"[:200], "wrap each part")
         self._check_further(value.neighboring)
         self._set(name, value)
 
@@ -299,7 +298,7 @@ class DivergenceLeaf(Leaf):
 def listed(name: str, values: object) -> list[object]:
     """Return the items of a sequence of numbers, or refuse what is none."""
     if isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
-        _check.refuse(name, "be a sequence of numbers", type(values).__name__, "pass a list")
+        _check.refuse_type(name, "be a sequence of numbers", values, "pass a list")
     return list(values)
 
 

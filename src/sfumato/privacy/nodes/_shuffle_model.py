@@ -32,7 +32,7 @@ class ShuffleModelNode(Node):
         given: object = self.loss
         if not isinstance(given, PrivacyLoss):
             remedy = "pass that of one report; it may be composed of several parts"
-            _check.refuse("loss", "be a PrivacyLoss", type(given).__name__, remedy)
+            _check.refuse_type("loss", "be a PrivacyLoss", given, remedy)
         if self.loss.neighboring is not Neighboring.REPLACE_ONE:
             raise NeighboringMismatch(
                 f"loss must be under replace-one, got {self.loss.neighboring}; state what the local "

@@ -45,7 +45,7 @@ class _Stopping(Node):
         given: object = self.loss
         if not isinstance(given, PrivacyLoss) or given.neighboring is None:
             remedy = "pass the loss of one run, such as PureDP(0.1)"
-            _check.refuse("loss", "be the PrivacyLoss of one run", type(self.loss).__name__, remedy)
+            _check.refuse_type("loss", "be the PrivacyLoss of one run", self.loss, remedy)
         refuse_further(type(self).__name__, given.neighboring)
 
     @property

@@ -34,7 +34,7 @@ class _Tailed(Protocol):
 def _lone_pass(loss: PrivacyLoss, threshold: Fraction) -> float:
     if not isinstance(loss, _Tailed):
         remedy = "pass Gaussian, Laplace, DiscreteGaussian or DiscreteLaplace"
-        _check.refuse("loss", "be of noise whose tail is known", type(loss).__name__, remedy)
+        _check.refuse_type("loss", "be of noise whose tail is known", loss, remedy)
     return loss.lone_pass(threshold)
 
 

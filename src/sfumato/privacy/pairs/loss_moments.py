@@ -29,10 +29,10 @@ def loss_moments(pair: Pair, *, swapped: bool = False) -> tuple[float, float]:
     """
     distribution = pair.bins(fine_cuts(pair, _REACH, _BINS), swapped=swapped).merged()
     if distribution.infinite > 0:
-        _check.refuse(
+        _check.refuse_state(
             "loss",
             "have no mass of infinite loss",
-            float(distribution.infinite),
+            f"it has a mass of {float(distribution.infinite)!r}",
             "leave out parts with a delta",
         )
     mass = np.exp(distribution.log_mass)
