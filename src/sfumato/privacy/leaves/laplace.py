@@ -18,7 +18,7 @@ from sfumato.privacy.gaussian_profile import upper_quantile
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.pairs.noise.laplace import LaplacePair
+from sfumato.privacy.pairs.noise.bounded_loss import LaplacePair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView

@@ -69,6 +69,11 @@ class Node(PrivacyLoss):
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
+    def _set_integers(self, *names: str, minimum: int = 1, remedy: str = "pass how many there are") -> None:
+        """Check fields that are integers."""
+        for name in names:
+            self._set(name, _check.integer(name, getattr(self, name), minimum=minimum, remedy=remedy))
+
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return GroupPrivacy(self, steps, neighboring=relation)
 
@@ -116,7 +121,7 @@ class GroupPrivacy(Node):
     def __post_init__(self) -> None:
         self._set_part("loss", self.loss)
         remedy = "fewer units, or a closed form"
-        self._set("steps", _check.integer("steps", self.steps, minimum=2, remedy=remedy))
+        self._set_integers("steps", minimum=2, remedy=remedy)
         if self.steps > MAX_STEPS:
             _check.refuse("steps", f"be at most {MAX_STEPS}", self.steps, remedy)
         if not isinstance(self.neighboring, Neighboring):

@@ -9,7 +9,6 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import _check
 from sfumato._wire import INTEGER, NUMBER
 from sfumato.errors import NeighboringMismatch
 from sfumato.numerics.rounding import div_down
@@ -92,15 +91,8 @@ class NoisyIteration(Leaf):
 
     def __post_init__(self) -> None:
         self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
-        self._set(
-            "steps_after",
-            _check.integer(
-                "steps_after",
-                self.steps_after,
-                minimum=0,
-                remedy="pass how many steps follow the one that used the record",
-            ),
-        )
+        remedy = "pass how many steps follow the one that used the record"
+        self._set_integers("steps_after", minimum=0, remedy=remedy)
         self._set_relation(self.neighboring)
         if self.neighboring is Neighboring.ADD_REMOVE:
             raise NeighboringMismatch(

@@ -79,10 +79,6 @@ class Staircase(ThreeLosses):
         self._set("gamma", fraction + 0.0)
         self._set_relation(neighboring)
 
-    @property
-    def _bound(self) -> float:
-        return self._epsilon
-
     def _masses(self) -> tuple[float, float]:
         epsilon, gamma = self._epsilon, self.gamma
         with np.errstate(divide="ignore"):

@@ -13,7 +13,6 @@ from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.hockey_stick import log_profile
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import PureView
 
@@ -56,7 +55,7 @@ class ShuffleModelNode(Node):
     def log_profile(self, epsilon: float) -> float:
         """Return that of the pair."""
         pair = self.dominating_pair()
-        return log_profile(pair.bins(pair.cuts(0.0), swapped=False).split(), epsilon)
+        return pair.bins(pair.cuts(0.0), swapped=False).split().log_profile(epsilon)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return bounds on the divergences of the dominating pair."""

@@ -111,12 +111,7 @@ class PoissonRecords(Node):
 
     def __post_init__(self) -> None:
         self._set("sampling_probability", self._of_one.sampling_probability)
-        self._set(
-            "records",
-            _check.integer(
-                "records", self.records, minimum=1, remedy="pass how many records one unit may own"
-            ),
-        )
+        self._set_integers("records", remedy="pass how many records one unit may own")
         limit = _MAXIMUM if isinstance(self.loss, _Several) else MAX_STEPS
         if self.records > limit:
             remedy = "bound how many records of one unit are retained"
