@@ -140,27 +140,6 @@ class Identity:
     simulated: bool
     renewal: Renewal | None = None
 
-    @classmethod
-    def drawn(
-        cls,
-        *,
-        privacy_unit: str,
-        neighboring: Neighboring,
-        budget: Budget,
-        simulated: bool,
-        renewal: Renewal | None = None,
-    ) -> Identity:
-        """Return the identity of a new ledger of a new dataset."""
-        return cls(
-            ledger=draw_id(),
-            dataset=draw_id(),
-            privacy_unit=privacy_unit,
-            neighboring=neighboring,
-            budget=budget,
-            simulated=simulated,
-            renewal=renewal,
-        )
-
     @property
     def protects(self) -> str:
         """What one unit is, in words; where the budget renews, a unit within one period."""

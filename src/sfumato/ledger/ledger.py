@@ -13,7 +13,7 @@ from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.refused_question import LossAt
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.charging import Charge
-from sfumato.ledger.identity import Dataset, Identity
+from sfumato.ledger.identity import Dataset, Identity, draw_id
 from sfumato.ledger.log.events import AccountSet
 from sfumato.ledger.log.releases import check_payload, store_release
 from sfumato.ledger.reader import LedgerReader
@@ -130,7 +130,9 @@ class Ledger(LedgerReader):
         """
         check_opening(budget, privacy_unit, neighboring, dataset, renewal)
         lock_timeout = _check.non_negative("lock_timeout", lock_timeout)
-        wanted = Identity.drawn(
+        wanted = Identity(
+            ledger=draw_id(),
+            dataset=draw_id(),
             privacy_unit=privacy_unit,
             neighboring=neighboring,
             budget=budget,

@@ -173,14 +173,12 @@ def calibrate(
             "epsilon", "be given, or advantage or true_positive_rate instead", wanted, "name one target"
         )
     if epsilon is not None:
-        goal = _epsilon_goal(
-            _check.positive("epsilon", epsilon, "pass a bound on the loss such as 1.0"),
-            _check.probability("delta", delta, "pass a small probability such as 1e-6"),
-        )
+        target = _check.positive("epsilon", epsilon, "pass a bound on the loss such as 1.0")
+        mass = _check.probability("delta", delta, "pass a small probability such as 1e-6")
+        goal = _Goal("epsilon", target, lambda loss, fine: intervals.epsilon_interval(loss, mass, fine))
     elif advantage is not None:
-        goal = _advantage_goal(
-            _check.unit_interval("advantage", advantage, "pass a difference of rates such as 0.1")
-        )
+        target = _check.unit_interval("advantage", advantage, "pass a difference of rates such as 0.1")
+        goal = _Goal("advantage", target, lambda loss, fine: intervals.delta_interval(loss, 0.0, fine))
     else:
         goal = _rate_goal(true_positive_rate, false_positive_rate)
     return _Search(make, goal, tolerance).smallest()
@@ -192,18 +190,6 @@ class _Goal(NamedTuple):
     name: str
     target: float
     read: Callable[[PrivacyLoss, Precision], Interval]
-
-
-def _epsilon_goal(epsilon: float, delta: float) -> _Goal:
-    return _Goal(
-        "epsilon", epsilon, lambda loss, precision: intervals.epsilon_interval(loss, delta, precision)
-    )
-
-
-def _advantage_goal(advantage: float) -> _Goal:
-    return _Goal(
-        "advantage", advantage, lambda loss, precision: intervals.delta_interval(loss, 0.0, precision)
-    )
 
 
 def _rate_goal(true_positive_rate: object, false_positive_rate: object) -> _Goal:

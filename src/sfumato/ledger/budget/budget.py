@@ -26,7 +26,7 @@ _DELTA: Final = "use 1e-7, say: well below one over the number of units"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """A total that all answers together must not pass; made by one of the five constructors.
+    """A total that all answers together must not pass; made by the constructor that its kind names.
 
     Two budgets are equal if what they promise is equal. How an (epsilon, delta) budget is split between its
     filters is decided once, when the budget is made, and stored with the ledger: a later version of this
@@ -307,14 +307,8 @@ class Budget:
         if self.kind == "rdp":
             members = self.filters.members
             promised["orders"] = [member.order for member in members if isinstance(member, RDPFilter)]
-        makers: dict[str, Callable[..., Budget]] = {
-            "approximate": self.approximate,
-            "pure": self.pure,
-            "zcdp": self.zcdp,
-            "gaussian": self.gaussian,
-            "rdp": self.rdp,
-        }
-        return makers[self.kind](**promised)
+        constructor: Callable[..., Budget] = getattr(self, self.kind)
+        return constructor(**promised)
 
     def to_json(self) -> dict[str, Any]:
         """Return the budget and its split as plain values.

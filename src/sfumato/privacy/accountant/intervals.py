@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias, final
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from sfumato.privacy.pairs.pair import Pair
 
 __all__ = [
     "Composition",
+    "Parts",
     "delta_interval",
     "epsilon_interval",
     "maximum_loss",
@@ -53,6 +55,14 @@ class Composition(Protocol):
 
     def __hash__(self) -> int:
         """Return the hash of what was run."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Some terms of a composition, as one by themselves."""
+
+    terms: tuple[tuple[Accountable, int], ...]
 
 
 class _Reading(NamedTuple):

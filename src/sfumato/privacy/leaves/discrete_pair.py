@@ -113,10 +113,8 @@ class RationalLeaf(Leaf):
         )
         return min(0.0, log_up(above(math.fsum([distribution.infinite, *terms.tolist()]) * slack)))
 
-    @property
-    def numeric(self) -> bool:
-        """The divergences are sums over the outcomes."""
-        return True
+    numeric = True
+    """The divergences are sums over the outcomes."""
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the divergences, the greater of both orders; infinity where there is an infinite loss."""

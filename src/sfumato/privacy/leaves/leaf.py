@@ -25,7 +25,16 @@ from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
-__all__ = ["DivergenceLeaf", "GroupPrivacy", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
+__all__ = [
+    "ConcentratedLeaf",
+    "DivergenceLeaf",
+    "GroupPrivacy",
+    "Leaf",
+    "Node",
+    "bounded_log_profile",
+    "bounded_rdp",
+    "listed",
+]
 
 # Enough for every float; limits the length of the serialised form.
 _MAX_BITS = 4096
@@ -268,6 +277,16 @@ class Leaf(Node):
         if value and self.neighboring is Neighboring.REPLACE_ONE:
             remedy = "a replaced unit may raise one score and lower another"
             _check.refuse("monotone", "be False under replace-one", value, remedy)
+
+
+class ConcentratedLeaf(Leaf):
+    """A leaf whose Rényi divergences are those of its zCDP parameter."""
+
+    __slots__ = ()
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``rho`` times the order."""
+        return np.nextafter(self.zcdp().rho * orders, np.inf)
 
 
 class DivergenceLeaf(Leaf):

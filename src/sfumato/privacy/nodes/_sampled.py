@@ -43,10 +43,8 @@ class SampledNode(Node):
         """Return that of the pair."""
         return max(distribution.log_profile(epsilon) for distribution in one_run(self))
 
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
+    numeric = True
+    """Always."""
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return bounds on the divergences of the pair, where no loss of it is infinite."""

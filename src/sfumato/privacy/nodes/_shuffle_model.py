@@ -43,10 +43,8 @@ class ShuffleModelNode(Node):
         """Replace-one."""
         return Neighboring.REPLACE_ONE
 
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
+    numeric = True
+    """Always."""
 
     def pure(self) -> PureView:
         """Return what the report alone promises: who sees it among others learns no more."""

@@ -147,10 +147,8 @@ class PoissonRecords(Node):
         chance = above(drawn, 64.0)
         return SubsampledPair(LoosePair(mixed), chance) if chance < 1 else LoosePair(mixed)
 
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
+    numeric = True
+    """Always."""
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return bounds on the divergences of the dominating pair, where no loss of it is infinite.

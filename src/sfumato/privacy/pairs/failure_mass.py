@@ -40,10 +40,8 @@ class FailureMassPair(LoosePair):
         super().__init__(base)
         self._mass = mass
 
-    @property
-    def variance(self) -> float:
-        """None: what reveals everything is not normal."""
-        return 0.0
+    variance = 0.0
+    """None: what reveals everything is not normal."""
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the base's bins with less mass."""

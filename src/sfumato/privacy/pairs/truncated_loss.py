@@ -59,15 +59,11 @@ class TruncatedLossPair(LoosePair):
         super().__init__(base)
         self._mass = mass
 
-    @property
-    def variance(self) -> float:
-        """None: what is cut is not normal."""
-        return 0.0
+    variance = 0.0
+    """None: what is cut is not normal."""
 
-    @property
-    def symmetric(self) -> bool:
-        """Never: one of the distributions has the mass."""
-        return False
+    symmetric = False
+    """Never: one of the distributions has the mass."""
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the base's bins up to a loss, and what stands for the others."""

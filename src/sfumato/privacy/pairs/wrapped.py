@@ -82,7 +82,5 @@ class LoosePair(WrappedPair):
 
     __slots__ = ()
 
-    @property
-    def tight(self) -> bool:
-        """Never."""
-        return False
+    tight = False
+    """Never."""

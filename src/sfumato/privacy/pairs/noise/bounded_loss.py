@@ -110,10 +110,8 @@ class BoundedRangePair(_BoundedPair):
 
     __slots__ = ()
 
-    @property
-    def tight(self) -> bool:
-        """False: it dominates a family of which no member attains it everywhere."""
-        return False
+    tight = False
+    """False: it dominates a family of which no member attains it everywhere."""
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         r"""Return the masses in closed form; both orders are the same.

@@ -83,15 +83,11 @@ class DiscreteGaussianPair(Pair):
     def __init__(self, stddev: Fraction, shift: int) -> None:
         self._stddev, self._shift = stddev, shift
 
-    @property
-    def supremum(self) -> float:
-        """Infinity."""
-        return math.inf
+    supremum = math.inf
+    """Infinity."""
 
-    @property
-    def continuous(self) -> bool:
-        """Nothing is cut but the tails."""
-        return False
+    continuous = False
+    """Nothing is cut but the tails."""
 
     def cuts(self, reach: float) -> _Array:
         """Return the last integer on the right."""

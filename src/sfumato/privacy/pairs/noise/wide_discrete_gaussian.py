@@ -76,10 +76,8 @@ class WideDiscreteGaussianPair(Pair):
         self._stddev, self._shift = stddev, shift
         self._sigma, self._mu = float(stddev), float(shift / stddev)
 
-    @property
-    def supremum(self) -> float:
-        """Infinity."""
-        return math.inf
+    supremum = math.inf
+    """Infinity."""
 
     def cuts(self, reach: float) -> _Array:
         """Return cuts from ``reach`` below the lower mean to ``reach`` above the upper one."""

@@ -121,10 +121,8 @@ class AllocationPair(DerivedPair):
         self._whole = whole
         self._cut: dict[tuple[float, int, bool], Bins] = {}
 
-    @property
-    def symmetric(self) -> bool:
-        """Never: the unit that is there is more easily seen."""
-        return False
+    symmetric = False
+    """Never: the unit that is there is more easily seen."""
 
     @property
     def enclosed(self) -> bool:
