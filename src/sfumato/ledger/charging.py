@@ -7,11 +7,11 @@ from typing import TypedDict
 
 from sfumato import _check
 from sfumato.errors import LedgerUnavailable, SimulatedCharge
-from sfumato.ledger.accounts import AccountBook
 from sfumato.ledger.budget.budget_check import Price, budget_exceeded, fits_all, price_of
 from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.refused_question import LossAt, RefusedQuestion
 from sfumato.ledger.identity import Identity
+from sfumato.ledger.log.accounts import AccountBook
 from sfumato.ledger.log.event_log import EventLog
 from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event

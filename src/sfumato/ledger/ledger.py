@@ -8,12 +8,12 @@ from typing import final
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.accounts import check_analyst, check_budget
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.refused_question import LossAt
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.charging import Charge
 from sfumato.ledger.identity import Dataset, Identity, draw_id
+from sfumato.ledger.log.accounts import check_analyst, check_budget
 from sfumato.ledger.log.events import AccountSet
 from sfumato.ledger.log.releases import check_payload, store_release
 from sfumato.ledger.reader import LedgerReader

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from sfumato import _check
-from sfumato.ledger.accounts import AccountBook, AnalystAccount, check_analyst
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.budget_check import fits_all, price_of, remaining_of
 from sfumato.ledger.charging import ChargeRecorder
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import LedgerFacts
+from sfumato.ledger.log.accounts import AccountBook, AnalystAccount, check_analyst
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import Entry, entries_of
 from sfumato.ledger.log.event_log import EventLog, event_at, walk

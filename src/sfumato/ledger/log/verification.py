@@ -9,12 +9,12 @@ from typing import Final, TypeAlias
 
 from sfumato._wire import BOOLEAN, INTEGER, Format, Record, canonical, parse, sequence
 from sfumato.errors import LedgerError, LedgerMismatch, ParameterError
-from sfumato.ledger.accounts import AccountTotals, check_analyst, check_budget
 from sfumato.ledger.budget.budget_check import Balance, fits_all
 from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.renewal import check_period
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
+from sfumato.ledger.log.accounts import AccountTotals, check_analyst, check_budget
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import entry_from
 from sfumato.ledger.log.event_log import last_event, walk

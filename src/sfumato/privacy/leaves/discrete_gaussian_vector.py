@@ -15,9 +15,9 @@ from sfumato.privacy.leaves import discrete_gaussian_views
 from sfumato.privacy.leaves.leaf import ConcentratedLeaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.pairs.wrapped import FailureMassPair
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 

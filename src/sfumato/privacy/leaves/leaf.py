@@ -33,6 +33,7 @@ __all__ = [
     "Node",
     "bounded_log_profile",
     "bounded_rdp",
+    "laplace_kl",
     "listed",
 ]
 
@@ -356,3 +357,10 @@ def bounded_log_profile(distance: float, divisor: float = 1.0) -> float:
     # Two logarithms: the quotient of a smallest float would be 0.
     value = math.log(-math.expm1(-above(distance, 2.0))) - math.log(divisor)
     return min(0.0, above(value, 8.0, 1.0 + abs(value)))
+
+
+def laplace_kl(epsilon: float) -> float:
+    """Return ``epsilon + exp(-epsilon) - 1``, rounded up."""
+    if epsilon < 1e-3:
+        return above(epsilon * epsilon * (0.5 - epsilon / 6 + epsilon * epsilon / 24), 8.0)
+    return above(epsilon + math.expm1(-epsilon), 2.0, 2 * epsilon)

@@ -20,8 +20,8 @@ from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, refuse_further
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.wrapped import FailureMassPair
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 

@@ -14,8 +14,8 @@ from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Relation
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.pairs.wrapped import FailureMassPair
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 

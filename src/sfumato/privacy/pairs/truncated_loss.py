@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.bins import Bins, Mass, Points
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.pairs.wrapped import FailureMassPair, LoosePair
 
 __all__ = ["TruncatedLossPair"]
 
