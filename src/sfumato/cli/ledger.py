@@ -11,7 +11,7 @@ from rich.text import Text
 
 from sfumato import _check
 from sfumato.cli.tables import plain_table, printable, wide_console
-from sfumato.ledger.accounts import AnalystAccount
+from sfumato.ledger.log.accounts import AnalystAccount
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.chain_head import ChainHead

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sfumato._check import instance, refuse, refuse_state, refuse_type
 from sfumato.errors import SimulatedCharge
-from sfumato.ledger.accounts import check_analyst
+from sfumato.ledger.log.accounts import check_analyst
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.identity import Dataset
