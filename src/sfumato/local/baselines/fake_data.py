@@ -53,10 +53,6 @@ class FakeData(AttributesProtocol[FakeDataRandomizer]):
 
     wire_name: ClassVar[str] = "fake-data"
 
-    @staticmethod
-    def _kind() -> type[FakeDataRandomizer]:
-        return FakeDataRandomizer
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Epsilon of the parts, which the proof bounds the whole by."""

@@ -69,14 +69,6 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
 
     wire_name: ClassVar[str] = "longitudinal-randomized-response"
 
-    def _make(self) -> client.LongitudinalRandomizedResponseRandomizer:
-        return client.LongitudinalRandomizedResponseRandomizer(
-            epsilon=self.epsilon,
-            domain=self.domain,
-            permanent_epsilon=self.permanent_epsilon,
-            max_memos=self.max_memos,
-        )
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Randomized response with the odds that are drawn."""

@@ -85,15 +85,6 @@ class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncodingR
 
     chain: str = "OSUE"
 
-    def _make(self) -> client.LongitudinalUnaryEncodingRandomizer:
-        return client.LongitudinalUnaryEncodingRandomizer(
-            epsilon=self.epsilon,
-            domain=self.domain,
-            permanent_epsilon=self.permanent_epsilon,
-            max_memos=self.max_memos,
-            chain=self.chain,
-        )
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Two independent bits, with the chances that are drawn."""

@@ -62,19 +62,6 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
 
     buckets: int | None = None
 
-    def __post_init__(self) -> None:
-        TwoLayerOracle.__post_init__(self)
-        object.__setattr__(self, "buckets", self.device.buckets)
-
-    def _make(self) -> client.LongitudinalLocalHashingRandomizer:
-        return client.LongitudinalLocalHashingRandomizer(
-            epsilon=self.epsilon,
-            domain=self.domain,
-            permanent_epsilon=self.permanent_epsilon,
-            max_memos=self.max_memos,
-            buckets=self.buckets,
-        )
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Randomized response over the buckets, with the odds that are drawn."""

@@ -66,22 +66,9 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
     inner: BitFlip = field(init=False, repr=False, compare=False)
     permanent: BitFlip = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        MemoizedOracle.__post_init__(self)
-        object.__setattr__(self, "asked", self.device.asked)
-        object.__setattr__(self, "permanent_epsilon", self.device.layers.epsilon)
+    def _prepare(self) -> None:
         for name, epsilon in (("inner", self.epsilon), ("permanent", self.device.layers.epsilon)):
-            flips = BitFlip(epsilon=epsilon, domain=self.domain, asked=self.asked)
-            object.__setattr__(self, name, flips)
-
-    def _make(self) -> client.MemoizedBitFlipRandomizer:
-        return client.MemoizedBitFlipRandomizer(
-            epsilon=self.epsilon,
-            domain=self.domain,
-            asked=self.asked,
-            max_memos=self.max_memos,
-            permanent_epsilon=self.permanent_epsilon,
-        )
+            self._set(**{name: BitFlip(epsilon=epsilon, domain=self.domain, asked=self.asked)})
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

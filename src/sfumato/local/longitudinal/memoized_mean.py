@@ -83,21 +83,9 @@ class MemoizedOneBitMean(
     inner: OneBitMean = field(init=False, repr=False, compare=False)
     permanent: OneBitMean = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        NumericProtocol.__post_init__(self)
-        object.__setattr__(self, "steps", self.device.steps)
-        object.__setattr__(self, "permanent_epsilon", self.device.layers.epsilon)
+    def _prepare(self) -> None:
         for name, epsilon in (("inner", self.epsilon), ("permanent", self.device.layers.epsilon)):
-            object.__setattr__(self, name, OneBitMean(epsilon=epsilon, bounds=self.bounds))
-
-    def _make(self) -> client.MemoizedOneBitMeanRandomizer:
-        return client.MemoizedOneBitMeanRandomizer(
-            epsilon=self.epsilon,
-            bounds=self.bounds,
-            steps=self.steps,
-            max_memos=self.max_memos,
-            permanent_epsilon=self.permanent_epsilon,
-        )
+            self._set(**{name: OneBitMean(epsilon=epsilon, bounds=self.bounds)})
 
     @property
     def _memoizing(self) -> Memoizing:

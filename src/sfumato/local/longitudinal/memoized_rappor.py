@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency.rappor import RapporRandomizer
 from sfumato.local.device.longitudinal import memoized_rappor as client
 from sfumato.local.device.longitudinal.memory import Memoizing
 from sfumato.local.frequency.rappor.estimate import RapporEstimate
@@ -71,16 +72,9 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstima
     device: client.MemoizedRapporRandomizer = field(init=False, repr=False, compare=False)
     inner: Rappor = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        shape: dict[str, Any] = {
-            "bits": self.bits,
-            "hashes": self.hashes,
-            "cohorts": self.cohorts,
-            "permanent": self.permanent,
-            "instantaneous": self.instantaneous,
-        }
-        object.__setattr__(self, "device", client.MemoizedRapporRandomizer(**shape, max_memos=self.max_memos))
-        object.__setattr__(self, "inner", Rappor(**shape))
+    def _prepare(self) -> None:
+        shared: dict[str, Any] = {name: getattr(self, name) for name in RapporRandomizer.chosen}
+        self._set(inner=Rappor(**shared))
 
     @property
     def epsilon(self) -> float:

@@ -58,10 +58,6 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
 
     max_memos: int = 4
 
-    def __post_init__(self) -> None:
-        Oracle.__post_init__(self)
-        object.__setattr__(self, "max_memos", self.device.max_memos)
-
     @property
     def _memoizing(self) -> Memoizing:
         return self.device
@@ -185,10 +181,6 @@ class TwoLayerOracle(MemoizedOracle[TwoLayers], SupportOracle[TwoLayers]):
     """
 
     permanent_epsilon: float | None = None
-
-    def __post_init__(self) -> None:
-        MemoizedOracle.__post_init__(self)
-        object.__setattr__(self, "permanent_epsilon", self.device.permanent_epsilon)
 
     @property
     @abstractmethod

@@ -67,23 +67,16 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
     device: Device = field(init=False, repr=False, compare=False)
     oracles: tuple[SupportOracle[Any], ...] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def _make(self) -> Device:
         given: object = self.oracle
         if not isinstance(given, type) or not issubclass(given, SupportOracle):
-            reported = given.__name__ if isinstance(given, type) else type(given).__name__
             remedy = "pass a class such as OptimizedUnaryEncoding, OptimalLocalHashing or SubsetSelection"
-            _check.refuse("oracle", "be a frequency oracle whose reports support values", reported, remedy)
-        device = self._kind()(epsilon=self.epsilon, domains=self.domains, protocol=given.wire_name)
-        inner = device.parts[0].epsilon
-        object.__setattr__(self, "device", device)
-        object.__setattr__(self, "epsilon", device.epsilon)
-        object.__setattr__(self, "domains", device.domains)
-        object.__setattr__(self, "oracles", tuple(given(epsilon=inner, domain=one) for one in device.domains))
+            _check.refuse("oracle", "be a frequency oracle whose reports support values", given, remedy)
+        return self._client(protocol=given.wire_name)
 
-    @staticmethod
-    @abstractmethod
-    def _kind() -> type[Any]:
-        """Return the class of the client half."""
+    def _prepare(self) -> None:
+        epsilon = self.device.parts[0].epsilon
+        self._set(oracles=tuple(self.oracle(epsilon=epsilon, domain=one) for one in self.domains))
 
     @property
     def counted(self) -> tuple[SupportOracle[Any], ...]:
@@ -191,10 +184,6 @@ class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
 
     wire_name: ClassVar[str] = "split-budget"
 
-    @staticmethod
-    def _kind() -> type[client.SplitBudgetRandomizer]:
-        return client.SplitBudgetRandomizer
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The losses of all oracles, composed."""
@@ -260,10 +249,6 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
     """
 
     wire_name: ClassVar[str] = "sampled-attribute"
-
-    @staticmethod
-    def _kind() -> type[client.SampledAttributeRandomizer]:
-        return client.SampledAttributeRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

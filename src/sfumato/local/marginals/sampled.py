@@ -118,15 +118,9 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
         return cls(epsilon=epsilon, domains=given, views=views, oracle=oracle)
 
     def _make(self) -> client.SampledMarginalsRandomizer:
-        domains = tuple(self.domains)
-        views = client.checked_views(self.views, [len(domain) for domain in domains])
-        kinds = self._kinds(views, [len(domain) for domain in domains])
-        return client.SampledMarginalsRandomizer(
-            epsilon=self.epsilon,
-            domains=domains,
-            views=views,
-            protocols=tuple(kind.wire_name for kind in kinds),
-        )
+        sizes = [len(domain) for domain in checked_domains(self.domains)]
+        kinds = self._kinds(client.checked_views(self.views, sizes), sizes)
+        return self._client(protocols=tuple(kind.wire_name for kind in kinds))
 
     def _kinds(self, views: tuple[Attributes, ...], sizes: list[int]) -> list[type[Oracle[Any]]]:
         """Return the frequency oracle of each table."""
@@ -149,10 +143,8 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
                 made[kind, len(part.domain)] = kind(epsilon=self.epsilon, domain=part.domain)
         oracles = tuple(made[kind, len(part.domain)] for kind, part in zip(kinds, parts, strict=True))
         noises = {oracle: TableNoise.of(oracle) for oracle in made.values()}
-        object.__setattr__(self, "noises", tuple(noises[oracle] for oracle in oracles))
-        object.__setattr__(self, "views", views)
-        object.__setattr__(self, "oracles", oracles)
-        object.__setattr__(self, "lattice", Lattice(sizes, views))
+        self._set(oracles=oracles, noises=tuple(noises[oracle] for oracle in oracles))
+        self._set(lattice=Lattice(sizes, views))
 
     @property
     def counted(self) -> tuple[Oracle[Any], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,16 +65,20 @@ class LevelsProtocol(
     weights: tuple[float, ...] | None = None
     device: Device = field(init=False, repr=False, compare=False)
 
-    def _adopt(self, device: Device) -> None:
-        """Take the client half, and what it made of the parameters."""
-        object.__setattr__(self, "device", device)
-        object.__setattr__(self, "epsilon", device.epsilon)
-        object.__setattr__(self, "weights", device.weights)
+    levels: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+
+    @abstractmethod
+    def _levels(self) -> tuple[Any, ...]:
+        """Check the parameters and return what is counted of each level, the coarsest first."""
+
+    def _make(self) -> Device:
+        self._set(levels=self._levels())
+        return self._client(protocols=tuple(level.device.wire_name for level in self.levels))
 
     @property
-    @abstractmethod
     def counted(self) -> Sequence[Level]:
         """The levels that are reported, the coarsest first."""
+        return self.levels
 
     @property
     def _categories(self) -> int:

@@ -157,7 +157,9 @@ def test_plans_that_cannot_be_made_are_refused(call: Any) -> None:
 
 def test_plans_are_of_one_sample_and_powers_of_two_answers() -> None:
     apart = UnrelatedQuestionTwoSamples(first="7/10", second="3/10", between=("1/4", "3/4"))
-    with pytest.raises(ParameterError, match=r"design must be a Design, got 'Unrelated.*; samples_for"):
+    with pytest.raises(
+        ParameterError, match=r"design must be a Design, got a value of type Unrelated.*; samples_for"
+    ):
         respondents_for_margin(apart, 0.05)  # type: ignore[arg-type]
     several: Any = ForcedCategory(names=("a", "b", "c"), truth="1/2")
     with pytest.raises(

@@ -87,7 +87,7 @@ class RandomizedResponseRandomizer(CategoricalRandomizer):
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
         if count > _LARGEST:
             _check.refuse("domain", "have at most 2**56 categories", count, "hash the values to fewer")
-        object.__setattr__(self, "truth", truth)
+        self._set(truth=truth)
 
     @property
     def _bits(self) -> int:

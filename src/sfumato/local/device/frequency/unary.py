@@ -63,8 +63,7 @@ class UnaryRandomizer(CategoricalRandomizer):
             remedy = "use a protocol with short reports, such as OptimalLocalHashingRandomizer"
             _check.refuse("domain", "have at most 2**20 categories", len(self.domain), remedy)
         true, other = _shortest(self._coins, self.epsilon)
-        object.__setattr__(self, "true", true)
-        object.__setattr__(self, "other", other)
+        self._set(true=true, other=other)
 
     @property
     def _bits(self) -> int:

@@ -74,8 +74,7 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         if again.chance * count <= 1:
             remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
-        object.__setattr__(self, "permanent", permanent)
-        object.__setattr__(self, "again", again)
+        self._set(permanent=permanent, again=again)
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
@@ -90,12 +89,7 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         return (len(self.domain) - 1).bit_length()
 
     def _chances(self) -> dict[str, Any]:
-        return {
-            "permanent_epsilon": self.permanent_epsilon,
-            "max_memos": self.max_memos,
-            "permanent": self.permanent.truth.threshold,
-            "again": self.again.threshold,
-        }
+        return {"permanent": self.permanent.truth.threshold, "again": self.again.threshold}
 
     @property
     def memo_width(self) -> int:

@@ -84,6 +84,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
     """
 
     wire_name: ClassVar[str] = "longitudinal-unary-encoding"
+    chosen: ClassVar[tuple[str, ...]] = (*TwoLayerRandomizer.chosen, "chain")
 
     chain: str = "OSUE"
     permanent: UnaryRandomizer = field(init=False, repr=False, compare=False)
@@ -98,9 +99,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         permanent = kind(epsilon=permanent_epsilon, domain=self.domain)
         both = permanent.true.chance, permanent.other.chance
         high, low = _shortest(both, permanent_epsilon, self.epsilon, symmetric)
-        object.__setattr__(self, "permanent", permanent)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "low", low)
+        self._set(permanent=permanent, high=high, low=low)
 
     @property
     def chances(self) -> tuple[Fraction, Fraction]:
@@ -119,16 +118,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
             "true": self.permanent.true,
             "other": self.permanent.other,
         }
-        return {
-            "chain": self.chain,
-            "permanent_epsilon": self.permanent_epsilon,
-            "max_memos": self.max_memos,
-            **{name: [coin.threshold, coin.bits] for name, coin in coins.items()},
-        }
-
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        return ("permanent_epsilon", "max_memos", "chain")
+        return {name: [coin.threshold, coin.bits] for name, coin in coins.items()}
 
     @property
     def memo_width(self) -> int:

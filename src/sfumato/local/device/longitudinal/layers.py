@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.local.device.base.bernoulli import checked_epsilon
-from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer
+from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
 from sfumato.numerics.randomness.source import RandomSource
 
@@ -37,15 +35,17 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
         `sfumato.local.device.longitudinal.memory`.
     """
 
+    chosen: ClassVar[tuple[str, ...]] = (*CategoricalRandomizer.chosen, "max_memos")
+
     max_memos: int = 4
 
     def _choose(self) -> None:
-        object.__setattr__(self, "max_memos", checked_memos(self.max_memos))
+        self._set(max_memos=checked_memos(self.max_memos))
         self._arrange()
 
     @abstractmethod
     def _arrange(self) -> None:
-        """Set the exact chances, with ``object.__setattr__``."""
+        """Set the exact chances, with `_set`."""
 
     @property
     def most_keys(self) -> int:
@@ -98,28 +98,6 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
         fixed = self.fixed(len(codes), source)
         return self.fresh(self.memoize(self._keys(codes, fixed), fixed, source), fixed, source)
 
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of what was chosen; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        MemoizedCategories
-        """
-        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
-        chosen = {name: told.get(name) for name in cls._chosen()}
-        return cls(epsilon=told.get("epsilon", 0.0), domain=domain, **chosen)  # type: ignore[arg-type]
-
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        """Return the names of the parameters that are chosen beside epsilon and the domain."""
-        return ("max_memos",)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoLayerRandomizer(MemoizedCategories):
@@ -140,29 +118,27 @@ class TwoLayerRandomizer(MemoizedCategories):
     their changes: theorem and proof in `sfumato.local.device.longitudinal.memory`.
     """
 
+    chosen: ClassVar[tuple[str, ...]] = (*MemoizedCategories.chosen, "permanent_epsilon")
+
     permanent_epsilon: float | None = None
 
     def _arrange(self) -> None:
         given = self.permanent_epsilon
         wanted = min(2 * self.epsilon, _MOST_EPSILON) if given is None else given
         permanent = checked_epsilon(wanted, "permanent_epsilon")
-        object.__setattr__(self, "permanent_epsilon", permanent)
+        self._set(permanent_epsilon=permanent)
         if permanent <= self.epsilon:
             refuse_layers(permanent, self.epsilon)
         self._layers(permanent)
 
     @abstractmethod
     def _layers(self, permanent_epsilon: float) -> None:
-        """Set the exact chances of both layers, with ``object.__setattr__``."""
+        """Set the exact chances of both layers, with `_set`."""
 
     @property
     @abstractmethod
     def chances(self) -> tuple[Fraction, Fraction]:
         """How likely a report supports the true value, and any one other."""
-
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        return ("permanent_epsilon", "max_memos")
 
 
 def refuse_layers(permanent_epsilon: float, epsilon: float, most: float | None = None) -> None:

@@ -70,6 +70,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
     """
 
     wire_name: ClassVar[str] = "longitudinal-local-hashing"
+    chosen: ClassVar[tuple[str, ...]] = (*TwoLayerRandomizer.chosen, "buckets")
 
     buckets: int | None = None
     inner: LongitudinalRandomizedResponseRandomizer = field(init=False, repr=False, compare=False)
@@ -84,8 +85,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         inner = LongitudinalRandomizedResponseRandomizer(
             epsilon=self.epsilon, permanent_epsilon=permanent_epsilon, domain=Domain(range(buckets))
         )
-        object.__setattr__(self, "buckets", buckets)
-        object.__setattr__(self, "inner", inner)
+        self._set(buckets=buckets, inner=inner)
 
     @property
     def most_keys(self) -> int:
@@ -102,18 +102,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         return _SEED_BITS + (self.most_keys - 1).bit_length()
 
     def _chances(self) -> dict[str, Any]:
-        return {
-            "permanent_epsilon": self.permanent_epsilon,
-            "max_memos": self.max_memos,
-            "buckets": self.buckets,
-            "permanent": self.inner.permanent.truth.threshold,
-            "again": self.inner.again.threshold,
-            "hash": "mix3",
-        }
-
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        return ("permanent_epsilon", "max_memos", "buckets")
+        return {**self.inner._chances(), "hash": "mix3"}  # noqa: SLF001 - of the same family
 
     @property
     def fixed_width(self) -> int:

@@ -69,6 +69,7 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
     """
 
     wire_name: ClassVar[str] = "memoized-bit-flip"
+    chosen: ClassVar[tuple[str, ...]] = (*MemoizedCategories.chosen, "asked", "permanent_epsilon")
 
     asked: int = 16
     permanent_epsilon: float | None = None
@@ -78,10 +79,7 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
     def _arrange(self) -> None:
         inner = BitFlipRandomizer(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
         layers = MemoizedBits.of(self.epsilon, inner.truth, self.permanent_epsilon, self._coin)
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "asked", inner.asked)
-        object.__setattr__(self, "layers", layers)
-        object.__setattr__(self, "permanent_epsilon", layers.epsilon)
+        self._set(inner=inner, asked=inner.asked, layers=layers, permanent_epsilon=layers.epsilon)
 
     def _coin(self, epsilon: float) -> Coin:
         return BitFlipRandomizer(epsilon=epsilon, domain=self.domain, asked=self.asked).truth
@@ -96,11 +94,7 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
         return self.inner.layout.bits
 
     def _chances(self) -> dict[str, Any]:
-        return {"asked": self.asked, "max_memos": self.max_memos, **self.layers.specification()}
-
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        return ("asked", "max_memos", "permanent_epsilon")
+        return self.layers.thresholds()
 
     @property
     def fixed_width(self) -> int:

@@ -85,12 +85,10 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
     layers: MemoizedBits = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        object.__setattr__(self, "max_memos", checked_memos(self.max_memos))
+        self._set(max_memos=checked_memos(self.max_memos))
         inner = OneBitMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds)
         layers = MemoizedBits.of(self.epsilon, inner.inside, self.permanent_epsilon, self._coin)
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "layers", layers)
-        object.__setattr__(self, "permanent_epsilon", layers.epsilon)
+        self._set(inner=inner, layers=layers, permanent_epsilon=layers.epsilon)
 
     def _coin(self, epsilon: float) -> Coin:
         return OneBitMeanRandomizer(epsilon=epsilon, bounds=self.bounds).inside
@@ -105,7 +103,7 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         return 1
 
     def _chances(self) -> dict[str, Any]:
-        return {"max_memos": self.max_memos, **self.layers.specification()}
+        return self.layers.thresholds()
 
     @property
     def fixed_width(self) -> int:

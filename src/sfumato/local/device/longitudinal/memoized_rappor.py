@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Self, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +69,7 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
     """
 
     wire_name: ClassVar[str] = "memoized-rappor"
+    chosen: ClassVar[tuple[str, ...]] = (*RapporRandomizer.chosen, "max_memos")
 
     epsilon: float = field(init=False)
     bits: int = 128
@@ -90,9 +90,7 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         )
         if inner.bits**inner.hashes >= _KEYS:
             _check.refuse("hashes", "make at most 2**62 filters", inner.hashes, "use fewer, or fewer bits")
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "epsilon", inner.epsilon)
-        object.__setattr__(self, "max_memos", checked_memos(self.max_memos))
+        self._set(inner=inner, epsilon=inner.epsilon, max_memos=checked_memos(self.max_memos))
         Randomizer.__post_init__(self)
 
     def _prepare(self) -> None:
@@ -112,33 +110,8 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
     def _bits(self) -> int:
         return self.inner.layout.bits
 
-    def _parameters(self) -> dict[str, Any]:
-        inner = self.inner.specification()
-        names = ("bits", "hashes", "cohorts", "permanent", "instantaneous", "hash")
-        return {**{name: inner[name] for name in names}, "max_memos": self.max_memos}
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its own parameters; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        MemoizedRapporRandomizer
-        """
-        inner = RapporRandomizer.from_parts(told, given)
-        return cls(
-            bits=inner.bits,
-            hashes=inner.hashes,
-            cohorts=inner.cohorts,
-            permanent=inner.permanent,
-            instantaneous=inner.instantaneous,
-            max_memos=told.get("max_memos", 0),
-        )
+    def _chances(self) -> dict[str, Any]:
+        return {"hash": "blake2b"}
 
     @property
     def fixed_width(self) -> int:

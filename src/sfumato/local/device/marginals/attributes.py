@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, final
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer, category_protocol
+from sfumato.local.device.base.randomizer import CategoricalRandomizer, category_protocol
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.rows import RowsRandomizer
 from sfumato.local.device.base.sampled_part import OnePart
@@ -43,6 +42,8 @@ class AttributesRandomizer(RowsRandomizer):
         One for each domain.
     """
 
+    chosen: ClassVar[tuple[str, ...]] = (*RowsRandomizer.chosen, "protocol")
+
     protocol: str = "optimized-unary-encoding"
     parts: tuple[CategoricalRandomizer, ...] = field(init=False, repr=False, compare=False)
 
@@ -50,7 +51,7 @@ class AttributesRandomizer(RowsRandomizer):
         kind = category_protocol("protocol", self.protocol)
         epsilon = self._epsilon_of_one(len(self.domains))
         parts = tuple(kind(epsilon=epsilon, domain=domain) for domain in self.domains)
-        object.__setattr__(self, "parts", parts)
+        self._set(parts=parts)
 
     def _epsilon_of_one(self, count: int) -> float:
         """Return epsilon of each part."""
@@ -65,28 +66,8 @@ class AttributesRandomizer(RowsRandomizer):
     def _bits(self) -> int:
         return 8 * self.offsets[-1]
 
-    def _parameters(self) -> dict[str, Any]:
-        return {
-            "oracle": self.protocol,
-            "domains": self._written_domains(),
-            "parts": [part.digest.hex() for part in self.parts],
-        }
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, domains and a protocol; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        AttributesRandomizer
-        """
-        domains = cls._domains_of(told, given)
-        return cls(epsilon=told.get("epsilon", 0.0), domains=domains, protocol=told.get("oracle", ""))
+    def _chances(self) -> dict[str, Any]:
+        return {"parts": [part.digest.hex() for part in self.parts]}
 
     def _part(self, at: int, codes: NDArray[np.int64], source: RandomSource) -> Records:
         """Return the records of one part for indices in its domain."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
-from typing import Any, ClassVar, Final, Self, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +60,7 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
     """
 
     wire_name: ClassVar[str] = "sampled-marginals"
+    chosen: ClassVar[tuple[str, ...]] = (*RowsRandomizer.chosen, "views", "protocols")
 
     views: tuple[tuple[int, ...], ...]
     protocols: tuple[str, ...]
@@ -82,37 +82,10 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
             made[name, prod(len(self.domains[at]) for at in view)]
             for name, view in zip(names, views, strict=True)
         )
-        object.__setattr__(self, "views", views)
-        object.__setattr__(self, "protocols", names)
-        object.__setattr__(self, "parts", parts)
+        self._set(views=views, protocols=names, parts=parts)
 
-    def _parameters(self) -> dict[str, Any]:
-        return {
-            "domains": self._written_domains(),
-            "views": [list(view) for view in self.views],
-            "oracles": list(self.protocols),
-            "parts": [part.digest.hex() for part in self.parts],
-        }
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domains, tables and protocols; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        SampledMarginalsRandomizer
-        """
-        return cls(
-            epsilon=told.get("epsilon", 0.0),
-            domains=cls._domains_of(told, given),
-            views=told.get("views", ()),
-            protocols=told.get("oracles", ()),
-        )
+    def _chances(self) -> dict[str, Any]:
+        return {"parts": [part.digest.hex() for part in self.parts]}
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         sizes = [len(domain) for domain in self.domains]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise, product
@@ -13,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.errors import ParameterError
-from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer, category_protocol
+from sfumato.local.device.base.randomizer import CategoricalRandomizer, category_protocol
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.sampled_part import OnePart
 from sfumato.local.device.domains.bins import Bins
@@ -63,6 +61,7 @@ class LevelsRandomizer(OnePart):
     """
 
     index_bytes: ClassVar[int] = 1
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "domain", "protocols", "weights")
     ordered: ClassVar[tuple[type, ...]] = (Domain, Bins)
 
     domain: Domain | Bins | Grid
@@ -82,12 +81,11 @@ class LevelsRandomizer(OnePart):
         if not isinstance(named, tuple | list) or len(named) != len(sizes):
             got = len(named) if isinstance(named, tuple | list) else type(named).__name__
             _check.refuse("protocols", f"be a list of {len(sizes)} names", got, "pass one for each level")
-        object.__setattr__(self, "protocols", tuple(named))
-        object.__setattr__(self, "thresholds", _thresholds(self.weights, len(sizes)))
+        self._set(protocols=tuple(named), thresholds=_thresholds(self.weights, len(sizes)))
         plain = None if self.weights is None else tuple(float(weight) for weight in self.weights)
-        object.__setattr__(self, "weights", plain)
+        self._set(weights=plain)
         pairs = zip(named, sizes, strict=True)
-        object.__setattr__(self, "parts", tuple(_part(name, self.epsilon, size) for name, size in pairs))
+        self._set(parts=tuple(_part(name, self.epsilon, size) for name, size in pairs))
 
     @abstractmethod
     def _sizes(self) -> list[int]:
@@ -114,22 +112,8 @@ class LevelsRandomizer(OnePart):
         """How likely each level is drawn, exactly."""
         return tuple(Fraction(high - low, _WORD) for low, high in pairwise((0, *self.thresholds)))
 
-    def _own(self) -> dict[str, Any]:
-        """Return the parameters of one kind alone, as JSON."""
-        return {}
-
-    @classmethod
-    def _own_chosen(cls, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of one kind alone, from a specification."""
-        return {}
-
-    def _parameters(self) -> dict[str, Any]:
-        return self._own() | {
-            "domain": self.domain.specification(),
-            "oracles": list(self.protocols),
-            "weights": None if self.weights is None else list(self.weights),
-            "parts": [part.digest.hex() for part in self.parts],
-        }
+    def _chances(self) -> dict[str, Any]:
+        return {"parts": [part.digest.hex() for part in self.parts]}
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         codes = self.domain.codes(values)
@@ -140,31 +124,6 @@ class LevelsRandomizer(OnePart):
             return self.parts[at].randomize_batch(self.at_level(codes[rows], at), source).records
 
         return self._assembled(which, piece)
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of a domain and its levels; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        LevelsRandomizer
-        """
-        named = told.get("domain")
-        if not isinstance(named, dict):
-            raise ParameterError("specification must state its domain, got none; use the version it is of")
-        kind: Any = Bins if "edges" in named else Grid if "grid" in named else Domain
-        return cls(
-            epsilon=told.get("epsilon", 0.0),
-            domain=kind.from_specification(named, given.get("domain")),
-            protocols=told.get("oracles", ()),
-            weights=told.get("weights"),
-            **cls._own_chosen(told),
-        )
 
 
 @final
@@ -193,6 +152,7 @@ class HierarchicalHistogramRandomizer(LevelsRandomizer):
     """
 
     wire_name: ClassVar[str] = "hierarchical-histogram"
+    chosen: ClassVar[tuple[str, ...]] = (*LevelsRandomizer.chosen, "branching")
 
     branching: int
 
@@ -221,13 +181,6 @@ class HierarchicalHistogramRandomizer(LevelsRandomizer):
             Indices of the level's categories.
         """
         return np.asarray(codes // self.shape.span(level + 1))
-
-    def _own(self) -> dict[str, Any]:
-        return {"branching": self.branching}
-
-    @classmethod
-    def _own_chosen(cls, told: Mapping[str, Any]) -> dict[str, Any]:
-        return {"branching": told.get("branching")}
 
 
 @final
