@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.base.partitioned import OneCounted
+from sfumato.local.base.sampled_question import SampledQuestionProtocol
 from sfumato.local.device.base.rows import checked_domains
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.marginals import sampled as client
@@ -34,7 +34,7 @@ __all__ = ["SampledMarginals", "TableEvidence"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRandomizer]):
+class SampledMarginals(SampledQuestionProtocol, MarginalsProtocol[client.SampledMarginalsRandomizer]):
     r"""One table for each respondent, drawn evenly, with all of epsilon: best for large epsilon.
 
     Parameters
@@ -195,16 +195,16 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
     def _simulated(
         self, codes: NDArray[np.int64], counts: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        left, found, asked = counts.copy(), [], []
-        for at, (view, oracle) in enumerate(zip(self.lattice.views, self.oracles, strict=True)):
-            drawn = generator.binomial(left, 1 / (len(self.oracles) - at))
-            left = left - drawn
-            cells = np.ravel_multi_index(tuple(codes[list(view)]), self.lattice.shape(view))
-            each = np.zeros(len(oracle.domain), np.int64)
-            np.add.at(each, cells, drawn)
-            found.append(oracle.simulate_counts(each, generator))
-            asked.append(int(drawn.sum()))
-        return np.concatenate([*found, np.array(asked, np.int64)])
+        return self._simulated_parts(codes, counts, generator)
+
+    def _asked(
+        self, people: NDArray[np.int64], generator: np.random.Generator
+    ) -> Iterator[NDArray[np.int64]]:
+        left, count = people.copy(), len(self.oracles)
+        for at in range(count):  # one table after the other: thousands of them would not fit side by side
+            drawn = generator.binomial(left, 1 / (count - at))
+            left -= drawn
+            yield drawn
 
 
 @final

@@ -262,6 +262,21 @@ class CategoricalRandomizer(Randomizer):
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         """Return one stamped record for each index in the domain."""
 
+    def encoded(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
+        """Return one stamped record for each index in the domain.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        source : RandomSource
+
+        Returns
+        -------
+        uint8 array, shape (n, width)
+        """
+        return self._encode(codes, source)
+
     def _records(self, values: Any, source: RandomSource) -> Records:
         return self._encode(self.domain.codes(values), source)
 

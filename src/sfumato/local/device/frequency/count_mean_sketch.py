@@ -177,7 +177,7 @@ class CountMeanSketchRandomizer(SketchRandomizer):
     def _send(
         self, functions: NDArray[np.int64], positions: NDArray[np.int64], source: RandomSource
     ) -> Records:
-        rows = self.bits.randomize_batch(positions, source).records[:, : self.size // 8]
+        rows = self.bits.encoded(positions, source)[:, : self.size // 8]
         return joined(rows, functions, self.layout)
 
     def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:

@@ -75,21 +75,6 @@ class UnaryRandomizer(CategoricalRandomizer):
         }
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        return self.encoded(codes, source)
-
-    def encoded(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return one stamped record for each index in the domain.
-
-        Parameters
-        ----------
-        codes : int64 array, shape (n,)
-            Indices of categories in the domain.
-        source : RandomSource
-
-        Returns
-        -------
-        uint8 array, shape (n, width)
-        """
         width, bits = self.layout.width, self.other.bits
         block = max(1, _WORDS * 8 // (width * bits))
         records = np.empty((len(codes), width), np.uint8)

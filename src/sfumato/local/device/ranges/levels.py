@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.base.randomizer import CategoricalRandomizer, category_protocol
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.base.sampled_part import OnePart
+from sfumato.local.device.base.sampled_question import SampledQuestionRandomizer
 from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.domains.grid import Grid
@@ -33,7 +33,7 @@ _LEAST: Final = Fraction(1, 1 << 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelsRandomizer(OnePart):
+class LevelsRandomizer(SampledQuestionRandomizer):
     r"""A client half that reports the true value's category on one level of a tree, with all of epsilon.
 
     Parameters
@@ -56,8 +56,8 @@ class LevelsRandomizer(OnePart):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one: see `OnePart`. A level's category follows from
-    the value, so that its report is :math:`\epsilon`-DP for the value too.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one: see `SampledQuestionRandomizer`. A level's
+    category follows from the value, so that its report is :math:`\epsilon`-DP for the value too.
     """
 
     index_bytes: ClassVar[int] = 1
@@ -91,39 +91,17 @@ class LevelsRandomizer(OnePart):
     def _sizes(self) -> list[int]:
         """Return how many categories each level has."""
 
-    @abstractmethod
-    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return the categories of indices in the domain at a level, counted from 0.
-
-        Parameters
-        ----------
-        codes : int64 array, shape (n,)
-            Indices in the domain.
-        level : int
-            Counted from 0, the coarsest.
-
-        Returns
-        -------
-        int64 array, shape (n,)
-        """
-
     @property
     def chances(self) -> tuple[Fraction, ...]:
         """How likely each level is drawn, exactly."""
         return tuple(Fraction(high - low, _WORD) for low, high in pairwise((0, *self.thresholds)))
 
-    def _chances(self) -> dict[str, Any]:
-        return {"parts": [part.digest.hex() for part in self.parts]}
+    def _drawn(self, size: int, source: RandomSource) -> NDArray[np.int64]:
+        inner = np.array(self.thresholds[:-1], np.uint64)
+        return np.searchsorted(inner, source.words(size), side="right").astype(np.int64)
 
     def _records(self, values: Any, source: RandomSource) -> Records:
-        codes = self.domain.codes(values)
-        inner = np.array(self.thresholds[:-1], np.uint64)
-        which = np.searchsorted(inner, source.words(len(codes)), side="right").astype(np.int64)
-
-        def piece(at: int, rows: NDArray[np.int64]) -> Records:
-            return self.parts[at].randomize_batch(self.at_level(codes[rows], at), source).records
-
-        return self._assembled(which, piece)
+        return self._encode(self.domain.codes(values), source)
 
 
 @final
@@ -165,22 +143,22 @@ class HierarchicalHistogramRandomizer(LevelsRandomizer):
         shape = self.shape
         return [shape.nodes(level) for level in range(1, shape.levels + 1)]
 
-    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+    def answers(self, codes: NDArray[np.int64], question: int) -> NDArray[np.int64]:
         """Return the nodes of a level that contain given values.
 
         Parameters
         ----------
         codes : int64 array, shape (n,)
             Indices in the domain.
-        level : int
-            Counted from 0, the coarsest.
+        question : int
+            The level, counted from 0, the coarsest.
 
         Returns
         -------
         int64 array, shape (n,)
             Indices of the level's categories.
         """
-        return np.asarray(codes // self.shape.span(level + 1))
+        return np.asarray(codes // self.shape.span(question + 1))
 
 
 @final
@@ -203,7 +181,7 @@ class HaarHistogramRandomizer(LevelsRandomizer):
     --------
     >>> names = ("signed-hadamard",) * 3
     >>> device = HaarHistogramRandomizer(epsilon=1.0, domain=Domain(range(8)), protocols=names)
-    >>> [len(part.domain) for part in device.parts], device.at_level(np.array([5]), 0).tolist()
+    >>> [len(part.domain) for part in device.parts], device.answers(np.array([5]), 0).tolist()
     ([2, 4, 8], [1])
     """
 
@@ -218,22 +196,22 @@ class HaarHistogramRandomizer(LevelsRandomizer):
         shape = self.shape
         return [2 * shape.nodes(level) for level in range(shape.levels)]
 
-    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+    def answers(self, codes: NDArray[np.int64], question: int) -> NDArray[np.int64]:
         """Return the halves of a level's nodes that contain given values.
 
         Parameters
         ----------
         codes : int64 array, shape (n,)
             Indices in the domain.
-        level : int
-            Counted from 0, the coarsest.
+        question : int
+            The level, counted from 0, the coarsest.
 
         Returns
         -------
         int64 array, shape (n,)
             Indices of the level's categories.
         """
-        return np.asarray(codes // self.shape.span(level + 1))
+        return np.asarray(codes // self.shape.span(question + 1))
 
 
 @final
@@ -298,7 +276,7 @@ class HaarGridRandomizer(LevelsRandomizer):
         levels = range(len(self.pairs))
         return [2 * one * other for one, other in (self.nodes(level) for level in levels)]
 
-    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+    def answers(self, codes: NDArray[np.int64], question: int) -> NDArray[np.int64]:
         """Return pairs of nodes, each with the product of the two signs.
 
         Parameters
@@ -314,9 +292,9 @@ class HaarGridRandomizer(LevelsRandomizer):
             Indices of the level's categories.
         """
         grid: Any = self.domain
-        parts = zip(np.divmod(codes, len(grid.second)), self.shapes, self.pairs[level], strict=True)
+        parts = zip(np.divmod(codes, len(grid.second)), self.shapes, self.pairs[question], strict=True)
         halves = [positions // shape.span(at) if at else 0 * positions for positions, shape, at in parts]
-        nodes = (halves[0] >> 1) * self.nodes(level)[1] + (halves[1] >> 1)
+        nodes = (halves[0] >> 1) * self.nodes(question)[1] + (halves[1] >> 1)
         return np.asarray(2 * nodes + ((halves[0] ^ halves[1]) & 1))
 
 

@@ -133,7 +133,7 @@ class PrefixRoundRandomizer(Randomizer):
         data, width, other = rows.tobytes(), rows.itemsize * self.stop, len(self.prefixes)
         found = (self._indices.get(data[at : at + width], other) for at in range(0, len(data), width))
         codes = np.fromiter(found, np.int64, len(rows))
-        records = self.part.randomize_batch(codes, source).records.copy()
+        records = self.part.encoded(codes, source)
         self.layout.stamp(records)
         return records
 

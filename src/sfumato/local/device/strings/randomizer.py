@@ -162,10 +162,10 @@ class StringsRandomizer(Randomizer):
         records[:, 0] = asked
         partly = np.flatnonzero(asked < self.questions)
         codes = self.part_codes(rows[partly], asked[partly])
-        records[partly, 1 : 1 + self.part.width] = self.part.randomize_batch(codes, source).records
+        records[partly, 1 : 1 + self.part.width] = self.part.encoded(codes, source)
         wholly = np.flatnonzero(asked == self.questions) if self.weight else partly
         codes, start = self.whole_codes(rows[wholly]), 1 if self.weight else 1 + self.part.width
-        records[wholly, start : start + self.whole.width] = self.whole.randomize_batch(codes, source).records
+        records[wholly, start : start + self.whole.width] = self.whole.encoded(codes, source)
         self.layout.stamp(records)
         return records
 
