@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.local.device.base.randomizer import CategoricalRandomizer, category_protocol
+from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.rows import RowsRandomizer
 from sfumato.local.device.base.sampled_question import SampledQuestionRandomizer
 from sfumato.local.device.domains.categories import Domain
