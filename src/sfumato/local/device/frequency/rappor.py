@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.base.bernoulli import Coin
-from sfumato.local.device.base.bernoulli_bits import biased_bits, bits_of_words, told_again
+from sfumato.local.device.base.bernoulli_bits import biased_bits, bits_of_words, randomized_bits
 from sfumato.local.device.base.numbered_bits import joined, parted
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
@@ -195,7 +195,7 @@ class RapporRandomizer(Randomizer):
         if self.ones is None:
             return memo
         low, high = self.ones
-        return told_again(memo, high, low, source)
+        return randomized_bits(memo, high, low, source)
 
     def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:
         """Return the bits, eight to a byte, and the cohorts of records.

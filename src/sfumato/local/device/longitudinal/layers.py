@@ -5,25 +5,24 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import checked_epsilon
+from sfumato.local.device.base.bernoulli import MAX_EPSILON, checked_epsilon
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
+from sfumato.local.device.longitudinal.memory import MemoizingRandomizer, checked_memos
 from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["MemoizedCategories", "TwoLayerRandomizer", "refuse_layers"]
 
-_MOST_EPSILON = 40.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedCategories(CategoricalRandomizer, Memoizing):
+class MemoizedCategories(CategoricalRandomizer, MemoizingRandomizer):
     """A client half that memoizes, and reports a category of a domain again and again.
 
     Parameters
@@ -39,6 +38,11 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
 
     max_memos: int = 4
 
+    @property
+    def max_keys(self) -> int:
+        """How many different keys a device can have: one for each category."""
+        return len(self.domain)
+
     def _choose(self) -> None:
         self._set(max_memos=checked_memos(self.max_memos))
         self._arrange()
@@ -47,34 +51,8 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
     def _arrange(self) -> None:
         """Set the exact chances, with `_set`."""
 
-    @property
-    def most_keys(self) -> int:
-        """How many different keys a device can have: one for each category."""
-        return len(self.domain)
-
-    @property
-    def fixed_width(self) -> int:
-        """Bytes of what a device draws once for good: none."""
-        return 0
-
-    def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw what devices store for good: nothing.
-
-        Parameters
-        ----------
-        size : int
-            Number of devices.
-        source : RandomSource
-
-        Returns
-        -------
-        uint8 array, shape (size, fixed_width)
-            Empty rows.
-        """
-        return np.empty((size, 0), np.uint8)
-
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return what values are memoized under; see `Memoizing`.
+        """Return what values are memoized under; see `MemoizingRandomizer`.
 
         Parameters
         ----------
@@ -95,8 +73,7 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
         return codes
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        fixed = self.fixed(len(codes), source)
-        return self.fresh(self.memoize(self._keys(codes, fixed), fixed, source), fixed, source)
+        return self._first_reports(len(codes), partial(self._keys, codes), source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +91,7 @@ class TwoLayerRandomizer(MemoizedCategories):
     Notes
     -----
     Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one. All reports together lose at most
-    ``permanent_epsilon`` for each memo, and ``most_memos`` times that in all, between histories alike in
+    ``permanent_epsilon`` for each memo, and ``memo_limit`` times that in all, between histories alike in
     their changes: theorem and proof in `sfumato.local.device.longitudinal.memory`.
     """
 
@@ -124,7 +101,7 @@ class TwoLayerRandomizer(MemoizedCategories):
 
     def _arrange(self) -> None:
         given = self.permanent_epsilon
-        wanted = min(2 * self.epsilon, _MOST_EPSILON) if given is None else given
+        wanted = min(2 * self.epsilon, MAX_EPSILON) if given is None else given
         permanent = checked_epsilon(wanted, "permanent_epsilon")
         self._set(permanent_epsilon=permanent)
         if permanent <= self.epsilon:
@@ -137,14 +114,26 @@ class TwoLayerRandomizer(MemoizedCategories):
 
     @property
     @abstractmethod
+    def memo_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a memo supports the true value, and any one other."""
+
+    @property
+    @abstractmethod
+    def fresh_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a report supports a value that its memo supports, and one that it does not."""
+
+    @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """How likely a report supports the true value, and any one other."""
+        """How likely a report supports the true value, and any one other, after both layers."""
+        high, low = self.fresh_chances
+        true, other = self.memo_chances
+        return low + true * (high - low), low + other * (high - low)
 
 
-def refuse_layers(permanent_epsilon: float, epsilon: float, most: float | None = None) -> None:
+def refuse_layers(permanent_epsilon: float, epsilon: float, maximum: float | None = None) -> None:
     """Refuse a permanent layer that does not hide less than a report."""
     rule = f"be greater for an epsilon of {epsilon} of one report"
-    remedy = "all reports of a memo reveal more than one of them does"
-    if most is not None:
-        remedy = f"with it one report of this chain has at most about {most:.3g}; the chain 'OSUE' has more"
+    remedy = "raise it: all reports of a memo reveal more than one of them does"
+    if maximum is not None:
+        remedy = f"one report of this chain has at most about {maximum:.3g} with it; use the chain 'OSUE'"
     _check.refuse("permanent_epsilon", rule, permanent_epsilon, remedy)

@@ -100,7 +100,7 @@ class MemoizedBits:
         """
         return np.asarray(true == self.memo.flip(true.size, source).reshape(true.shape))
 
-    def tell(self, memos: Bits, source: RandomSource) -> Bits:
+    def report(self, memos: Bits, source: RandomSource) -> Bits:
         """Draw one report of memoized bits.
 
         Parameters
