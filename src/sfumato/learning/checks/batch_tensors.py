@@ -93,12 +93,8 @@ def batch_size(batch: Any) -> int:
     for _, tensor in leaves(batch):
         if tensor.ndim:
             return tensor.shape[0]
-    return _check.refuse(
-        "batch",
-        "hold a tensor with one row for each example",
-        type(batch).__name__,
-        "pass tensors, or lists and mappings of them",
-    )
+    remedy = "pass tensors, or lists and mappings of them"
+    return _check.refuse_type("batch", "hold a tensor with one row for each example", batch, remedy)
 
 
 def is_example(tensor: Tensor, size: int) -> bool:

@@ -125,7 +125,7 @@ def fix_module(module: nn.Module) -> nn.Module:
       (1): GroupNorm(2, 8, eps=1e-05, affine=True...)
     )
     """
-    _check.instance("module", module, nn.Module)
+    _check.instance("module", module, nn.Module, "pass the model itself")
     if stuck := [f"{name}: {why}" for name, _, why in faults(module) if why is not None]:
         raise UnfitModule(f"layers must be replaceable, got {'; '.join(stuck)}")
     fresh = copy.deepcopy(module)

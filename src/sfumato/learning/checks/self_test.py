@@ -144,7 +144,8 @@ def self_test(
     if not 2 <= _check.integer("examples", examples) <= _MOST:
         _check.refuse("examples", f"be from 2 to {_MOST}", examples, "use the default, 4")
     if any(isinstance(getattr(h, "__self__", None), Engine) for h in module._forward_pre_hooks.values()):  # noqa: SLF001
-        _check.refuse("module", "have no engine on it", "one that is attached", "call its detach() first")
+        remedy = "call the engine's detach() first"
+        _check.refuse_state("module", "have no engine attached", "an engine is attached to it", remedy)
     loss: Loss = OwnLoss(loss_reduction) if loss_fn is None else loss_fn
     with preserved_state(module):
         if not module.training:

@@ -39,9 +39,9 @@ def bounded(norm: float) -> float:
 def norms_of(squared_norms: Tensor) -> Tensor:
     """Return the norms, of shape (groups, examples); what rounding made negative counts as 0."""
     if squared_norms.dim() != 2 or squared_norms.dtype not in {torch.float32, torch.float64}:
-        shown = f"{squared_norms.dtype} of shape {tuple(squared_norms.shape)}"
+        f"{squared_norms.dtype} of shape {tuple(squared_norms.shape)}"
         rule = "be float32 or float64 of shape (groups, examples)"
-        _check.refuse("squared_norms", rule, shown, "accumulate norms in float32")
+        _check.refuse_type("squared_norms", rule, squared_norms, "accumulate norms in float32")
     return squared_norms.clamp(min=0).sqrt()
 
 
@@ -138,12 +138,9 @@ class Clipping(ABC):
         """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         if len(names) != len(sizes):
-            _check.refuse(
-                "sizes",
-                f"have one entry for each of {len(names)} names",
-                len(sizes),
-                "pass the sizes in the order of the names",
-            )
+            remedy = "pass the sizes in the order of the names"
+            rule = f"have one entry for each of the {len(names)} names"
+            _check.refuse_state("sizes", rule, f"there are {len(sizes)}", remedy)
         return (mul_up(noise, self.sensitivity),) * len(names)
 
     def after(

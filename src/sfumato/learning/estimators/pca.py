@@ -96,12 +96,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
             else _check.integer("n_components", self.n_components, minimum=1)
         )
         if components_kept > size:
-            _check.refuse(
-                "n_components",
-                f"be at most {size}, the features",
-                components_kept,
-                "ask for fewer components",
-            )
+            remedy = "ask for fewer components"
+            _check.refuse("n_components", f"be at most {size}, the features", components_kept, remedy)
         lower, upper = bounds = box("bounds", self.bounds, size)
         (total,), source = self._pay([moments_part(size)])
         moments = noisy_moments(total, placed(X, bounds), source)

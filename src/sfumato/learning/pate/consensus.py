@@ -96,8 +96,8 @@ class Consensus:
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregator, GNMax | ConfidentGNMax):
-            name = type(self.aggregator).__name__
-            _check.refuse("aggregator", "be a GNMax or ConfidentGNMax", name, "use GNMax(...)")
+            remedy = "use GNMax(...)"
+            _check.refuse_type("aggregator", "be a GNMax or ConfidentGNMax", self.aggregator, remedy)
         object.__setattr__(self, "teachers", _check.integer("teachers", self.teachers, minimum=1))
         object.__setattr__(self, "classes", _check.integer("classes", self.classes, minimum=2))
         order = _check.finite("order", self.order)

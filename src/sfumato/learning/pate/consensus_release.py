@@ -98,8 +98,7 @@ class ConsensusRelease(Mechanism):
     failure: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not isinstance(self.consensus, Consensus):
-            _check.refuse("consensus", "be a Consensus", type(self.consensus).__name__, "pass Consensus(...)")
+        _check.instance("consensus", self.consensus, Consensus, "pass Consensus(...)")
         object.__setattr__(self, "questions", _check.integer("questions", self.questions, minimum=1))
         beta = 0.4 / self.consensus.order if self.smoothness is None else self.smoothness
         object.__setattr__(self, "smoothness", _check.positive("smoothness", beta))
@@ -141,7 +140,8 @@ class ConsensusRelease(Mechanism):
         votes = as_votes(value)
         if votes.shape != (self.questions, self.consensus.classes):
             rule = f"have shape ({self.questions}, {self.consensus.classes})"
-            _check.refuse("votes", rule, votes.shape, "pass one row of counts for each question")
+            remedy = "pass one row of counts for each question"
+            _check.refuse_state("votes", rule, f"their shape is {votes.shape}", remedy)
         source = random_source(rng)
         total, smooth = self._around(votes)
         noisy = total + rounded(normal, Fraction(self.noise_multiplier) * Fraction(smooth), LIMIT, source)

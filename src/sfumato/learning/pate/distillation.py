@@ -132,7 +132,7 @@ def _learn(student: Any, teachers: Teachers, X: NDArray[Any], labels: NDArray[np
     answered = labels != UNANSWERED
     if not answered.any():
         remedy = "ask more questions, or lower the aggregator's threshold"
-        _check.refuse("poll", "answer a question", "no answer", remedy)
+        _check.refuse_state("poll", "answer at least one question", "it answered none", remedy)
     student.fit(X[answered], np.asarray(teachers.classes)[labels[answered]])
 
 

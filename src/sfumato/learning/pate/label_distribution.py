@@ -56,10 +56,9 @@ def label_distribution(aggregator: Aggregator, votes: NDArray[np.int64]) -> _Arr
         fails, passes = below[place], below[len(pmf) - 1 - place] + pmf[place]
         winner = _winner_law(votes, *_gaussian(float(aggregator.stddev)))
         return np.append(passes * winner, fails)
-    name = type(aggregator).__name__
-    return _check.refuse(
-        "aggregator", "ask questions that depend on no earlier label", name, "use GNMax or ConfidentGNMax"
-    )
+    remedy = "use GNMax or ConfidentGNMax"
+    rule = "ask questions that depend on no earlier label"
+    return _check.refuse_type("aggregator", rule, aggregator, remedy)
 
 
 def vote_divergence(aggregator: Aggregator, votes: NDArray[np.int64], order: float) -> float:

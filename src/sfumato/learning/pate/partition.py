@@ -46,13 +46,8 @@ def parts_of(units: Any, count: int, rng: Rng = None) -> NDArray[np.int64]:
     count = _check.integer("count", count, minimum=1)
     array = column(units)
     if array.ndim != 1 or array.dtype.kind not in "iuUSO":
-        got = f"array of {array.dtype} with {array.ndim} axes"
-        _check.refuse(
-            "units",
-            "be a one-dimensional array of integers, strings or bytes",
-            got,
-            "convert them to strings",
-        )
+        remedy = "convert them to strings"
+        _check.refuse_type("units", "be a one-dimensional array of integers, strings or bytes", array, remedy)
     names, places = _distinct(array)
     key = random_source(rng).bytes(32)
     parts = [
@@ -92,6 +87,4 @@ def _bytes(name: object) -> bytes:
         return b"s" + name.encode("utf-8", "surrogatepass")
     if isinstance(name, int | np.integer) and not isinstance(name, bool):
         return b"i%d" % int(name)
-    return _check.refuse(
-        "units", "be integers, strings or bytes", type(name).__name__, "convert them to strings"
-    )
+    return _check.refuse_type("units", "be integers, strings or bytes", name, "convert them to strings")

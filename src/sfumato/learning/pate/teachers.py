@@ -107,13 +107,13 @@ class Teachers:
         """
         if isinstance(X, list | tuple):
             remedy = "pass an array, whose type no row decides"
-            _check.refuse("X", "have a type", type(X).__name__, remedy)
+            _check.refuse_type("X", "be an array", X, remedy)
         X, y, units, known = np.asarray(X), column(y), column(units), _classes(classes)  # noqa: N806
         if X.ndim < 2 or y.shape != X.shape[:1] or units.shape != y.shape:
-            _check.refuse(
+            _check.refuse_state(
                 "X, y and units",
-                "have rows, a label each and a unit each",
-                "other shapes",
+                "have one label and one unit for each row",
+                f"their shapes are {X.shape}, {y.shape} and {units.shape}",
                 "pass arrays of one length",
             )
         count = _check.integer("count", count, minimum=1)
@@ -197,12 +197,9 @@ def _try_out(make: Callable[[int], Predictor], X: NDArray[Any], classes: NDArray
     model.fit(made, np.resize(classes, rows))
     predicted = np.asarray(model.predict(made))
     if predicted.shape != (rows,):
-        _check.refuse(
-            "make",
-            "return a classifier that predicts a label a row",
-            f"shape {predicted.shape}",
-            "return a classifier of scikit-learn's kind",
-        )
+        remedy = "pass a function that returns a scikit-learn classifier"
+        rule = "return a classifier that predicts one label for each row"
+        _check.refuse_state("make", rule, f"it returned labels of shape {predicted.shape}", remedy)
 
 
 def _trained(

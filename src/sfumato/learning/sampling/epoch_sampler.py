@@ -120,8 +120,7 @@ class EpochSampler(Sampler):
 
 def check_public_number(neighboring: Neighboring) -> None:
     """Refuse the relation under which the number of units is not public."""
-    if not isinstance(neighboring, Neighboring):
-        _check.refuse("neighboring", "be a Neighboring", neighboring, "pass Neighboring.ZERO_OUT")
+    _check.instance("neighboring", neighboring, Neighboring, "pass Neighboring.ZERO_OUT")
     if neighboring is Neighboring.ADD_REMOVE:
         raise NeighboringMismatch(
             "neighboring must be zero-out or replace-one, got add/remove; where a unit is absent, all "

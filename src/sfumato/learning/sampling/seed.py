@@ -84,7 +84,7 @@ class Seed:
         self._secret = os.urandom(_BYTES) if secret is None else bytes(secret)
         if len(self._secret) != _BYTES:
             remedy = "pass what Seed.reveal() returned, or leave it out"
-            _check.refuse("secret", f"be {_BYTES} bytes long", len(self._secret), remedy)
+            _check.refuse_state("secret", f"have {_BYTES} bytes", f"it has {len(self._secret)}", remedy)
         self._simulated = False
 
     @classmethod

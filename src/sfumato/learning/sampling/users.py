@@ -69,7 +69,7 @@ class _Users(IndependentSampler):
             ids = ids.astype(str)
         if not nobody and (ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iuUS"):
             remedy = "pass one whole number or text for each example, none of them missing"
-            _check.refuse("user_ids", "be a list of ids, one for each example", ids.dtype.name, remedy)
+            _check.refuse_type("user_ids", "be a list of ids, one for each example", ids, remedy)
         owners = np.unique(ids, return_inverse=True)[1].astype(np.int64)
         self._set("owners", owners)
         self._set("_examples", np.argsort(owners, kind="stable").astype(np.int64))
@@ -282,7 +282,7 @@ class UserRecordsSampler(_Users):
     def participation(self) -> Participation:
         """Refused: a user may move a step by more than one contribution."""
         remedy = "sample and clip users for correlated noise"
-        _check.refuse("sampler", "draw users for correlated noise", type(self).__name__, remedy)
+        _check.refuse_type("sampler", "draw users for correlated noise", self, remedy)
 
     def batch(self, step: int) -> Indices:
         """Return the retained examples that are drawn, sorted.

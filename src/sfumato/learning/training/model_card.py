@@ -22,7 +22,8 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
     run, reservation = parts.run, parts.reservation
     whole = run.steps.durable
     if whole and reservation.run is None:
-        _check.refuse("card", "be asked of the first process", "another one", "ask where the ledger is")
+        remedy = "call card() where the ledger is"
+        _check.refuse_state("card", "be requested in the first process", "this process is another", remedy)
     loss = run.loss_of(run.sampler.steps) if whole else run.loss_so_far()
     steps = run.sampler.steps if whole else run.cursor
     if unit is None:

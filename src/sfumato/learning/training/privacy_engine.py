@@ -159,7 +159,8 @@ class PrivacyEngine:
             The run does not fit; no data was touched.
         """
         if self._parts is not None:
-            _check.refuse("engine", "make one run private", "a second", "make another PrivacyEngine")
+            remedy = "make another PrivacyEngine"
+            _check.refuse_state("engine", "make only one run private", "it has made one already", remedy)
         self._parts = Assembly(
             model=TrainedModel(
                 module=module,
@@ -257,7 +258,7 @@ class PrivacyEngine:
     def parts(self) -> RunParts:
         """All parts of the run that was made private."""
         if self._parts is None:
-            _check.refuse("engine", "have made a run private", "none", "call make_private")
+            _check.refuse_state("engine", "have made a run private", "it has made none", "call make_private")
         return self._parts
 
     @property

@@ -70,9 +70,10 @@ def load(
     run = parts.run
     if run.steps.durable:
         remedy = "pass RecordOptions(resume_from=) to make_private"
-        _check.refuse("run", "have no ledger", "one that was charged", remedy)
+        _check.refuse_state("run", "have no ledger", "it was charged on one", remedy)
     if run.cursor:
-        _check.refuse("run", "not have begun", f"{run.cursor} steps", "load before the first step")
+        remedy = "load before the first step"
+        _check.refuse_state("run", "not have begun", f"it has taken {run.cursor} steps", remedy)
     saved = Checkpoint.read(path, **options)
     saved.identity.require(parts.identity)
     check_fresh(run.noise, run.sampler, saved.cursor)

@@ -58,9 +58,8 @@ class Runs:
         if self.shape is not None:
             shape = _check.finite("shape", self.shape)
             if not -1 < shape <= 100:
-                _check.refuse(
-                    "shape", "be above -1, and at most 100", shape, "1 is the geometric distribution"
-                )
+                remedy = "1 is the geometric distribution"
+                _check.refuse("shape", "be above -1, and at most 100", shape, remedy)
             object.__setattr__(self, "shape", shape)
 
     @classmethod

@@ -146,7 +146,9 @@ def test_a_batch_of_an_earlier_step_is_not_used_again(make: Make) -> None:
     x, y = next(batches)  # the second part of the same step
     step(made, (x.view(5, 3), y))
     later = next(batches)
-    with pytest.raises(ParameterError, match="be the one that the loader gave last, got 'an earlier one'"):
+    with pytest.raises(
+        ParameterError, match="be the one that the loader returned last, but it is an earlier one"
+    ):
         step(made, first)
     with torch.no_grad():
         made.loss(*first)
@@ -164,7 +166,7 @@ def test_a_parameter_that_was_added_is_not_stepped_without_noise(make: Make) -> 
     x, y = next(iter(made.loader))
     nn.functional.mse_loss(other(made.module(x)), y).backward()
     before = [parameter.detach().clone() for parameter in other.parameters()]
-    with pytest.raises(ParameterError, match="parameters of the module only"):
+    with pytest.raises(ParameterError, match="hold the module's parameters only"):
         made.optimizer.step()
     assert all(torch.equal(a, b) for a, b in zip(before, other.parameters(), strict=True))
 

@@ -128,10 +128,13 @@ class Reservation:
         """Return the checkpoint's run, on a ledger that still knows all that it knew then."""
         position = saved.position
         if position is None:
-            remedy = "leave ledger out"
-            _check.refuse("resume_from", "be of a run that a ledger reserved", "one that none did", remedy)
+            remedy = "leave ledger= out"
+            rule = "be the checkpoint of a run on a ledger"
+            _check.refuse_state("resume_from", rule, "its run has no ledger", remedy)
         if ledger.ledger_id != position.ledger:
-            _check.refuse("ledger", f"be {position.ledger}, where the run was charged", ledger.ledger_id)
+            remedy = "open the ledger that charged the run"
+            rule = f"have the id {position.ledger}, under which the run was charged"
+            _check.refuse("ledger", rule, ledger.ledger_id, remedy)
         run = ledger.run(position.run, digest=position.charge)
         if run.claimed < position.claimed:
             raise LedgerCorrupt(

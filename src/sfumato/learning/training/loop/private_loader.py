@@ -156,7 +156,9 @@ class PrivateLoader(DataLoader[Any]):
         turn = self._turn
         for batch in batches:
             if turn != self._turn:
-                _check.refuse("loader", "be iterated once at a time", "two iterations", "end the first one")
+                remedy = "finish one before the next"
+                rule = "be iterated once at a time"
+                _check.refuse_state("loader", rule, "another iteration has begun", remedy)
             given = self._drawn.given.popleft()
             self.ended, self.size = given.last, given.size
             self._taker.give(given, batch)

@@ -28,15 +28,12 @@ def is_private(optimizer: Optimizer) -> bool:
 
 def check_optimizer(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> None:
     """Refuse an optimizer that cannot be stepped once per batch, or that steps other parameters."""
-    if not isinstance(optimizer, Optimizer):
-        _check.refuse(
-            "optimizer", "be a torch optimizer", type(optimizer).__name__, "pass one of torch.optim"
-        )
+    _check.instance("optimizer", optimizer, Optimizer, "pass one of torch.optim")
     if isinstance(optimizer, LBFGS):
         remedy = "use one that needs the gradient of a batch once"
-        _check.refuse("optimizer", "use each batch once", "LBFGS", remedy)
+        _check.refuse_state("optimizer", "use each batch once", "LBFGS uses it several times", remedy)
     if is_private(optimizer):
-        _check.refuse("optimizer", "belong to one run", "that of another run", "make a new one")
+        _check.refuse_state("optimizer", "belong to one run", "it belongs to another run", "make a new one")
     check_parameters(optimizer, parameters)
 
 
@@ -46,7 +43,7 @@ def check_parameters(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -
     held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     if any(id(p) not in known for p in held):
         remedy = "make the optimizer from module.parameters(), after the module is final"
-        _check.refuse("optimizer", "hold parameters of the module only", "others", remedy)
+        _check.refuse_state("optimizer", "hold the module's parameters only", "it holds others", remedy)
 
 
 def make_stepping_private(optimizer: Optimizer, run: TrainingRun) -> None:
@@ -101,12 +98,9 @@ def _refuse_scaler(optimizer: Any) -> None:
     if getattr(optimizer, "grad_scale", None) is None:
         return
     del optimizer.grad_scale, optimizer.found_inf
-    _check.refuse(
-        "optimizer",
-        "be stepped by itself: when a GradScaler skips a step reveals single examples",
-        "a GradScaler's step",
-        "multiply the loss by a fixed power of two, and pass that as loss_scale=",
-    )
+    remedy = "multiply the loss by a fixed power of two, and pass that as loss_scale="
+    rule = "be stepped without a GradScaler, whose skipped steps reveal single examples"
+    _check.refuse_state("optimizer", rule, "a GradScaler steps it", remedy)
 
 
 def restore_stepping(optimizer: Optimizer) -> None:

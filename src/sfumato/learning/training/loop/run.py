@@ -169,9 +169,9 @@ class TrainingRun:
             How many steps.
         """
         if self._cursor or self._released:
-            _check.refuse(
-                "steps", "be numbered by one ledger", f"another at step {self._cursor}", "begin again"
-            )
+            remedy = "begin another run"
+            rule = "be numbered by one ledger from the first on"
+            _check.refuse_state("steps", rule, f"{self._cursor} were already taken", remedy)
         self._steps = steps
 
     def go_on(self, *, cursor: int, foreign_steps: int) -> None:
@@ -218,18 +218,16 @@ class TrainingRun:
             return True
         if not self._batch.begun:
             remedy = "iterate over the loader that make_private returned"
-            _check.refuse("step", "come after a batch", "none", remedy)
+            rule = "come after a batch"
+            _check.refuse_state("step", rule, "no batch was taken since the last step", remedy)
         return self._batch.complete
 
     def _admit_foreign(self) -> None:
         if self.steps.durable:
             self._batch.drop()
-            _check.refuse(
-                "batch",
-                "come from the returned loader where a ledger was charged for its sampling",
-                "one from elsewhere",
-                "iterate over the loader that make_private returned",
-            )
+            remedy = "iterate over the loader that make_private returned"
+            rule = "come from the private loader, as a ledger was charged for its sampling"
+            _check.refuse_state("batch", rule, "it came from elsewhere", remedy)
         if not self.foreign_steps:
             warnings.warn(
                 "a batch did not come from the loader that make_private returned: such steps are accounted "
@@ -240,7 +238,8 @@ class TrainingRun:
             )
         if isinstance(self.noise, CorrelatedNoise):
             remedy = "iterate over the returned loader"
-            _check.refuse("batch", "keep to the schema of correlated noise", "one from elsewhere", remedy)
+            rule = "come from the private loader where noise is correlated"
+            _check.refuse_state("batch", rule, "it came from elsewhere", remedy)
         self._foreign_steps += 1
 
     def gradients(self) -> dict[str, Tensor] | None:
@@ -257,11 +256,13 @@ class TrainingRun:
         if len(numbers) > 1 and type(self.clipping).after is not Clipping.after:
             # One count, of which an example would be in two.
             remedy = "make a step for each, or use max_physical_batch_size"
-            _check.refuse("batches", "not be accumulated with clipping that adapts", len(numbers), remedy)
+            rule = "not be accumulated with clipping that adapts"
+            _check.refuse_state("batches", rule, f"{len(numbers)} were", remedy)
         if not self._ranks.alike([*numbers, self.foreign_steps], next(iter(sums.values())).device):
             # One sum would be of several samples, with some examples twice, and get several noises.
             remedy = "begin again, and take a batch in all processes or in none"
-            _check.refuse("batch", "be of the same step in all processes", "others", remedy)
+            rule = "belong to the same step in all processes"
+            _check.refuse_state("batch", rule, "the processes are at different steps", remedy)
         self._ranks.sum_(sums.values())
         if self.steps.needs_digest and self._digest is not None:
             # Deviations too: one noise at two scales on one sum reveals the sum.
@@ -289,8 +290,11 @@ class TrainingRun:
 
     def _refuse_two(self) -> int:
         return int(
-            _check.refuse(
-                "replay", "have one logical batch in a step", "several", "use max_physical_batch_size instead"
+            _check.refuse_state(
+                "replay",
+                "have one logical batch in each step",
+                "several were accumulated",
+                "use max_physical_batch_size instead",
             )
         )
 

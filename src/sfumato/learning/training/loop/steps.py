@@ -68,7 +68,8 @@ class CountedSteps(Steps):
         """Return the next number."""
         if os.getpid() != self._process:
             remedy = "noise would be drawn twice: make the run in the child"
-            _check.refuse("run", "go on in the process that made it", "a forked one", remedy)
+            rule = "continue in the process that made it"
+            _check.refuse_state("run", rule, "this process is a fork of it", remedy)
         if self._next >= self._most:
             raise RunExhausted(f"run must have steps left, got all {self._most} run; plan more steps")
         self._next += 1

@@ -67,7 +67,8 @@ class TrainedModel:
         check_optimizer(self.optimizer, [p for p in inner.parameters() if p.requires_grad])
         hooks = inner._forward_pre_hooks.values()  # noqa: SLF001
         if any(isinstance(getattr(hook, "__self__", None), Engine) for hook in hooks):
-            _check.refuse("module", "belong to one run", "that of another run", "detach that engine first")
+            remedy = "call detach() of that engine first"
+            _check.refuse_state("module", "belong to one run", "an engine is attached to it", remedy)
         ModuleValidator.validate(inner, strict=True)
         return inner
 
@@ -119,8 +120,7 @@ class Assembly:
         """Check everything, charge the ledger, and only then change module and optimizer."""
         multiplier = _check.non_negative("noise_multiplier", self.mechanism.noise_multiplier)
         module: object = self.model.module
-        if not isinstance(module, nn.Module):
-            _check.refuse("module", "be of its kind", type(module).__name__, "pass a torch.nn.Module")
+        _check.instance("module", module, nn.Module, "pass a torch.nn.Module")
         ranks = Ranks(together=is_together(self.model.module))
         inner = self.model.checked()
         reservation = self._reservation(ranks)
