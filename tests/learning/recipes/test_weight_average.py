@@ -127,9 +127,7 @@ def test_a_kept_average_goes_on() -> None:
         WeightAverage(module, decay=0.8).load_state_dict(one.state_dict())
     with pytest.raises(ParameterError, match="state must have the module's parameters"):
         WeightAverage(nn.Linear(3, 2), decay=0.9).load_state_dict(one.state_dict())
-    with pytest.raises(
-        ParameterError, match=r"state must be what state_dict\(\) returned, but it has no decay"
-    ):
+    with pytest.raises(ParameterError, match=r"be what state_dict\(\) returned, but it has no decay"):
         one.load_state_dict({"updates": 1, "weights": {}})
 
 

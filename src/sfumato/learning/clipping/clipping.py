@@ -171,3 +171,8 @@ class Clipping(ABC):
             This very object, unless the clipping adapts.
         """
         return self
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the next step may clip otherwise: `after` is not the one that returns the same."""
+        return type(self).after is not Clipping.after

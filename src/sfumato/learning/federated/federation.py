@@ -324,6 +324,6 @@ def _check_noise(noise: Noise | None, sampler: Sampler, clipping: Clipping) -> N
     if noise.participation != sampler.participation:
         remedy = "pass participation=sampler.participation"
         _check.refuse("noise", f"be for {sampler.participation}", noise.participation, remedy)
-    if type(clipping).after is not Clipping.after:
+    if clipping.adapts:
         remedy = "the noise of one round is taken off in later ones: fix the clip norm"
         _check.refuse_type("clipping", "not adapt with correlated noise", clipping, remedy)

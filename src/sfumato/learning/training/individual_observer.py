@@ -103,7 +103,7 @@ class IndividualObserver:
         if run.ranks.together:
             remedy = "train in one process"
             _check.refuse_state("run", "run in one process", "several processes train it", remedy)
-        if type(run.clipping).after is not Clipping.after:
+        if run.clipping.adapts:
             remedy = "use a fixed clip norm"
             _check.refuse_type("clipping", "not adapt to the norms", run.clipping, remedy)
         if not isinstance(run.noise, KeyedNoise | SimulatedNoise):

@@ -50,6 +50,7 @@ def save(
         optimizer=state,
         random_state=torch.get_rng_state(),
         extra=dict(extra),
+        clip_norm=run.adapted_norm,
     )
     secret = getattr(run.noise, "key", None)
     if position is not None and isinstance(secret, bytes) and not run.simulated:
@@ -78,7 +79,7 @@ def load(
     saved.identity.require(parts.identity)
     check_fresh(run.noise, run.sampler, saved.cursor)
     saved.restore(module, optimizer)
-    run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps)
+    run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps, clip_norm=saved.clip_norm)
     run.steps.skip(saved.cursor)
     return saved.extra
 

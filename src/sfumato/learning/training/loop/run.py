@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 from torch import Tensor
@@ -174,14 +175,19 @@ class TrainingRun:
             _check.refuse_state("steps", rule, f"{self._cursor} were already taken", remedy)
         self._steps = steps
 
-    def go_on(self, *, cursor: int, foreign_steps: int) -> None:
+    def go_on(self, *, cursor: int, foreign_steps: int, clip_norm: float | None = None) -> None:
         """Count the steps of a checkpoint beside those that were run here.
 
         Parameters
         ----------
         cursor, foreign_steps : int
             As in the checkpoint; neither count ever becomes less.
+        clip_norm : float, optional
+            Of the next step, where clipping adapts.
         """
+        if clip_norm is not None and self.clipping.adapts:
+            clipping: Any = self.clipping
+            self.engine.clipping = replace(clipping, clip_norm=clip_norm)
         self._cursor = max(self._cursor, cursor)
         self._foreign_steps = max(self._foreign_steps, foreign_steps)
 
@@ -253,7 +259,7 @@ class TrainingRun:
         self._batch.refuse_fork()
         numbers = self._batch.numbers if self._batch.begun else [self.steps.take()]
         sums, norms = self._batch.take_sums()
-        if len(numbers) > 1 and type(self.clipping).after is not Clipping.after:
+        if len(numbers) > 1 and self.clipping.adapts:
             # One count, of which an example would be in two.
             remedy = "make a step for each, or use max_physical_batch_size"
             rule = "not be accumulated with clipping that adapts"
@@ -323,6 +329,11 @@ class TrainingRun:
     def clipping(self) -> Clipping:
         """How the next step clips."""
         return self.engine.clipping
+
+    @property
+    def adapted_norm(self) -> float | None:
+        """The clip norm of the next step where clipping adapts, which follows from releases; else None."""
+        return getattr(self.clipping, "clip_norm", None) if self.clipping.adapts else None
 
     @property
     def simulated(self) -> bool:

@@ -247,7 +247,7 @@ class Assembly:
         if saved is not None:
             saved.restore(model.module, model.optimizer)
             torch.set_rng_state(saved.random_state)
-            run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps)
+            run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps, clip_norm=saved.clip_norm)
         if self.gradients.self_test:
             watch_criterion(model.criterion, loss_reduction=model.loss_reduction)
             mode = arguments.mode_for(self.mechanism.grad_sample_mode)
