@@ -22,7 +22,7 @@ from sfumato.learning.training.setup.batches import epoch_of
 
 __all__ = ["PrivateTrainer", "PrivateTrainerMixin"]
 
-PLACE = "_privacy"
+FOLDER = "_privacy"
 """Beside the checkpoints, with an underscore: what is pushed to a hub leaves such folders out."""
 
 _OURS = ("compute_loss", "training_step", "get_train_dataloader", "_get_train_sampler")
@@ -303,14 +303,14 @@ class PrivateTrainerMixin(_Loop):
             part.parent.mkdir(parents=True, exist_ok=True)
             self.privacy_engine.save_checkpoint(path=part)
         super()._save_checkpoint(*args, **options)
-        for part in (folder / PLACE).glob("checkpoint-*.pt"):
+        for part in (folder / FOLDER).glob("checkpoint-*.pt"):
             if not (folder / part.stem).is_dir():
                 part.unlink()
                 part.with_name(f"{part.name}.secrets").unlink(missing_ok=True)
 
     @staticmethod
     def _private_part(checkpoint: Path) -> Path:
-        return checkpoint.parent / PLACE / f"{checkpoint.name}.pt"
+        return checkpoint.parent / FOLDER / f"{checkpoint.name}.pt"
 
 
 class PrivateTrainer(PrivateTrainerMixin, Trainer):

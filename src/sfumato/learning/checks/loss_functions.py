@@ -86,15 +86,15 @@ def outputs_of(loss: Loss) -> Callable[[nn.Module, Any], Any]:
     """Return what runs a loss and gives the outputs of the module in it."""
 
     def run(module: nn.Module, batch: Any) -> Any:
-        seen: list[Any] = []
-        handle = module.register_forward_hook(lambda *called: seen.append(called[-1]))
+        outputs_seen: list[Any] = []
+        handle = module.register_forward_hook(lambda *called: outputs_seen.append(called[-1]))
         try:
             loss(module, batch)
         finally:
             handle.remove()
-        if not seen:
+        if not outputs_seen:
             remedy = "call it in loss_fn"
             _check.refuse_state("loss_fn", "call the module", "it did not", remedy, error=UnfitModule)
-        return seen
+        return outputs_seen
 
     return run

@@ -20,13 +20,13 @@ __all__ = ["SLACK", "Clipping", "bounded", "clip_norm_of", "finite_only", "norms
 SLACK = 2.0**-12
 """By how much a clipped gradient may pass its bound, relative to it: what floats may lose of a norm."""
 
-_LEAST, _MOST = 2.0**-40, 2.0**40
+_MIN, _MAX = 2.0**-40, 2.0**40
 
 
 def clip_norm_of(name: str, value: object) -> float:
     """Return a clip norm as a float, or refuse one whose square float32 cannot hold to full accuracy."""
     norm = _check.positive(name, value)
-    if not _LEAST <= norm <= _MOST:
+    if not _MIN <= norm <= _MAX:
         _check.refuse(name, "be between 2**-40 and 2**40", value, "rescale the loss")
     return norm
 

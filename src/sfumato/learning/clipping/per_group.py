@@ -107,7 +107,7 @@ class PerGroup(Clipping):
                 _check.refuse("clip_norms", "have a prefix of every parameter", name, remedy)
             found.append(prefixes.index(max(fitting, key=len)))
         if missing := set(range(len(prefixes))) - set(found):
-            unused = [prefixes[place] for place in sorted(missing)]
+            unused = [prefixes[index] for index in sorted(missing)]
             _check.refuse("clip_norms", "have prefixes of trained parameters only", unused, "leave them out")
         return tuple(found)
 

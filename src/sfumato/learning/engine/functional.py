@@ -187,7 +187,7 @@ def clipped_grad(
         _check.refuse("clip_norm", "be given unless clipping is", clip_norm, "pass one of the two")
     indices = (batch_argnums,) if isinstance(batch_argnums, int) else tuple(batch_argnums)
     if not indices or min(indices) < 1 or len(set(indices)) < len(indices):
-        rule = "be different places of arguments after the parameters"
+        rule = "name different arguments after the parameters"
         _check.refuse("batch_argnums", rule, batch_argnums, "count from 1")
     if randomness not in ("error", "different", "same"):
         remedy = "use 'different' for dropout"

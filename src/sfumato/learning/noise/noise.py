@@ -14,7 +14,7 @@ from sfumato import _check
 __all__ = ["Noise", "ParameterSlice", "parts_of"]
 
 _FLOATS = {torch.float32, torch.float64, torch.bfloat16, torch.float16}
-_MOST = 1 << 31
+_MAX_STEPS = 1 << 31
 
 
 class ParameterSlice(NamedTuple):
@@ -139,7 +139,7 @@ class Noise(ABC):
             If a tensor is not floating, or the numbers of tensors, deviations and parts differ.
         """
         _check.integer("step", step)
-        if step >= _MOST:
+        if step >= _MAX_STEPS:
             _check.refuse("step", "be below 2**31", step, "start a new run with a new key")
         if len(gradients) != len(stddevs):
             remedy = "pass one deviation for each gradient"

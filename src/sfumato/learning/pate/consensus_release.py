@@ -62,8 +62,8 @@ class ConsensusRelease(Mechanism):
     moves by at most ``smoothness``.
 
     *Smooth sensitivity.* A question's cost is a function of two whole numbers, the most votes and the gap
-    (`Consensus.places`). One teacher moves them by at most 1 and 2; so by how much a neighbor's cost differs
-    at most, for any votes d units away, is the largest such difference in a window of the table. Summed over
+    (`Consensus.table_indices`). One teacher moves them by at most 1 and 2; so by how much a neighbor's cost
+    differs at most, for any votes d units away, is the largest such difference in a window of the table. Summed over
     the questions, times :math:`e^{-\beta d}`, and maximized over d, this is :math:`\beta`-smooth and at least
     the local sensitivity (Nissim, Raskhodnikova, Smith 2007). Costs are whole steps, rounded up, so the sums
     are exact.
@@ -205,16 +205,16 @@ class ConsensusRelease(Mechanism):
     def _around(self, votes: NDArray[np.int64]) -> tuple[int, float]:
         """Return the sum of the costs and its smooth sensitivity, both in steps."""
         table = np.ceil(self.consensus.table / _STEP).astype(np.int64)
-        places = self.consensus.places(votes)
+        table_indices = self.consensus.table_indices(votes)
         best = 1.0
         for distance, differences in enumerate(_differences(table, self.consensus.aggregator.teachers_moved)):
             weight = math.exp(-self._beta * distance)
             if weight * float(differences.max()) * len(votes) <= best:
                 break
-            best = max(best, weight * float(differences[places].sum()))
+            best = max(best, weight * float(differences[table_indices].sum()))
             if differences.min() == differences.max():  # further away there is only less weight
                 break
-        return int(table[places].sum()), best
+        return int(table[table_indices].sum()), best
 
 
 def _differences(table: _Steps, moved: int) -> Iterator[_Steps]:

@@ -118,7 +118,7 @@ class Teachers:
             )
         count = _check.integer("count", count, minimum=1)
         _try_out(make, X, np.asarray(classes))
-        names, labels = np.asarray(classes), _places(y, known)
+        names, labels = np.asarray(classes), _class_indices(y, known)
         named = np.array([not _missing(unit) for unit in units.tolist()], np.bool_)
         parts = np.full(len(y), -1, np.int64)
         parts[named] = parts_of(units[named], count, random_source(rng))
@@ -157,10 +157,10 @@ class Teachers:
             return nothing
         try:
             with warnings.catch_warnings(action="ignore"):
-                places = _places(np.asarray(model.predict(X)), self.classes)
+                indices = _class_indices(np.asarray(model.predict(X)), self.classes)
         except Exception:
             return nothing
-        return np.maximum(places, 0) if places.shape == nothing.shape else nothing
+        return np.maximum(indices, 0) if indices.shape == nothing.shape else nothing
 
 
 def _classes(given: Sequence[Any]) -> tuple[Any, ...]:
@@ -170,14 +170,14 @@ def _classes(given: Sequence[Any]) -> tuple[Any, ...]:
     return known
 
 
-def _places(labels: NDArray[Any], classes: tuple[Any, ...]) -> NDArray[np.int64]:
+def _class_indices(labels: NDArray[Any], classes: tuple[Any, ...]) -> NDArray[np.int64]:
     """Return the place of each label among the classes, or -1."""
-    known = {label: place for place, label in enumerate(classes)}
+    known = {label: index for index, label in enumerate(classes)}
 
-    def place(label: Any) -> int:
+    def index(label: Any) -> int:
         return known.get(label, -1) if isinstance(label, Hashable) else -1
 
-    return np.array([place(label) for label in labels.tolist()], np.int64)
+    return np.array([index(label) for label in labels.tolist()], np.int64)
 
 
 def _missing(unit: Any) -> bool:
@@ -207,10 +207,10 @@ def _trained(
     number: int,
     X: NDArray[Any],  # noqa: N803
     y: NDArray[Any],
-    places: NDArray[np.int64],
+    indices: NDArray[np.int64],
 ) -> Predictor | None:
     """Return a trained teacher, or None for one that always votes for the first class."""
-    if not len(y) or (places == places[0]).all():
+    if not len(y) or (indices == indices[0]).all():
         return None if not len(y) else _Constant(y[0])
     try:
         model = make(number)

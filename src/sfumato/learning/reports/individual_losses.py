@@ -92,8 +92,8 @@ class IndividualSummary:
             for share, value in self.quantiles.items()
         ]
         lines += [
-            f"group {group}: mean {mean:.4g}, at most {text_above(most, 4)}"
-            for group, (mean, most) in self.groups.items()
+            f"group {group}: mean {mean:.4g}, at most {text_above(maximum, 4)}"
+            for group, (mean, maximum) in self.groups.items()
         ]
         return "\n".join(lines)
 

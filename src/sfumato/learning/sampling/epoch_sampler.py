@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
-from sfumato.learning.sampling.permutations import Held, Indices
+from sfumato.learning.sampling.permutations import Indices, LastValue
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.privacy.loss import PrivacyLoss
@@ -50,7 +50,7 @@ class EpochSampler(Sampler):
     drop_last: bool = False
     neighboring: Neighboring = Neighboring.ZERO_OUT
     seed: SeedLike = field(default=None, repr=False)
-    _held: Held[Indices] = field(default_factory=Held, init=False, repr=False)
+    _last: LastValue[Indices] = field(default_factory=LastValue, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_epochs()

@@ -22,7 +22,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["ForeignLoader", "WatchedBatches"]
 
 _KEY_BYTES: Final = 16
-_MOST: Final = 2**31 - 1
+_MAX: Final = 2**31 - 1
 
 
 class ForeignLoader:
@@ -104,14 +104,14 @@ class ForeignLoader:
             remedy = "an example moves a sum by one clip norm only if it is in it once"
             _check.refuse_state("ids", "be different within a batch", "an example occurs twice", remedy)
         self._grow(int(numbers.max(initial=-1)) + 1)
-        most = int(self._counts[numbers].max(initial=0))
-        if numbers.size and most >= self.max_participations:
+        highest = int(self._counts[numbers].max(initial=0))
+        if numbers.size and highest >= self.max_participations:
             rule = f"be in at most {self.max_participations} batches"
             remedy = "charge more participations, or stop"
             _check.refuse_state("ids", rule, "an example is in one more", remedy)
         self._counts[numbers] += 1
         self.batches += 1
-        self.participations = max(self.participations, most + 1 if numbers.size else 0)
+        self.participations = max(self.participations, highest + 1 if numbers.size else 0)
 
     def step_loss(self, noise_multiplier: float) -> Gaussian:
         """Return the loss of Gaussian noise on one batch; see `Sampler.step_loss`.
@@ -196,8 +196,8 @@ class ForeignLoader:
             remedy = "name examples in one way"
             _check.refuse_state("ids", f"be {self._kind}, as in earlier batches", f"they are {kind}", remedy)
         if kind == "positions":
-            if int(values.min()) < 0 or int(values.max()) > _MOST:
-                _check.refuse_state("ids", f"be positions from 0 to {_MOST}", "a position is outside", remedy)
+            if int(values.min()) < 0 or int(values.max()) > _MAX:
+                _check.refuse_state("ids", f"be positions from 0 to {_MAX}", "a position is outside", remedy)
             self._kind = kind
             return values.astype(np.int64)
         self._kind = kind

@@ -112,7 +112,7 @@ class IndividualObserver:
         self._losses = IndividualLosses(sampler=run.sampler, noise_multiplier=run.noise_multiplier)
         self._run, self._unseen = run, unseen
         self._last = np.ones(run.sampler.population)
-        self._seen: set[int] = set()
+        self._observed: set[int] = set()
         named = run.engine.module.named_parameters()
         self._sizes = {name: p.numel() for name, p in named if p.requires_grad}
         run.watch(self._watch)
@@ -126,8 +126,8 @@ class IndividualObserver:
             contributions(self._run.clipping, norms, self._sizes), np.cumsum([len(b) for b in batches])[:-1]
         )
         for number, batch, own in zip(numbers, batches, moved, strict=True):
-            if number not in self._seen:
-                self._seen.add(number)
+            if number not in self._observed:
+                self._observed.add(number)
                 step = self._last.copy() if self._unseen == "last" else np.ones(len(self._last))
                 step[batch] = self._last[batch] = own
                 self._losses.observe(step)
@@ -150,4 +150,4 @@ class IndividualObserver:
         return self._losses
 
     def __repr__(self) -> str:
-        return f"<IndividualObserver of {len(self._seen)} steps>"
+        return f"<IndividualObserver of {len(self._observed)} steps>"

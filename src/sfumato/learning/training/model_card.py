@@ -44,7 +44,7 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
         steps=steps,
         sampler=sampler_kind(run.sampler),
         sampling=public_sampling(run.sampler),
-        participation=_most(run.sampler, steps) + run.foreign_steps,
+        participation=_max_participation(run.sampler, steps) + run.foreign_steps,
         noise=noise_to_json(run.noise),
         noise_multiplier=run.noise_multiplier,
         clipping=parts.identity.clipping,
@@ -56,7 +56,7 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
     )
 
 
-def _most(sampler: Sampler, steps: int) -> int:
+def _max_participation(sampler: Sampler, steps: int) -> int:
     """Return the most steps, of the first so many, that one unit is in."""
     if isinstance(sampler, EpochSampler):
         return sampler.epochs(steps)

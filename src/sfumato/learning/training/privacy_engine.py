@@ -19,7 +19,7 @@ from sfumato.learning.engine.engine import Reduction
 from sfumato.learning.reports.card import PrivacyCard
 from sfumato.learning.training.accountant import RunAccountant
 from sfumato.learning.training.distributed.shards import gathered
-from sfumato.learning.training.loop.private_optimizer import restore_stepping
+from sfumato.learning.training.loop.private_optimizer import restore_optimizer
 from sfumato.learning.training.loop.run import TrainingRun
 from sfumato.learning.training.loop.run_loss import priced
 from sfumato.learning.training.model_card import card_of
@@ -374,7 +374,7 @@ class PrivacyEngine:
     def detach(self) -> None:
         """Give module and optimizer their own ways back; the run has ended."""
         self.run.release_module()
-        restore_stepping(self.parts.optimizer)
+        restore_optimizer(self.parts.optimizer)
 
     @staticmethod
     def is_compatible(*, module: nn.Module, **_: Any) -> bool:

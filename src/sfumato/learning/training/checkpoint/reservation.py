@@ -62,7 +62,7 @@ class Reservation:
     def begin(self, run: TrainingRun) -> Steps:
         """Charge a run, or count it."""
         if not self.ranks.share(self.ledger is not None):
-            return CountedSteps(most=run.sampler.steps)
+            return CountedSteps(planned=run.sampler.steps)
         self._in_first(lambda ledger: self._reserved(ledger, run))
         return self._steps(0)
 
@@ -75,7 +75,7 @@ class Reservation:
                 UserWarning,
                 stacklevel=4,
             )
-            return CountedSteps(saved.cursor, most=sampler.steps)
+            return CountedSteps(saved.cursor, planned=sampler.steps)
         self._in_first(lambda ledger: self._found(ledger, saved))
         return self._steps(saved.cursor)
 

@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.learning.training.distributed.shards import apart_as
 from sfumato.learning.training.loop.run import TrainingRun
 
-__all__ = ["is_private", "make_stepping_private", "restore_stepping"]
+__all__ = ["is_private", "make_optimizer_private", "restore_optimizer"]
 
 _RUN = "_private_run"
 _COUNTED = "_wrapped_by_lr_sched"
@@ -40,13 +40,13 @@ def check_optimizer(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) ->
 def check_parameters(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> None:
     """Refuse an optimizer that steps other parameters."""
     known = {id(parameter) for parameter in parameters}
-    held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
-    if any(id(p) not in known for p in held):
+    stepped = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    if any(id(p) not in known for p in stepped):
         remedy = "make the optimizer from module.parameters(), after the module is final"
         _check.refuse_state("optimizer", "hold the module's parameters only", "it holds others", remedy)
 
 
-def make_stepping_private(optimizer: Optimizer, run: TrainingRun) -> None:
+def make_optimizer_private(optimizer: Optimizer, run: TrainingRun) -> None:
     """Let ``step`` and ``zero_grad`` of the user's own optimizer object go through a run.
 
     Its class, ``state_dict``, parameter groups and hooks stay; schedulers may have been made before or after.
@@ -103,7 +103,7 @@ def _refuse_scaler(optimizer: Any) -> None:
     _check.refuse_state("optimizer", rule, "a GradScaler steps it", remedy)
 
 
-def restore_stepping(optimizer: Optimizer) -> None:
+def restore_optimizer(optimizer: Optimizer) -> None:
     """Give the optimizer its own methods back."""
     own_attributes = vars(optimizer).pop(_RUN, {})
     for name in ("step", "zero_grad", _SCALED, "noise_multiplier", "expected_batch_size", "max_grad_norm"):

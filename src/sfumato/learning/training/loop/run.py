@@ -74,7 +74,7 @@ class TrainingRun:
     ) -> None:
         self._engine, self._sampler, self._noise = engine, sampler, noise
         self._noise_multiplier = noise_multiplier
-        self._steps: Steps = CountedSteps(most=sampler.steps)
+        self._steps: Steps = CountedSteps(planned=sampler.steps)
         self._cursor = self._foreign_steps = self._released = 0
         self._ranks, self._shards = ranks, shards
         self._watchers: list[Watcher] = []

@@ -28,7 +28,7 @@ from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.learning.training.distributed.shards import Shards
 from sfumato.learning.training.identity import clipping_to_json, noise_to_json, sampler_to_json
 from sfumato.learning.training.loop.private_loader import PrivateLoader
-from sfumato.learning.training.loop.private_optimizer import check_optimizer, make_stepping_private
+from sfumato.learning.training.loop.private_optimizer import check_optimizer, make_optimizer_private
 from sfumato.learning.training.loop.run import TrainingRun
 from sfumato.learning.training.loop.run_loss import check_fresh
 from sfumato.learning.training.loop.step_digest import StepDigest
@@ -232,7 +232,7 @@ class Assembly:
             data_loader,
             sampler=run.sampler,
             steps=run.steps,
-            taker=run,
+            receiver=run,
             ranks=run.ranks,
             steps_per_epoch=batches.epoch_of(data_loader, sampling.population).steps,
             views=sampling.views,
@@ -254,5 +254,5 @@ class Assembly:
             attach_after_test(engine.module, engine, loss_reduction=model.loss_reduction, mode=mode)
         else:
             run.attach_engine()
-        make_stepping_private(model.optimizer, run)
+        make_optimizer_private(model.optimizer, run)
         vars(model.optimizer)["max_grad_norm"] = self.mechanism.max_grad_norm
