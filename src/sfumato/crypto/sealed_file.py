@@ -77,7 +77,8 @@ class SealedFile:
 
         Returns
         -------
-        public, secret : bytes
+        tuple of bytes
+            The public part and the secret part.
 
         Raises
         ------

@@ -43,7 +43,11 @@ class PrivateTrainerMixin(_Loop):
     ----------
     model : torch.nn.Module or PreTrainedModel, optional
     args : TrainingArguments
+    *more
+        What else `Trainer` takes by position.
     privacy : PrivacyArguments
+    **options
+        What else `Trainer` takes by name.
 
     Raises
     ------
@@ -112,6 +116,10 @@ class PrivateTrainerMixin(_Loop):
         ----------
         resume_from_checkpoint : str or bool, optional
             A checkpoint of the same run: nothing is charged again.
+        trial : object, optional
+            Refused: `sfumato.learning.tune` charges for a search.
+        **more
+            What else `Trainer.train` takes.
 
         Returns
         -------

@@ -100,8 +100,7 @@ class Clipping(ABC):
 
         Parameters
         ----------
-        squared_norms : Tensor of shape (groups, examples)
-            float32 or float64.
+        squared_norms : float32 or float64 Tensor of shape (groups, examples)
 
         Returns
         -------

@@ -78,7 +78,7 @@ class InteractiveGNMax(NoisyCheckAggregator):
 
         Parameters
         ----------
-        votes : integer array of shape (n, classes)
+        votes : int array of shape (n, classes)
             The teachers' votes.
         answers : int
             The maximum number of questions that are answered.

@@ -132,7 +132,7 @@ class Poll:
 
         Parameters
         ----------
-        votes : integer array of shape (n, classes)
+        votes : int array of shape (n, classes)
             Private: the teachers' votes, one a teacher in each row.
         probabilities : float array of shape (n, classes), optional
             What the student thinks of the examples, where the aggregator is interactive.

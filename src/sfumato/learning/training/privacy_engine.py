@@ -207,6 +207,8 @@ class PrivacyEngine:
 
         Parameters
         ----------
+        module, optimizer, data_loader, max_grad_norm, poisson_sampling, **options
+            As for `make_private`.
         target_epsilon, target_delta : float
             The guarantee of the whole run; it ends after its last step.
         epochs : int, optional
@@ -214,8 +216,6 @@ class PrivacyEngine:
         sampling, noise, record : optional
             As for `make_private`; the noise multiplier follows from the first two. The charge is read at
             ``target_delta`` unless ``record`` has a delta of its own.
-        options
-            As for `make_private`.
 
         Returns
         -------
@@ -320,8 +320,8 @@ class PrivacyEngine:
             The secrets lie at ``path`` with ``.secrets`` at its end, where there is a ledger to go on with.
         module, optimizer : optional
             The run's own by default.
-        checkpoint_dict : dict, optional
-            More to keep; plain values and tensors.
+        checkpoint_dict, torch_save_kwargs : dict, optional
+            More to keep, plain values and tensors; and what else `torch.save` takes.
         """
         save(
             self.parts,

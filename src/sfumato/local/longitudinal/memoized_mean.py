@@ -148,10 +148,12 @@ class MemoizedOneBitMean(
 
         Parameters
         ----------
-        numbers, counts, rng
+        numbers, counts
             See `simulate_counts`.
         rounds : int
             At least 1.
+        rng
+            See `simulate_counts`.
 
         Returns
         -------

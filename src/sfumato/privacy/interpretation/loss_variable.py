@@ -128,7 +128,7 @@ class LossVariable:
         Parameters
         ----------
         place : float
-            x. From 0 on the precision is that of the tail, below 0 that of `cdf`.
+            The x. From 0 on the precision is that of the tail, below 0 that of `cdf`.
         precision : Precision
             Where it cannot be had, as at a mass, the interval is wider, with a `PrecisionWarning`.
 

@@ -307,7 +307,8 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
 
         Returns
         -------
-        functions, entries, negative : int64 array, shape (records,)
+        tuple of int64 array, shape (records,)
+            The hash functions, the entries, and 1 where the report is negative.
         """
         payload = self.layout.unpack(records).astype(np.int64)
         return payload >> self._entry_bits, payload >> 1 & (self.size - 1), payload & 1

@@ -207,7 +207,8 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
 
         Returns
         -------
-        seeds, buckets : uint32 array, shape (records,)
+        tuple of uint32 array, shape (records,)
+            The seeds and the buckets.
         """
         payloads = self.layout.unpack(records)
         return payloads.astype(np.uint32), (payloads >> np.uint64(_SEED_BITS)).astype(np.uint32)
