@@ -11,9 +11,9 @@ from rich.text import Text
 
 from sfumato import _check
 from sfumato.cli.tables import plain_table, printable, wide_console
-from sfumato.ledger.log.accounts import AnalystAccount
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.log.accounts import AnalystAccount
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.log.export import LedgerExport

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from sfumato._check import instance, refuse, refuse_state, refuse_type
 from sfumato.errors import SimulatedCharge
-from sfumato.ledger.log.accounts import check_analyst
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.log.accounts import check_analyst
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.neighboring import Neighboring

@@ -61,7 +61,7 @@ class RunIdentity:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain values of a checkpoint's document."""
-        document: dict[str, Any] = _IDENTITY.encode(self)  # type: ignore[assignment]
+        document: dict[str, Any] = _IDENTITY.encode(self)
         return document
 
     def require(self, other: RunIdentity) -> None:
@@ -178,7 +178,7 @@ class Checkpoint:
 
     def run_to_json(self) -> str:
         """Return the document of the run: all but tensors and what the caller added."""
-        fields: dict[str, object] = _RUN.encode(self)  # type: ignore[assignment]
+        fields: dict[str, object] = _RUN.encode(self)
         if self.clip_norm is not None:
             fields["clip_norm"] = NUMBER.encode(self.clip_norm)
         return canonical(FORMAT.wrap(fields))
