@@ -79,6 +79,11 @@ class RunTime:
         if len(_State.waiting) < waiting:
             gc.freeze()
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """Let the interpreter clear everything at its end, as libraries of C++ require."""
+        gc.unfreeze()
+
 
 def _complete(name: str) -> None:
     """Execute the blocks of a module, after those of all modules that it imports from."""
