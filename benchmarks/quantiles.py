@@ -79,7 +79,7 @@ def _cpu(run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def _noised(priced: PricedQuery, exact: pa.Table) -> int:
-    record = add_noise(priced, exact, random_source(), privacy_unit="person", explanation="")
+    record = add_noise(priced, exact, random_source(), privacy_unit="person")
     return int(record.table.num_rows)
 
 

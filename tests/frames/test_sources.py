@@ -27,14 +27,13 @@ from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Measure,
-    MeasureKind,
     Named,
     Scan,
 )
 from sfumato.queries.plan.typed_expressions import column as column_of
 from sfumato.session.units import ROW, require_unit
 from tests.cases import cases
+from tests.queries.engines.measures import UNITS
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -49,9 +48,7 @@ def _pandas() -> Any:
 
 
 def _count(engine: DuckDBEngine, table: str = "data") -> int:
-    job = AggregationJob(
-        Scan(table, engine.schemas[table], None), (), (Measure(MeasureKind.UNITS),), None, None, None
-    )
+    job = AggregationJob(Scan(table, engine.schemas[table], None), (), (UNITS,), None, None, None)
     return int(engine.aggregate(job, bytes(16))["m0"][0].as_py())
 
 
@@ -248,7 +245,7 @@ def test_a_str_that_is_no_text_is_null(category: bool) -> None:
         assert _types(engine) == {"id": ColumnType.INTEGER, "x": ColumnType.TEXT}
         scan = Scan("data", engine.schemas["data"], None)
         key = Named("x", Expression(column_of("x", None).tree, ColumnType.TEXT))
-        job = AggregationJob(scan, (key,), (Measure(MeasureKind.UNITS),), None, None, None)
+        job = AggregationJob(scan, (key,), (UNITS,), None, None, None)
         assert engine.aggregate(job, bytes(16)).to_pydict() == {"k0": ["b", None], "m0": [1, 2]}
 
 
@@ -393,7 +390,9 @@ def test_a_single_column_is_no_frame() -> None:
 
 
 def test_what_is_no_source_is_told_what_is() -> None:
-    with pytest.raises(SourceError, match=r"a source must be a path.*mapping of names to these, got int"):
+    with pytest.raises(
+        SourceError, match=r"a source must be a path.*mapping of names to these, got a value of type int"
+    ):
         open_source(3)
 
 

@@ -13,9 +13,9 @@ from sfumato.queries.plan.query_key import query_key
 from sfumato.queries.pricing.alternatives import loss_at, with_parts_named
 from sfumato.queries.pricing.found_bounds import find_bounds
 from sfumato.queries.pricing.price import PricedQuery
-from sfumato.queries.release.explanation import explain
 from sfumato.queries.release.noise import add_noise
-from sfumato.queries.release.table import TableRelease, read_back
+from sfumato.queries.release.record import ReleaseRecord
+from sfumato.queries.release.table import TableRelease
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,7 @@ def answer(
     request = query_key(priced.query)
     committed = account.find(request)
     if committed is not None:
-        return read_back(committed)
+        return TableRelease(ReleaseRecord.from_bytes(committed), None, priced, replayed=True)
     try:
         receipt = account.charge(
             priced.loss,
@@ -79,9 +79,7 @@ def answer(
     def exact(job: AggregationJob) -> pa.Table:  # of rows and groups chosen with a fresh secret
         return engine.aggregate(job, source.bytes(_SECRET_BYTES))
 
-    priced, found = find_bounds(priced, exact, source)
-    words = explain(priced, privacy_unit=privacy_unit, found=found)
-    table = exact(priced.job)
-    record = add_noise(priced, table, source, privacy_unit=privacy_unit, explanation=words, found=found)
+    bounded, found = find_bounds(priced, exact, source)
+    record = add_noise(bounded, exact(bounded.job), source, privacy_unit=privacy_unit, found=found)
     account.commit(receipt, record.to_bytes())
-    return TableRelease(record, receipt)
+    return TableRelease(record, receipt, priced)

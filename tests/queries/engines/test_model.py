@@ -6,7 +6,6 @@ import itertools
 import math
 import random
 from collections import Counter, defaultdict
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -19,68 +18,97 @@ from sfumato.frames.sources import open_source
 from sfumato.queries.engines.compilation import bounding
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.queries.plan.measure import (
+    AtLeast,
+    BinCounts,
+    GridColumn,
+    Measure,
+    One,
+    RowCount,
+    RowMean,
+    RowSum,
+    UnitValue,
+    ValueCount,
+)
 from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Factor,
-    Measure,
-    MeasureKind,
     Named,
     Scan,
 )
 from tests.chance import accepts_only, frequencies
+from tests.queries.engines.measures import (
+    UNITS,
+    bin_measure,
+    mean,
+    products,
+    row_count,
+    row_sum,
+    units_with_value,
+    value_count,
+)
 
 _SECRET = b"model" * 8
 _X = Expression(exp.column("x", quoted=True), ColumnType.FLOAT)
 _K = Expression(exp.column("k", quoted=True), ColumnType.TEXT)
-_ONE = Factor(_X, -4, -40, 800, 100)  # on the grid of the first sum
-_TWO = Factor(_X, -4, -(2**48), 60, -(2**16))
+_ONE = GridColumn(_X, -4, -40, 800, 100)  # on the grid of the first sum
+_TWO = GridColumn(_X, -4, -(2**48), 60, -(2**16))
 _MEASURES = (
-    Measure(MeasureKind.UNITS),
-    Measure(MeasureKind.ROWS, upper=3),
-    Measure(MeasureKind.VALUES, _X, upper=2),
-    Measure(MeasureKind.VALUE_UNITS, _X),
-    Measure(MeasureKind.SUM, _X, -4, -50, 1000, -40, 800),
-    Measure(MeasureKind.SUM, _X, -4, 5, 2**40),
-    Measure(MeasureKind.MEAN, _X, -4, 0, 300, center=150),
-    Measure(MeasureKind.MOMENT, _X, lower=-500, upper=900, factors=(_ONE,), offset=3),
-    Measure(MeasureKind.MOMENT, _X, lower=-9000, upper=10**6, factors=(_ONE, _ONE), offset=5000),
-    Measure(MeasureKind.MOMENT, _X, lower=-(10**5), upper=10**5, factors=(_ONE, _TWO)),
-    Measure(MeasureKind.LEAVES, _X, -4, 0, 40, -40, 800),
+    UNITS,
+    row_count(3),
+    value_count(_X, 2),
+    units_with_value(_X),
+    row_sum(_X, -4, -50, 1000, -40, 800),
+    row_sum(_X, -4, 5, 2**40),
+    mean(_X, -4, 0, 300, center=150),
+    products((_ONE,), -500, 900, offset=3),
+    products((_ONE, _ONE), -9000, 10**6, offset=5000),
+    products((_ONE, _TWO), -(10**5), 10**5),
+    bin_measure(_X, -4, 40, -40, 800),
 )
 
 
-def _grid(x: float | None, measure: Measure) -> int | None:
+def _grid(x: float | None, column: GridColumn) -> int | None:
     if x is None or math.isnan(x):
         return None
-    lower = -(2**48) if measure.row_lower is None else measure.row_lower
-    upper = 2**48 if measure.row_upper is None else measure.row_upper
     if math.isinf(x):
-        return upper if x > 0 else lower
-    return min(max(round(Fraction(x) / Fraction(2) ** measure.exponent), lower), upper)
+        return column.upper if x > 0 else column.lower
+    return min(max(round(Fraction(x) / Fraction(2) ** column.exponent), column.lower), column.upper)
 
 
-def _adds(measure: Measure, rows: list[float | None]) -> Any:  # noqa: PLR0911
+def _adds(measure: Measure, rows: list[float | None]) -> Any:
     """What one unit adds to one group, from its rows that stay."""
-    values = [v for v in (_grid(x, measure) for x in rows) if v is not None]
-    if measure.kind is MeasureKind.LEAVES:
-        return Counter(v - (measure.row_lower or 0) for v in values)
-    counts = {MeasureKind.UNITS: 1, MeasureKind.ROWS: len(rows), MeasureKind.VALUES: len(values)}
-    if measure.kind in counts:
-        return min(counts[measure.kind], measure.upper)
-    if measure.kind is MeasureKind.MOMENT:
-        return _moment(measure, rows)
-    if not values:
-        return 0
-    if measure.kind is MeasureKind.VALUE_UNITS:
-        return 1
-    if measure.kind is MeasureKind.SUM:
-        return min(max(sum(values), measure.lower), measure.upper)
-    mean = Fraction(sum(values), len(values))
-    away = math.floor(abs(mean) + Fraction(1, 2))
-    nearest = away if mean >= 0 else -away
-    return min(max(nearest, measure.lower), measure.upper) - measure.center
+    if isinstance(measure.value, BinCounts):
+        column = measure.value.column
+        return Counter(v - column.lower for v in (_grid(x, column) for x in rows) if v is not None)
+    value = _value(measure.value, rows)
+    return 0 if value is None else min(max(value, measure.lower), measure.upper) - measure.center
+
+
+def _value(value: UnitValue, rows: list[float | None]) -> int | None:
+    """A value over the rows of a unit, as its words say."""
+    there = [x for x in rows if x is not None and not math.isnan(x)]
+    match value:
+        case One():
+            return 1
+        case RowCount():
+            return len(rows)
+        case ValueCount():
+            return len(there)
+        case AtLeast():
+            return int((_value(value.value, rows) or 0) >= value.minimum)
+        case RowSum():
+            return sum(_product(x, value) for x in there) if there else None
+        case RowMean():
+            mean = Fraction(sum(_grid(x, value.column) or 0 for x in there), len(there) or 1)
+            away = math.floor(abs(mean) + Fraction(1, 2))
+            return (away if mean >= 0 else -away) if there else None
+    raise AssertionError(value)
+
+
+def _product(x: float, value: RowSum) -> int:
+    return math.prod((_grid(x, each) or 0) - each.center for each in value.factors) - value.offset
 
 
 def _nothing() -> list[Any]:
@@ -90,19 +118,6 @@ def _nothing() -> list[Any]:
 
 def _bins(value: Any) -> Any:
     return Counter({each["leaf"]: each["n"] for each in value}) if isinstance(value, list) else value
-
-
-def _moment(measure: Measure, rows: list[float | None]) -> int:
-    total = 0
-    for x in rows:
-        if x is None or math.isnan(x):
-            continue
-        term = 1
-        for f in measure.factors:
-            value = Fraction(min(max(x, -1e30), 1e30)) / Fraction(2) ** f.exponent
-            term *= min(max(round(value), f.lower), f.upper) - f.center
-        total += term - measure.offset
-    return min(max(total, measure.lower), measure.upper)
 
 
 class _Ranks:
@@ -157,8 +172,8 @@ def _stay(
 
 def _slot_values(x: float | None) -> list[int | None]:
     """The columns that rows are told apart by: the mean's are those of the second sum."""
-    far = replace(_MEASURES[5], row_lower=_TWO.lower, row_upper=_TWO.upper)
-    return [_grid(x, measure) for measure in (_MEASURES[4], _MEASURES[5], far)]
+    columns = [*_MEASURES[4].value.columns, *_MEASURES[5].value.columns, _TWO]
+    return [_grid(x, column) for column in columns]
 
 
 def _random_table(seed: int) -> pa.Table:
@@ -254,11 +269,11 @@ def test_every_group_and_row_has_the_same_chance() -> None:
     x = [float(i) for i in range(keys)] * units
     with DuckDBEngine(open_source(pa.table({"u": people, "k": labels, "x": x}))) as engine:
         scan = Scan("data", engine.schemas["data"], "u")
-        job = AggregationJob(scan, (Named("k", _K),), (Measure(MeasureKind.UNITS),), 1, None, None)
+        job = AggregationJob(scan, (Named("k", _K),), (UNITS,), 1, None, None)
         by_key = engine.aggregate(job, _SECRET)["m0"].to_pylist()
         # clamped to {v, v + 1} a row adds one more than v where its value is above v
-        sums = (Measure(MeasureKind.SUM, _X, 0, v, v + 1, v, v + 1) for v in range(keys - 1))
-        job = AggregationJob(scan, (), (Measure(MeasureKind.UNITS), *sums), None, 1, None)
+        sums = (row_sum(_X, 0, v, v + 1, v, v + 1) for v in range(keys - 1))
+        job = AggregationJob(scan, (), (UNITS, *sums), None, 1, None)
         row = engine.aggregate(job, _SECRET).to_pylist()[0]
     above = [row[f"m{v + 1}"] - v * units for v in range(keys - 1)]
     by_row = [a - b for a, b in zip([units, *above], [*above, 0], strict=True)]
@@ -273,7 +288,7 @@ def test_every_group_and_row_has_the_same_chance() -> None:
 
 def test_terms_of_moments_have_the_least_and_the_greatest_of_all_values() -> None:
     for lower, upper, center, offset in itertools.product((-7, -2, 0, 3), (3, 5, 9), (-4, 0, 4, 8), (0, 6)):
-        one, other = Factor(_X, 0, lower, upper, center), Factor(_X, 0, -3, 2, 1)
+        one, other = GridColumn(_X, 0, lower, upper, center), GridColumn(_X, 0, -3, 2, 1)
         mine, others = range(lower - center, upper - center + 1), range(-4, 2)
         values = {
             (one,): [x - offset for x in mine],
@@ -281,5 +296,4 @@ def test_terms_of_moments_have_the_least_and_the_greatest_of_all_values() -> Non
             (one, other): [x * y - offset for x in mine for y in others],
         }
         for factors, possible in values.items():
-            measure = Measure(MeasureKind.MOMENT, _X, factors=factors, offset=offset)
-            assert measure.terms == (min(possible), max(possible))
+            assert RowSum(factors, offset).terms == (min(possible), max(possible))

@@ -24,18 +24,24 @@ from hypothesis import strategies as st
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.compilation import bounding, job
 from sfumato.queries.engines.compilation.bounding import Step
-from sfumato.queries.engines.compilation.measure_sql import SumOfProductsSql
-from sfumato.queries.engines.compilation.value_columns import ValueColumns
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, _Indices
 from sfumato.queries.engines.duckdb.dialect import DuckDB
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.queries.plan.measure import (
+    BinCounts,
+    DistinctCount,
+    GridColumn,
+    Measure,
+    RowCount,
+    RowSum,
+    UnitValue,
+    ValueCount,
+)
 from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Factor,
     Filter,
-    Measure,
-    MeasureKind,
     Named,
     Project,
     PublicTable,
@@ -46,6 +52,17 @@ from sfumato.queries.plan.query import (
 )
 from sfumato.queries.plan.typed_expressions import TypedTree, column
 from sfumato.queries.sql.expressions.scalar import read_expression
+from tests.queries.engines.measures import (
+    UNITS,
+    bin_measure,
+    distinct_values,
+    mean,
+    products,
+    row_count,
+    row_sum,
+    units_with_value,
+    value_count,
+)
 
 _EXAMPLES = int(os.environ.get("SFUMATO_FUZZ_EXAMPLES", "120"))
 _FUZZ = settings(
@@ -53,9 +70,9 @@ _FUZZ = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-_KINDS = list(MeasureKind)
-_OF_PARTS = [kind for kind in MeasureKind if kind not in (MeasureKind.LEAVES, MeasureKind.DISTINCT)]
-_WITHOUT_BINS = [kind for kind in MeasureKind if kind is not MeasureKind.LEAVES]
+_KINDS = ["units", "rows", "values", "units with a value", "sum", "mean", "bins", "products", "distinct"]
+_OF_PARTS = [kind for kind in _KINDS if kind not in ("bins", "distinct")]
+_WITHOUT_BINS = [kind for kind in _KINDS if kind != "bins"]
 _KEYS = ["k", "i", "x", "d", "b", "m", "MOD(i, 3)", "SUBSTR(k, 1, 1)", "DATE_TRUNC(d, MONTH)", "x > 0",
          "ROUND(x)", "1 / x", "CASE WHEN x > i THEN k ELSE 'rest' END", "-x", "i * x"]  # fmt: skip
 _NUMBERS = ["x", "i", "x * 2", "i + 1", "i * i", "1 / x", "SQRT(x)", "LENGTH(k)", "IF(b, x, NULL)"]
@@ -146,53 +163,46 @@ def _relation(draw: random.Random, scan: Scan) -> Relation:
 
 
 def _measure(draw: random.Random, schema: Schema, max_rows: int | None) -> Measure:  # noqa: PLR0911
-    kind = draw.choice([kind for kind in _KINDS if kind is not MeasureKind.LEAVES or max_rows])
-    if kind is MeasureKind.UNITS:
-        return Measure(kind)
-    if kind is MeasureKind.LEAVES:
+    kind = draw.choice([kind for kind in _KINDS if kind != "bins" or max_rows])
+    if kind == "units":
+        return UNITS
+    if kind == "bins":
         exponent, lower = draw.choice([0, -10, 3]), draw.choice([-5, 0, 60])
         ends = lower, lower + draw.choice([0, 3, 2000])
-        return Measure(kind, _expression(draw.choice(_NUMBERS), schema), exponent, 0, max_rows or 1, *ends)
+        return bin_measure(_expression(draw.choice(_NUMBERS), schema), exponent, max_rows or 1, *ends)
     most = draw.choice([1, 2, 7])
-    if kind is MeasureKind.ROWS:
-        return Measure(kind, upper=most)
-    if kind is MeasureKind.VALUE_UNITS:
-        return Measure(kind, _expression(draw.choice(_ANY), schema))
-    if kind is MeasureKind.DISTINCT:
-        return Measure(kind, _expression(draw.choice(_ANY), schema), upper=draw.choice([1, 2, 4]))
-    if kind is MeasureKind.VALUES:
-        return Measure(kind, _expression(draw.choice(_ANY), schema), upper=most)
-    if kind is MeasureKind.MOMENT:
-        return _moment(draw, schema, max_rows)
+    if kind == "rows":
+        return row_count(most)
+    if kind == "units with a value":
+        return units_with_value(_expression(draw.choice(_ANY), schema))
+    if kind == "distinct":
+        return distinct_values(_expression(draw.choice(_ANY), schema), draw.choice([1, 2, 4]))
+    if kind == "values":
+        return value_count(_expression(draw.choice(_ANY), schema), most)
+    if kind == "products":
+        return _products(draw, schema, max_rows)
     lower = draw.choice([-(2**40), -1000, -1, 0, 3])
     upper = lower + draw.choice([0, 1, 5000, 2**40])
     row_lower, row_upper = draw.choice([(None, None), (-100, 100), (0, 2**30), (5, 5)])
-    return Measure(
-        kind,
-        _expression(draw.choice(_NUMBERS), schema),
-        draw.choice([0, 0, -10, -20, 3, 900, -900, -1070, 70]),
-        lower,
-        upper,
-        row_lower,
-        row_upper,
-        center=(lower + upper) // 2 if kind is MeasureKind.MEAN else 0,
-    )
+    expression = _expression(draw.choice(_NUMBERS), schema)
+    exponent = draw.choice([0, 0, -10, -20, 3, 900, -900, -1070, 70])
+    if kind == "sum":
+        return row_sum(expression, exponent, lower, upper, row_lower, row_upper)
+    return mean(expression, exponent, lower, upper, row_lower, row_upper, center=(lower + upper) // 2)
 
 
-def _moment(draw: random.Random, schema: Schema, max_rows: int | None) -> Measure:
+def _products(draw: random.Random, schema: Schema, max_rows: int | None) -> Measure:
     """A sum of values, squares or products; its range is what the rows that a unit may have come to."""
     texts = draw.sample(_NUMBERS, 2)
     paired = [f"IF({other} IS NOT NULL, {one}, NULL)" for one, other in (texts, texts[::-1])]
     factors = tuple(
-        Factor(_expression(text, schema), draw.choice([0, -4, 2]), -100, 300, draw.choice([-100, 0, 99]))
+        GridColumn(_expression(text, schema), draw.choice([0, -4, 2]), -100, 300, draw.choice([-100, 0, 99]))
         for text in paired
     )
     chosen = draw.choice([factors[:1], (factors[0], factors[0]), factors])
-    made = Measure(
-        MeasureKind.MOMENT, chosen[0].expression, factors=chosen, offset=draw.choice([0, 0, 5000, -7])
-    )
-    low, high = (end * (max_rows or 3) for end in made.terms)
-    return replace(made, lower=min(0, low), upper=max(0, high))
+    offset = draw.choice([0, 0, 5000, -7])
+    low, high = (end * (max_rows or 3) for end in RowSum(chosen, offset).terms)
+    return products(chosen, min(0, low), max(0, high), offset)
 
 
 def _public(draw: random.Random, keys: tuple[Named, ...]) -> PublicValues | PublicTable | None:
@@ -224,13 +234,13 @@ def _job(draw: random.Random, schema: Schema) -> AggregationJob:
     measures = [_measure(draw, relation.schema, max_rows) for _ in range(draw.choice([1, 2, 4]))]
     most = draw.choice([1, 2, 3, 100]) if keys and scan.unit is not None else None
     public = _public(draw, keys)
-    together = (Measure(MeasureKind.UNITS), *measures)
+    together = (UNITS, *measures)
     if unbounded:
         return _in_all_groups(draw, AggregationJob(relation, keys, together, None, None, public))
     return AggregationJob(relation, keys, together, most, max_rows, public)
 
 
-_BY_ROWS = (MeasureKind.ROWS, MeasureKind.VALUES, MeasureKind.LEAVES, MeasureKind.DISTINCT)
+_BY_ROWS = (RowCount, ValueCount, BinCounts, DistinctCount)
 
 
 def _in_all_groups(draw: random.Random, job: AggregationJob) -> AggregationJob:
@@ -238,9 +248,9 @@ def _in_all_groups(draw: random.Random, job: AggregationJob) -> AggregationJob:
     most = draw.choice([1, 2, 4, 9])
     measures = tuple(
         replace(
-            measure, upper=most if measure.kind is MeasureKind.LEAVES else min(measure.upper, most), l1=most
+            measure, upper=most if isinstance(measure.value, BinCounts) else min(measure.upper, most), l1=most
         )
-        if measure.kind in _BY_ROWS
+        if isinstance(measure.value, _BY_ROWS)
         else measure
         for measure in job.measures
     )
@@ -287,7 +297,7 @@ def _violations(
     job: AggregationJob, whole: Mapping[tuple[Any, ...], list[Any]], less: Mapping[tuple[Any, ...], list[Any]]
 ) -> list[str]:
     """What differs by more than one unit may make it differ."""
-    nothing: list[Any] = [Counter() if m.kind is MeasureKind.LEAVES else 0 for m in job.measures]
+    nothing: list[Any] = [Counter() if isinstance(m.value, BinCounts) else 0 for m in job.measures]
     found, changed = [], 0
     together = [0] * len(job.measures)
     if job.public_groups is not None and list(whole) != list(less):
@@ -298,13 +308,15 @@ def _violations(
         together = [one + abs(move) for one, move in zip(together, moves, strict=True)]
         for move, measure in zip(moves, job.measures, strict=True):
             if move > measure.sensitivity:
-                found.append(f"{measure.kind.value} moved by {move}, declared {measure.sensitivity}")
+                found.append(
+                    f"{type(measure.value).__name__} moved by {move}, declared {measure.sensitivity}"
+                )
     groups = job.max_groups or job.max_rows_contributed or 1
     if changed > groups:
         found.append(f"{changed} groups changed, declared {groups}")
     for moved, measure in zip(together, job.measures, strict=True):
         if measure.l1 is not None and moved > measure.l1:
-            found.append(f"{measure.kind.value} moved all groups by {moved}, declared {measure.l1}")
+            found.append(f"{type(measure.value).__name__} moved all groups by {moved}, declared {measure.l1}")
     return found
 
 
@@ -450,14 +462,15 @@ def test_the_fuzz_catches_a_row_too_many_in_all_groups(monkeypatch: pytest.Monke
 
 
 def test_the_fuzz_catches_products_of_values_that_are_not_clamped(monkeypatch: pytest.MonkeyPatch) -> None:
-    placed = SumOfProductsSql.placed.__func__  # type: ignore[attr-defined]
+    place = MeasureColumns._place
 
-    def loose(cls: type[SumOfProductsSql], measure: Measure, columns: ValueColumns) -> SumOfProductsSql:
-        wide = tuple(replace(f, lower=10 * f.lower, upper=10 * f.upper) for f in measure.factors)
-        made: SumOfProductsSql = placed(cls, replace(measure, factors=wide), columns)
-        return made
+    def loose(columns: MeasureColumns, value: UnitValue) -> _Indices:
+        if isinstance(value, RowSum):
+            wide = tuple(replace(f, lower=10 * f.lower, upper=10 * f.upper) for f in value.factors)
+            return place(columns, replace(value, factors=wide))
+        return place(columns, value)
 
-    monkeypatch.setattr(SumOfProductsSql, "placed", classmethod(loose))
+    monkeypatch.setattr(MeasureColumns, "_place", loose)
     monkeypatch.setattr(DuckDB, "clamped", lambda self, column, bounds, known=None: column)
     assert _caught()
 

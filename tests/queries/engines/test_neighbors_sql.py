@@ -13,10 +13,11 @@ import pytest
 
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
-from sfumato.queries.plan.query import Measure, Scan
-from sfumato.queries.pricing.moment_grids import Moment
+from sfumato.queries.plan.measure import Measure
+from sfumato.queries.plan.query import Scan
+from sfumato.queries.pricing.measures.measure_request import Grids, MeasureRequest
+from sfumato.queries.pricing.measures.products import SumOfProducts
 from sfumato.queries.pricing.price import PricedQuery, price
-from sfumato.queries.pricing.requests.measure_request import MeasureRequest
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 
@@ -127,8 +128,8 @@ def test_no_measure_moves_by_more_than_its_noise_is_made_for(block: int) -> None
 def test_noise_made_for_fewer_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = MeasureRequest.on_grid
 
-    def smaller(request: MeasureRequest, noise_multiplier: Fraction, *, shared: int | None = None) -> Measure:
-        return _understated(real(request, noise_multiplier, shared=shared))
+    def smaller(request: MeasureRequest, noise_multiplier: Fraction, grids: Grids | None = None) -> Measure:
+        return _understated(real(request, noise_multiplier, grids))
 
     monkeypatch.setattr(MeasureRequest, "on_grid", smaller)
     assert any(_violations(seed) for seed in range(20))
@@ -146,8 +147,10 @@ def test_noise_made_for_fewer_rows_in_all_groups_is_caught(monkeypatch: pytest.M
 
 
 def test_noise_made_for_smaller_products_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Moment.on_grid
-    monkeypatch.setattr(Moment, "on_grid", lambda moment, *given: _understated(real(moment, *given)))
+    real = SumOfProducts._measure
+    monkeypatch.setattr(
+        SumOfProducts, "_measure", lambda request, *given: _understated(real(request, *given))
+    )
     assert any(_violations(seed) for seed in range(24, 60))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -22,14 +23,17 @@ from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
-from sfumato.queries.plan.query import Column, ColumnType, Expression, FoundBounds, MeasureKind, Scan, Schema
+from sfumato.queries.plan.measure import BinCounts, Measure, RowSum
+from sfumato.queries.plan.query import Column, ColumnType, Expression, FoundBounds, Scan, Schema
 from sfumato.queries.plan.typed_expressions import column
 from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.found_bounds import BETA, read_off, threshold, with_found_bounds
 from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins
+from sfumato.queries.pricing.measures.products import SumOfProducts
+from sfumato.queries.pricing.measures.sums import MeanOfUnits, SumOfRows
 from sfumato.queries.pricing.price import PricedQuery, PricedSearch, price
 from sfumato.queries.pricing.quantile_bins import bin_counts
-from sfumato.queries.release.table import read_back
+from sfumato.queries.release.record import ReleaseRecord
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from sfumato.session import render_sql
@@ -199,15 +203,17 @@ def _bounds(draw: random.Random, search: BoundSearch) -> FoundBounds:
     return FoundBounds("", *bins.bounds(first, last), found=True)
 
 
-def _moves(whole: pa.Table, without: pa.Table, kinds: list[MeasureKind]) -> tuple[int, list[int], list[int]]:
+def _moves(
+    whole: pa.Table, without: pa.Table, measures: Sequence[Measure]
+) -> tuple[int, list[int], list[int]]:
     """Return how many groups moved, and by how much each measure at most in one group, and in all of them."""
     sides = [{row["k0"]: row for row in side.to_pylist()} for side in (whole, without)]
-    most, everywhere, moved = [0] * len(kinds), [0] * len(kinds), 0
+    most, everywhere, moved = [0] * len(measures), [0] * len(measures), 0
     for key in sides[0].keys() | sides[1].keys():
         any_move = False
-        for index, kind in enumerate(kinds):
+        for index, measure in enumerate(measures):
             one, two = (side.get(key, {}).get(f"m{index}") for side in sides)
-            if kind is MeasureKind.LEAVES:
+            if isinstance(measure.value, BinCounts):
                 bins = [{cell["leaf"]: cell["n"] for cell in cells or ()} for cells in (one, two)]
                 all_bins = bins[0].keys() | bins[1].keys()
                 move = sum(abs(bins[0].get(b, 0) - bins[1].get(b, 0)) for b in all_bins)
@@ -246,8 +252,7 @@ def _violations(seed: int) -> list[str]:
             priced, {each.search: _bounds(draw, each.search) for each in priced.searches}
         )
         answers = [side.aggregate(ready.job, _SECRET) for side in (engine, fewer)]
-    kinds = [measure.kind for measure in ready.measures]
-    moved, most, everywhere = _moves(answers[0], answers[1], kinds)
+    moved, most, everywhere = _moves(answers[0], answers[1], ready.measures)
     if moved > (ready.query.options.max_groups_contributed or 3):
         found.append(f"{text}: too many groups moved")
     for mechanism, move, total in zip(ready.mechanisms, most, everywhere, strict=True):
@@ -281,8 +286,11 @@ def test_bounds_that_are_found_change_the_grid_alone(call: str, data: st.DataObj
     assert (ready.mechanisms, ready.loss) == (priced.mechanisms, priced.loss)
     for request, before, now in zip(priced.requests, priced.measures, ready.measures, strict=True):
         assert now.sensitivity == before.sensitivity
-        assert now.terms == before.terms if now.factors else True
-        if request.searches and now.kind in (MeasureKind.SUM, MeasureKind.MEAN):
+        if isinstance(request, SumOfProducts):
+            assert isinstance(now.value, RowSum)
+            assert isinstance(before.value, RowSum)
+            assert now.value.terms == before.value.terms
+        if request.searches and isinstance(request, (SumOfRows, MeanOfUnits)):
             bounds = found[request.searches[0]]
             step = Fraction(2) ** now.exponent
             assert now.lower * step <= Fraction(bounds.lower)
@@ -290,7 +298,7 @@ def test_bounds_that_are_found_change_the_grid_alone(call: str, data: st.DataObj
             reach = max(-bounds.lower, bounds.upper)
             assert now.upper * step <= reach
             assert now.lower * step >= -reach
-        for factor in now.factors:
+        for factor in now.value.columns if isinstance(request, SumOfProducts) else ():
             bounds = found[BoundSearch(factor.expression)]
             step = Fraction(2) ** factor.exponent
             assert factor.lower * step <= Fraction(bounds.lower)
@@ -301,7 +309,7 @@ def test_bounds_that_would_move_more_steps_are_refused(monkeypatch: pytest.Monke
     priced = _priced("AVG(x) AS a")
     (search,) = (each.search for each in priced.searches)
     monkeypatch.setattr(
-        "sfumato.queries.pricing.requests.sums.even_steps", lambda _, half: (-3 * half, 3 * half, 0)
+        "sfumato.queries.pricing.measures.sums.even_steps", lambda _, half: (-3 * half, 3 * half, 0)
     )
     with pytest.raises(ParameterError, match="move no more steps"):
         with_found_bounds(priced, {search: FoundBounds("", 0.0, 2.0, found=True)})
@@ -438,7 +446,8 @@ def test_the_bounds_are_released_with_the_answer_and_replayed(tmp_path: Any) -> 
     assert again.found_bounds == release.found_bounds
     assert len(release.found_bounds) == 4
     assert again.to_arrow(intervals=True).equals(release.to_arrow(intervals=True))
-    assert read_back(release.record.to_bytes()).record.found == release.found_bounds
+    assert again.explain() == release.explain()
+    assert ReleaseRecord.from_bytes(release.record.to_bytes()).found == release.found_bounds
     assert "within the bounds found" in before
     assert "one unit moves one count by 1" in before
     assert "Found for `x`: [16, 32]" in release.explain()

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from sfumato.errors import OptionError
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.privacy.calibration import analytic_gaussian_stddev
-from sfumato.queries.plan.query import Column, ColumnType, MeasureKind, Scan, Schema
+from sfumato.queries.plan.query import Column, ColumnType, Scan, Schema
+from sfumato.queries.pricing.measures.counts import CountUnits, CountUnitsWithValue
+from sfumato.queries.pricing.measures.sums import MeanOfUnits, SumOfRows
 from sfumato.queries.pricing.price import NoiseDistribution, PricedQuery, price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
@@ -112,11 +114,7 @@ def test_counts_of_units_are_paid_once() -> None:
         "AVG(x, contribution_bounds_per_group => (0, 9)) AS a",
         "epsilon=1, delta=1e-8, max_groups_contributed=1",
     )
-    assert [m.kind for m in priced.measures] == [
-        MeasureKind.UNITS,
-        MeasureKind.VALUE_UNITS,
-        MeasureKind.MEAN,
-    ]
+    assert [type(request) for request in priced.requests] == [CountUnits, CountUnitsWithValue, MeanOfUnits]
 
 
 def test_a_mean_shares_the_grid_of_a_sum_of_the_same_rows() -> None:
@@ -125,8 +123,8 @@ def test_a_mean_shares_the_grid_of_a_sum_of_the_same_rows() -> None:
         "AVG(x, contribution_bounds_per_group => (0, 100)) AS a",
         "epsilon=1, delta=1e-8, max_groups_contributed=1",
     )
-    by_kind = {measure.kind: measure for measure in priced.measures}
-    total, mean = by_kind[MeasureKind.SUM], by_kind[MeasureKind.MEAN]
+    by_class = dict(zip(map(type, priced.requests), priced.measures, strict=True))
+    total, mean = by_class[SumOfRows], by_class[MeanOfUnits]
     assert mean.exponent == total.exponent
     assert mean.upper * 2.0**mean.exponent == 100
     assert mean.upper - mean.lower >= 1 << 16
@@ -180,15 +178,15 @@ def test_a_stated_part_is_what_laplace_noise_is_scaled_by() -> None:
         "group_selection_epsilon=0.3",
     )
     # the count of units serves COUNT(*) and the threshold, so it has the parts of both
-    parts = dict(zip((m.kind for m in priced.measures), priced.mechanisms, strict=True))
+    parts = dict(zip(map(type, priced.requests), priced.mechanisms, strict=True))
     expected = {
-        MeasureKind.UNITS: 0.4,
-        MeasureKind.SUM: 0.2,
-        MeasureKind.MEAN: 0.2,
-        MeasureKind.VALUE_UNITS: 0.2,
+        CountUnits: 0.4,
+        SumOfRows: 0.2,
+        MeanOfUnits: 0.2,
+        CountUnitsWithValue: 0.2,
     }
-    for kind, part in expected.items():
-        assert parts[kind].privacy_loss.epsilon() == pytest.approx(part, rel=1e-6)
+    for measure, part in expected.items():
+        assert parts[measure].privacy_loss.epsilon() == pytest.approx(part, rel=1e-6)
     assert priced.loss.quick_epsilon(1e-8) <= 1
 
 
@@ -300,17 +298,17 @@ def test_row_bounds_far_above_a_groups_are_kept_in_the_engines_integers(
     rows: int | None, table: str, row: str
 ) -> None:
     (measure,) = _sum(f"{_GROUP} (0, 1), {_ROW} {row}", rows, table=table).measures
-    assert measure.row_upper is not None
-    assert 2**30 * measure.upper <= measure.row_upper <= 2**62
+    (column,) = measure.value.columns
+    assert 2**30 * measure.upper <= column.upper <= 2**62
     assert measure.upper * 2.0**measure.exponent == 1
 
 
 @pytest.mark.parametrize("table", ["real", "whole"])
 def test_rows_are_never_rounded_away_beside_how_many_there_may_be(table: str) -> None:
     fine = _sum(f"{_ROW} (0, 100)", 1 << 20, table=table).measures[0]
-    assert fine.row_upper is not None
-    assert fine.row_upper * 2.0**fine.exponent == 100
-    assert fine.row_upper >= 100
+    (column,) = fine.value.columns
+    assert column.upper * 2.0**fine.exponent == 100
+    assert column.upper >= 100
     with pytest.raises(OptionError, match=r"no single row is rounded away.*use a smaller max_rows_per_group"):
         _sum(f"{_ROW} (0, 100)", 1 << 40, table=table)
     with pytest.raises(OptionError, match="nearer to those per row"):
@@ -424,4 +422,4 @@ def test_half_the_share_of_a_measure_without_bounds_pays_for_the_search() -> Non
 def test_counts_of_at_most_one_row_a_group_are_counts_of_units() -> None:
     columns = "COUNT(*, contribution_bounds_per_group => (0, 1)) AS n, COUNT(DISTINCT id) AS u"
     priced = _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=1")
-    assert [measure.kind for measure in priced.measures] == [MeasureKind.UNITS]
+    assert [type(request) for request in priced.requests] == [CountUnits]

@@ -13,7 +13,7 @@ from sfumato.queries.engines.duckdb.computation import evaluate
 from sfumato.queries.plan.query import ColumnType
 from sfumato.queries.release.postprocessing import ends, parsed
 from sfumato.queries.release.record import ReleaseRecord
-from sfumato.queries.release.table import read_back
+from sfumato.queries.release.table import TableRelease
 from sfumato.queries.sql.analysis import read
 from sfumato.session import Session, connect
 from tests.cases import cases
@@ -128,11 +128,21 @@ def test_a_replay_shows_the_same_table(tmp_path: Path) -> None:
     assert again.replayed
     assert again.record.to_bytes() == first.record.to_bytes()
     assert again.to_arrow(intervals=True).equals(first.to_arrow(intervals=True))
+    assert again.explain() == first.explain()
+
+
+def test_an_answer_with_other_noise_than_today_says_so() -> None:
+    with session() as opened:
+        first, other = (opened.sql(QUERY.replace("epsilon=4", f"epsilon={epsilon}")) for epsilon in (4, 3))
+    assert "Made by another version" not in first.explain()
+    words = TableRelease(first.record, None, other.priced, replayed=True).explain()
+    assert f"Made by another version, whose noise was another; it charged: {first.loss!r}" in words
 
 
 def test_what_is_stored_is_shown_not_what_would_be_computed_today() -> None:
     with session() as opened:
-        record = opened.sql(QUERY).record
+        release = opened.sql(QUERY)
+    record = release.record
     place = [column.name for column in record.computed].index("r")
     other = pa.array([7.0] * record.table.num_rows)
     names = record.table.column_names
@@ -140,7 +150,8 @@ def test_what_is_stored_is_shown_not_what_would_be_computed_today() -> None:
     payload = ReleaseRecord.from_bytes(record.to_bytes()).to_bytes()
     assert payload == record.to_bytes()
     changed = type(record)(**{name: getattr(record, name) for name in record.__slots__} | {"table": table})
-    assert set(read_back(changed.to_bytes()).to_arrow()["r"].to_pylist()) == {7.0}
+    again = TableRelease(ReleaseRecord.from_bytes(changed.to_bytes()), None, release.priced, replayed=True)
+    assert set(again.to_arrow()["r"].to_pylist()) == {7.0}
 
 
 def test_names_do_not_collide_with_hidden_columns() -> None:

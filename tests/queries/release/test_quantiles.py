@@ -17,8 +17,10 @@ from sfumato.errors import OptionError, QueryError, SchemaError, UnsupportedSql
 from sfumato.frames.sources import open_source
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
-from sfumato.queries.plan.query import Column, ColumnType, MeasureKind, Query, Scan, Schema
+from sfumato.queries.plan.query import Column, ColumnType, Query, Scan, Schema
 from sfumato.queries.pricing.calibration import NoiseDistribution
+from sfumato.queries.pricing.measures.bins import CountBins
+from sfumato.queries.pricing.measures.counts import CountUnits
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.quantiles import noisy_quantiles
 from sfumato.queries.release.record import ReleaseRecord
@@ -29,6 +31,7 @@ from sfumato.session.connection import connect
 from sfumato.session.units import ROW
 from tests.cases import cases
 from tests.chance import accepts_only, at_least
+from tests.queries.canonical_sql import canonical_text
 
 _SCHEMA = Schema(
     (
@@ -136,7 +139,7 @@ def test_all_quantiles_of_one_expression_and_bounds_share_one_tree() -> None:
         f"APPROX_QUANTILES(x, 20, {row})"
     )
     assert many.measures == one.measures
-    assert [m.kind for m in many.measures] == [MeasureKind.UNITS, MeasureKind.LEAVES]
+    assert [type(request) for request in many.requests] == [CountUnits, CountBins]
     assert many.loss == one.loss
     assert many.measures[1].sensitivity == 5
     for other in ("MEDIAN(x, contribution_bounds_per_row => (0, 99))", f"MEDIAN(x + 1, {row})"):
@@ -323,7 +326,7 @@ def test_arrays_are_shown_only(clause: str) -> None:
 def test_spellings_of_one_quantile_are_one_query() -> None:
     bounds = f"{_ROW}(0, 1)"
     texts = {
-        _query(f"g, {call} AS q FROM data GROUP BY g").text
+        canonical_text(_query(f"g, {call} AS q FROM data GROUP BY g"))
         for call in (
             f"MEDIAN(x, {bounds})",
             f"PERCENTILE_CONT(x, 0.5, {bounds})",
@@ -332,7 +335,7 @@ def test_spellings_of_one_quantile_are_one_query() -> None:
     }
     assert len(texts) == 1
     others = {
-        _query(f"g, {call} AS q FROM data GROUP BY g").text
+        canonical_text(_query(f"g, {call} AS q FROM data GROUP BY g"))
         for call in (
             f"PERCENTILE_CONT(x, 0.25, {bounds})",
             f"APPROX_QUANTILES(x, 1, {bounds})",
@@ -392,9 +395,9 @@ def _neighbors(seed: int) -> list[str]:
             by = sum(abs(a[leaf] - b[leaf]) for leaf in a.keys() | b.keys())
             assert mechanism.sensitivity is not None
             if by > mechanism.sensitivity:
-                found.append(f"{query.text}: moved by {by}")
+                found.append(f"{canonical_text(query)}: moved by {by}")
     if moved > (query.options.max_groups_contributed or 1):
-        found.append(f"{query.text}: {moved} groups moved")
+        found.append(f"{canonical_text(query)}: {moved} groups moved")
     return found
 
 

@@ -61,6 +61,6 @@ def test_reports_cost_nothing_and_are_read_back() -> None:
     read = {index for c in release.record.columns for index in (c.total, c.count, *c.more)}
     assert read - {None} == set(range(len(release.record.measures)))
     assert len(release.record.measures) == 8
-    again = TableRelease(ReleaseRecord.from_bytes(release.record.to_bytes()), None)
+    again = TableRelease(ReleaseRecord.from_bytes(release.record.to_bytes()), None, release.priced)
     assert again.to_arrow().equals(release.to_arrow())
     assert "json" in str(release)

@@ -12,12 +12,11 @@ from typing import Final
 
 from sfumato.queries.engines.compilation.job import CompiledJob, compile_job
 from sfumato.queries.engines.dialects.base import Dialect, StoredColumn, StoredTable
+from sfumato.queries.plan.measure import BinCounts, DistinctCount, GridColumn, Measure, One, RowSum
 from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Measure,
-    MeasureKind,
     Named,
     PublicValues,
     Scan,
@@ -47,11 +46,12 @@ def run_self_test(dialect: Dialect) -> CompiledJob:
     """
     table = _table(dialect)
     key, value = (Expression(column(name, _COLUMNS[name]).tree, _COLUMNS[name]) for name in ("key", "value"))
+    halves = GridColumn(value, -1, 0, 16)
     measures = (
-        Measure(MeasureKind.UNITS),
-        Measure(MeasureKind.SUM, value, -1, 0, 16, 0, 16),
-        Measure(MeasureKind.LEAVES, value, -1, 0, 1, 0, 16),
-        Measure(MeasureKind.DISTINCT, value),
+        Measure(One()),
+        Measure(RowSum((halves,)), -1, 0, 16),
+        Measure(BinCounts(halves), -1),
+        Measure(DistinctCount(value)),
     )
     groups = PublicValues((("a",), ("b",), (None,)))
     scan = Scan(_TABLE, table.schema, "unit")

@@ -1,19 +1,17 @@
 """The typed plan: what a query asks, with unit column, stability and bounds on every node.
 
 The front end makes a :class:`Query` (user expressions only: no bounding can be written by the user, so
-nothing
-can redefine a key behind it). The price step turns its aggregates into :class:`Measure` values, exact
-integers per unit and group, and an :class:`AggregationJob` for the engine.
+nothing can redefine a key behind it). The price step turns its aggregates into measures, exact integers per
+unit and group (`sfumato.queries.plan.measure`), and an :class:`AggregationJob` for the engine.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
+from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.nodes import Filter, Project, Relation, Scan
 from sfumato.queries.plan.schema import Column, ColumnType, Expression, Named, Schema
 
@@ -24,11 +22,9 @@ __all__ = [
     "Column",
     "ColumnType",
     "Expression",
-    "Factor",
     "Filter",
     "GroupSelection",
     "Measure",
-    "MeasureKind",
     "Named",
     "Options",
     "OrderItem",
@@ -122,8 +118,8 @@ class Options:
     min_privacy_units: int = 1
 
     @property
-    def most_rows(self) -> int | None:
-        """The most rows of one unit in one group, where that is bounded."""
+    def max_rows(self) -> int | None:
+        """The maximum number of rows of one unit in one group, where that is bounded."""
         return self.max_rows_per_group or self.max_rows_contributed
 
 
@@ -162,7 +158,6 @@ class Query:
     ``computed`` columns. These are expressions over keys and aggregates by name, post-processing that reads
     released numbers only; ``having`` names the one that says which rows are shown. Aggregates and computed
     columns that ``output`` leaves out are for ``having``, ``order_by`` and other columns.
-    ``text`` is the canonical text, equal for queries that differ only in spelling.
 
     Examples
     --------
@@ -184,101 +179,9 @@ class Query:
     output: tuple[str, ...]
     order_by: tuple[OrderItem, ...]
     limit: int | None
-    text: str
     computed: tuple[Named, ...] = ()
     having: str | None = None
     offset: int = 0
-
-
-class MeasureKind(Enum):
-    """What the engine computes per unit and group, before it adds up over units."""
-
-    UNITS = "units"
-    ROWS = "rows"
-    VALUES = "values"
-    VALUE_UNITS = "units with a value"
-    SUM = "sum"
-    MEAN = "mean"
-    LEAVES = "rows by bin"
-    MOMENT = "moment"
-    DISTINCT = "distinct values"
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """A row's value of an expression on the grid ``2**exponent``, clamped, less ``center``."""
-
-    expression: Expression
-    exponent: int
-    lower: int
-    upper: int
-    center: int
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """One integer per unit and group, clamped to [lower, upper], then summed exactly over a group's units.
-
-    LEAVES alone is a count of rows for each bin of a group: a row's value on the grid, clamped, less
-    ``row_lower`` is its bin, and ``upper`` bounds the rows of a unit in all bins together.
-
-    UNITS: 1. ROWS: number of rows. VALUES: number of rows with a value. VALUE_UNITS: 1 if any row has a
-    value. SUM: sum over rows of the value on the grid. MEAN: rounded mean over rows with a value of the value
-    on the grid, minus ``center``; nothing where no row has a value. MOMENT: sum over rows of the product of
-    one or two ``factors``, each row's less ``offset``; a row without a value of either is left out, so both
-    must have one in the same rows, those where ``expression`` has. DISTINCT is no sum over units: the number
-    of distinct values of a group's units, of which each brings at most ``upper``.
-
-    Parameters
-    ----------
-    kind : MeasureKind
-    expression : Expression or None
-        None for UNITS and ROWS.
-    exponent : int
-        The grid is ``2**exponent``: a value x counts as the integer nearest to ``x / 2**exponent``.
-    lower, upper : int
-        Clamp of one unit's contribution to one group, in grid units (for MEAN before the center is
-        subtracted).
-    row_lower, row_upper : int or None
-        Clamp of one row's value, in grid units.
-    center : int
-        For MEAN: subtracted after the clamp, so that the range is symmetric around zero.
-    l1 : int or None
-        The most that one unit adds to all groups together, in magnitude, where its rows over all groups are
-        bounded; None where that follows from its groups.
-    factors : tuple of Factor
-        Of a MOMENT; its exponent is the sum of theirs.
-    offset : int
-        Of a MOMENT: subtracted for each row, so that its range is symmetric around zero.
-    """
-
-    kind: MeasureKind
-    expression: Expression | None = None
-    exponent: int = 0
-    lower: int = 0
-    upper: int = 1
-    row_lower: int | None = None
-    row_upper: int | None = None
-    center: int = 0
-    l1: int | None = None
-    factors: tuple[Factor, ...] = ()
-    offset: int = 0
-
-    @property
-    def terms(self) -> tuple[int, int]:
-        """The range of what one row adds to a MOMENT."""
-        ends = [(factor.lower - factor.center, factor.upper - factor.center) for factor in self.factors]
-        if len(ends) == 2 and self.factors[0] == self.factors[1]:
-            (low, high) = ends[0]
-            least = 0 if low <= 0 <= high else min(low * low, high * high)
-            return least - self.offset, max(low * low, high * high) - self.offset
-        products = [math.prod(corner) for corner in itertools.product(*ends)]
-        return min(products) - self.offset, max(products) - self.offset
-
-    @property
-    def sensitivity(self) -> int:
-        """The most that one unit can add to one group, in grid units: the worst case under add/remove."""
-        return max(abs(self.lower - self.center), abs(self.upper - self.center))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,12 @@ from typing import final
 from sqlglot import exp
 
 from sfumato.queries.plan.constants import number
+from sfumato.queries.plan.measure import BinCounts, GridColumn, Measure
 from sfumato.queries.plan.nodes import Filter, PerUnit, Project, Relation, UnitAggregate, UnitFunction
 from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Measure,
-    MeasureKind,
     Named,
     Query,
 )
@@ -71,7 +70,7 @@ class BoundSearch:
 
     def counted(self, place: Expression) -> Measure:
         """Return the counts of units by bin, of which ``place`` is a row's."""
-        return Measure(MeasureKind.LEAVES, place, upper=1, row_lower=0, row_upper=self.bins.many - 1)
+        return Measure(BinCounts(GridColumn(place, 0, 0, self.bins.many - 1)))
 
     def job(self, query: Query) -> AggregationJob:
         """Return what the engine counts: one number of each unit, by its bin."""

@@ -35,9 +35,8 @@ from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
-from sfumato.queries.plan.query import Measure
-from sfumato.queries.pricing.requests.grids import on_grids
-from sfumato.queries.pricing.requests.measure_request import MeasureRequest
+from sfumato.queries.plan.measure import Measure
+from sfumato.queries.pricing.measures.measure_request import MeasureRequest, on_grids
 
 __all__ = [
     "AnyMechanism",

@@ -25,8 +25,8 @@ from typing import final
 
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.privacy.loss import PrivacyLoss, compose
-from sfumato.queries.plan.query import ADDITIVE, MOMENT_KINDS, AggregateKind, Measure, MeasureKind
-from sfumato.queries.pricing.measures import ColumnEstimator
+from sfumato.queries.plan.query import ADDITIVE, MOMENT_KINDS, AggregateKind, Measure
+from sfumato.queries.pricing.aggregates import ColumnEstimator
 from sfumato.queries.pricing.price import PricedQuery
 
 __all__ = ["ExpectedError", "cost_alone", "expected_error", "loss_alone"]
@@ -91,12 +91,12 @@ def expected_error(
     if estimator.kind in ADDITIVE:
         width = priced.mechanisms[estimator.total].distribution.half_width(level)[0] * step
         return ExpectedError(stddev * step, width, unit="times the larger bound" if pending else "")
-    if total.kind is MeasureKind.LEAVES:
+    if estimator.quantiles:
         weight = _rank_weight(_tree(total, pending=pending), estimator.quantiles)
         return ExpectedError(stddev * math.sqrt(weight), unit="ranks")
     if estimator.count is None:
         return None
-    over = "units" if priced.measures[estimator.count].kind is MeasureKind.VALUE_UNITS else "rows"
+    over = priced.requests[estimator.count].counts
     counted = float(priced.mechanisms[estimator.count].stddev)
     if estimator.kind is AggregateKind.AVG:
         deviation = math.hypot(stddev, total.sensitivity * counted) * step
@@ -104,7 +104,7 @@ def expected_error(
     if estimator.kind not in MOMENT_KINDS or estimator.kind in (AggregateKind.CORR, *_DEVIATIONS):
         return None
     sums = [float(priced.mechanisms[index].stddev) for index in estimator.more]
-    halves = [(factor.upper - factor.lower) / 2 for factor in total.factors]
+    halves = [(factor.upper - factor.lower) / 2 for factor in total.value.columns]
     if len(sums) == 1:
         parts = stddev, 2 * halves[0] * sums[0], 1.5 * halves[0] ** 2 * counted
     else:
@@ -116,7 +116,8 @@ def expected_error(
 
 def _tree(measure: Measure, *, pending: bool) -> TreeShape:
     """Return the tree over a measure's bins; over bounds that are not found yet, the largest there may be."""
-    bins = 1 << 16 if pending else (measure.row_upper or 0) - (measure.row_lower or 0) + 1
+    (column,) = measure.value.columns
+    bins = 1 << 16 if pending else column.upper - column.lower + 1
     return TreeShape.of(bins)
 
 

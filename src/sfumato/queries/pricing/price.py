@@ -32,7 +32,9 @@ from fractions import Fraction
 
 from sfumato.errors import OptionError
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.queries.plan.query import AggregationJob, GroupSelection, Measure, Options, Query
+from sfumato.queries.plan.measure import Measure
+from sfumato.queries.plan.query import AggregationJob, GroupSelection, Options, Query
+from sfumato.queries.pricing.aggregates import ColumnEstimator, requests_and_estimators
 from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.calibration import (
     AnyMechanism,
@@ -43,10 +45,8 @@ from sfumato.queries.pricing.calibration import (
     start,
 )
 from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
-from sfumato.queries.pricing.measures import ColumnEstimator, requests_and_estimators
-from sfumato.queries.pricing.requests.counts import CountBounds
-from sfumato.queries.pricing.requests.grids import require_rows_on_grid
-from sfumato.queries.pricing.requests.measure_request import MeasureRequest
+from sfumato.queries.pricing.measures.counts import CountBounds
+from sfumato.queries.pricing.measures.measure_request import MeasureRequest
 
 __all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "price"]
 
@@ -141,7 +141,8 @@ def price(query: Query) -> PricedQuery:
     best = next((plan for plan in found if plan is not None), None)
     if best is None:
         raise _out_of_reach(options)
-    require_rows_on_grid(requests, best.measures)
+    for request, measure in zip(requests, best.measures, strict=True):
+        request.require_rows_on_grid(measure)
     many, noise = len(wanted), best.mechanisms
     return PricedQuery(
         query=query,

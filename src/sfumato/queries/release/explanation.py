@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sfumato.ledger.budget.budget import Budget
-from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
-from sfumato.queries.plan.query import AggregateKind, FoundBounds, Measure, MeasureKind, PublicTable
+from sfumato.queries.plan.measure import Measure
+from sfumato.queries.plan.query import FoundBounds, PublicTable
 from sfumato.queries.plan.relation_text import relation_words
+from sfumato.queries.pricing.aggregates import ColumnEstimator
 from sfumato.queries.pricing.calibration import AnyMechanism, distribution_of
 from sfumato.queries.pricing.expected_error import cost_alone, expected_error, loss_alone
-from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold
-from sfumato.queries.pricing.measures import ColumnEstimator
+from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold, with_found_bounds
+from sfumato.queries.pricing.measures.measure_request import MeasureRequest
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.release.record import scale_of
 
@@ -27,9 +28,18 @@ def explain(
 ) -> str:
     """Describe plan, bounds, noise, threshold, cost and error of a priced query, a line each.
 
-    Given the ledger's budget, say also if the query could not be answered were nothing spent of it; given
-    the bounds that were found, what they are.
+    Parameters
+    ----------
+    priced : PricedQuery
+    privacy_unit : str
+    budget : Budget, optional
+        Of the ledger, to say also if the query could not be answered were nothing spent of it.
+    found : tuple of FoundBounds
+        The bounds that were found, one for each search of the query; none before it is answered.
     """
+    if found:
+        searches = (each.search for each in priced.searches)
+        priced = with_found_bounds(priced, dict(zip(searches, found, strict=True)))
     misfit = () if budget is None else _misfit(priced, budget)
     return "\n".join((*_lines(priced, privacy_unit, found), *misfit))
 
@@ -54,7 +64,7 @@ def _lines(priced: PricedQuery, privacy_unit: str, found: tuple[FoundBounds, ...
         rows = "rows shown" if named.name == query.having else named.name
         yield f"{rows}: {named.expression.sql}, computed from the answer; it costs nothing."
     for request, measure, mechanism in zip(priced.requests, priced.measures, priced.mechanisms, strict=True):
-        yield _noise(measure, mechanism, pending=request.found and not priced.bounds_known)
+        yield _noise(request, measure, mechanism, pending=request.found and not priced.bounds_known)
     whole = _short(cost_alone(priced, priced.loss))
     yield f"Together: epsilon {whole} at delta {options.delta:g}, charged before a row is read."
     yield f"Loss charged: {priced.loss!r}"
@@ -75,8 +85,8 @@ def _selection(priced: PricedQuery) -> str:
     if groups is not None:
         source = f"table {groups.table}" if isinstance(groups, PublicTable) else "the list given"
         return f"Shown: every group of {source}, also the empty ones; it costs nothing."
-    least, options = priced.measures[0], priced.query.options
-    units = "units" if least.expression is None else f"units with a value of {least.expression.sql}"
+    counted, options = priced.requests[0].expression, priced.query.options
+    units = "units" if counted is None else f"units with a value of {counted.sql}"
     few = options.min_privacy_units
     among = "" if few == 1 else f"of those with at least {few} {units} in fact, "
     single = "a single unit" if few == 1 else f"just {few} {units}"
@@ -145,17 +155,17 @@ def _error(priced: PricedQuery, estimator: ColumnEstimator) -> str:
     )
 
 
-def _noise(measure: Measure, mechanism: AnyMechanism, *, pending: bool) -> str:
+def _noise(request: MeasureRequest, measure: Measure, mechanism: AnyMechanism, *, pending: bool) -> str:
     if pending:
         many = float(mechanism.stddev) / max(1, measure.sensitivity)
         return (
-            f"Noise on {_title(measure)}: {distribution_of(mechanism).value}, standard deviation {many:.6g} "
+            f"Noise on {request.title}: {distribution_of(mechanism).value}, standard deviation {many:.6g} "
             "times the most that one unit moves a group by, which follows the bounds found."
         )
-    exponent = 0 if measure.kind is MeasureKind.LEAVES else measure.exponent
+    exponent = request.noise_exponent(measure)
     step = "" if exponent == 0 else f" steps of 2**{exponent}"
     return (
-        f"Noise on {_title(measure)}: {distribution_of(mechanism).value}, "
+        f"Noise on {request.title}: {distribution_of(mechanism).value}, "
         f"scale {float(scale_of(mechanism)):.6g}{step}, standard deviation "
         f"{mechanism.stddev * 2.0**exponent:.6g}; one unit moves a group by at most "
         f"{measure.sensitivity * 2.0**exponent:.6g}."
@@ -172,45 +182,10 @@ def _pair(low: float, high: float) -> str:
 
 def _meaning(priced: PricedQuery, estimator: ColumnEstimator) -> str:
     """Say what an aggregate is, and within which bounds."""
-    if priced.requests[estimator.total].found and not priced.bounds_known:
-        return f"{estimator.kind.value}, within the bounds found{_orders(estimator.quantiles)}"
-    return _within(estimator.kind, priced.measures[estimator.total]) + _orders(estimator.quantiles)
-
-
-def _within(kind: AggregateKind, total: Measure) -> str:
-    low, high = (bound * 2.0**total.exponent for bound in (total.lower, total.upper))
-    if total.kind in (MeasureKind.UNITS, MeasureKind.VALUE_UNITS):
-        return f"{kind.value}, at most one row per unit and group (the number of units)"
-    if total.kind is MeasureKind.LEAVES:
-        low, high = (float(bound or 0) * 2.0**total.exponent for bound in (total.row_lower, total.row_upper))
-        shape = TreeShape.of((total.row_upper or 0) - (total.row_lower or 0) + 1)
-        return (
-            f"{kind.value}, read off a tree of {shape.height} levels over rows clamped to "
-            f"[{low:g}, {high:g}] in steps of {2.0**total.exponent:g}"
-        )
-    if total.factors:
-        bounds = (
-            (factor.lower * 2.0**factor.exponent, factor.upper * 2.0**factor.exponent)
-            for factor in dict.fromkeys(total.factors)
-        )
-        shown = " and ".join(f"[{low:g}, {high:g}]" for low, high in bounds)
-        return f"{kind.value}, of rows clamped to {shown}"
-    if kind is AggregateKind.COUNT_DISTINCT:
-        most = f"{total.upper} of them" if total.upper > 1 else "one of them"
-        return f"the number of distinct values, one unit brings at most {most} to a group"
-    if kind is AggregateKind.AVG:
-        return f"AVG, the mean of per-unit means, each clamped to [{low:g}, {high:g}]"
-    return f"{kind.value}, one unit adds between {low:g} and {high:g} to a group"
-
-
-def _orders(quantiles: tuple[float, ...]) -> str:
-    return f"; order {', '.join(f'{order:g}' for order in quantiles)}" if quantiles else ""
-
-
-def _title(measure: Measure) -> str:
-    if measure.expression is None:
-        return f"the number of {measure.kind.value}"
-    if measure.factors:
-        names = [f"({factor.expression.sql} - middle)" for factor in measure.factors]
-        return f"the sum of {' * '.join(names)} over rows"
-    return f"the {measure.kind.value} of {measure.expression.sql}"
+    request, function = priced.requests[estimator.total], estimator.kind.value
+    if request.found and not priced.bounds_known:
+        meaning = f"{function}, within the bounds found"
+    else:
+        meaning = request.meaning(function, priced.measures[estimator.total])
+    orders = ", ".join(f"{order:g}" for order in estimator.quantiles)
+    return f"{meaning}; order {orders}" if orders else meaning

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.randomness.source import RandomSource
-from sfumato.queries.plan.query import FoundBounds, Measure, MeasureKind
+from sfumato.queries.plan.measure import BinCounts
+from sfumato.queries.plan.query import FoundBounds
 from sfumato.queries.pricing.calibration import distribution_of
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.release.quantiles import noisy_quantiles
@@ -23,7 +24,6 @@ def add_noise(
     source: RandomSource,
     *,
     privacy_unit: str,
-    explanation: str,
     found: tuple[FoundBounds, ...] = (),
 ) -> ReleaseRecord:
     """Add each mechanism's noise, apply the threshold, and describe the result.
@@ -36,9 +36,9 @@ def add_noise(
         key.
     source : RandomSource
         Where the noise comes from.
-    privacy_unit, explanation : str
+    privacy_unit : str
     found : tuple of FoundBounds
-        The bounds that were searched for. All three are carried into the record.
+        The bounds that were searched for. Both are carried into the record.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def add_noise(
     noisy = {
         index: np.asarray(mechanism.release(exact[f"m{index}"].to_numpy(), source).value, dtype=np.int64)
         for index, mechanism in enumerate(priced.mechanisms)
-        if priced.measures[index].kind is not MeasureKind.LEAVES
+        if not isinstance(priced.measures[index].value, BinCounts)
     }
     shown = np.ones(exact.num_rows, dtype=bool)
     if priced.threshold is not None:
@@ -82,7 +82,6 @@ def add_noise(
         delta=query.options.delta,
         loss=priced.loss,
         privacy_unit=privacy_unit,
-        explanation=explanation,
         simulated=source.simulated,
         having=query.having,
         offset=query.offset,
@@ -110,7 +109,7 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
             exponent=measure.exponent,
             lower=measure.lower,
             upper=measure.upper,
-            center=measure.offset if measure.factors else measure.center,
+            center=center,
             limit=int(mechanism.limit) if isinstance(mechanism, TruncatedLaplace) else None,
             row_lower=row_lower,
             row_upper=row_upper,
@@ -119,13 +118,5 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
         for request, measure, mechanism in zip(
             priced.requests, priced.measures, priced.mechanisms, strict=True
         )
-        for row_lower, row_upper in [_row_range(measure)]
+        for center, row_lower, row_upper in [request.published(measure)]
     )
-
-
-def _row_range(measure: Measure) -> tuple[int | None, int | None]:
-    """Return the range of a row's bin, or of what a row adds to a sum of products; else none."""
-    if measure.factors:
-        least, most = measure.terms
-        return least + measure.offset, most + measure.offset
-    return (measure.row_lower, measure.row_upper) if measure.kind is MeasureKind.LEAVES else (None, None)

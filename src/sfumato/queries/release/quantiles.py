@@ -23,7 +23,7 @@ from sfumato.numerics.distributions.discrete import (
     SymmetricDistribution,
 )
 from sfumato.numerics.randomness.source import RandomSource
-from sfumato.queries.plan.query import Measure
+from sfumato.queries.plan.measure import BinCounts, Measure
 from sfumato.queries.pricing.quantile_bins import bin_counts
 
 __all__ = ["noisy_quantiles", "quantile_ends"]
@@ -55,7 +55,9 @@ def noisy_quantiles(
         One list for each group: the quantiles; the lower ends of their intervals, level by level for each of
         them; the upper ends.
     """
-    lower, upper = _row_bounds(measure)
+    if not isinstance(measure.value, BinCounts):
+        _check.refuse("measure", "count rows by bin", measure, "price it as the bins of a quantile")
+    lower, upper = measure.value.column.lower, measure.value.column.upper
     if not isinstance(law, DiscreteLaplaceDistribution | DiscreteGaussianDistribution):
         _check.refuse("law", "be discrete Laplace or Gaussian", law, "use noise of one of the two")
     found = estimate_quantiles(
@@ -69,12 +71,6 @@ def noisy_quantiles(
     numbers = (found.leaves, found.lower, found.upper)
     quantiles, low, high = (_lists(lower + each) for each in numbers)
     return quantiles, low, high
-
-
-def _row_bounds(measure: Measure) -> tuple[int, int]:
-    if measure.row_lower is None or measure.row_upper is None:
-        _check.refuse("measure", "have bounds of rows", measure, "price it as LEAVES")
-    return measure.row_lower, measure.row_upper
 
 
 def _lists(rows: NDArray[np.int64]) -> pa.Array:

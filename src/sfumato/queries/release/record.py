@@ -130,8 +130,6 @@ class ReleaseRecord:
         What the ledger was charged.
     privacy_unit : str
         Who is protected.
-    explanation : str
-        How the answer was made.
     simulated : bool
         True if the noise came from a seed.
     computed : tuple of ComputedColumn
@@ -158,7 +156,6 @@ class ReleaseRecord:
     delta: float
     loss: PrivacyLoss
     privacy_unit: str
-    explanation: str
     simulated: bool
     computed: tuple[ComputedColumn, ...] = ()
     having: str | None = None
@@ -174,7 +171,7 @@ class ReleaseRecord:
         bytes
             Of the format ``sfumato.release``.
         """
-        facts = canonical(_FORMAT.wrap(_FACTS.encode(self)))  # type: ignore[arg-type]  # a Record writes an object
+        facts = canonical(_FORMAT.wrap(_FACTS.encode(self)))  # a Record writes an object
         table = self.table.replace_schema_metadata({_METADATA_KEY: facts.encode()})
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -284,7 +281,6 @@ _FACTS: Final[Record[Any]] = Record(
         "delta": NUMBER,
         "loss": _LOSS,
         "privacy_unit": TEXT,
-        "explanation": TEXT,
         "simulated": BOOLEAN,
         "minimum_units": Field("least_units", INTEGER),
         "found_bounds": Field("found", sequence(_FOUND)),

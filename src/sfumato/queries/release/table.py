@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -19,9 +20,11 @@ from sfumato.queries.engines.duckdb.computation import column_types, evaluate
 from sfumato.queries.plan.query import AggregateKind, ColumnType, FoundBounds, Named
 from sfumato.queries.plan.schema import ARROW_TYPES
 from sfumato.queries.plan.typed_expressions import NUMERIC
+from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.release.display import as_html, as_text, printable
 from sfumato.queries.release.estimates import as_arrow_array, interval, reports
 from sfumato.queries.release.estimates import values as values_of
+from sfumato.queries.release.explanation import explain
 from sfumato.queries.release.postprocessing import ends, named_columns, parsed
 from sfumato.queries.release.record import ComputedColumn, ReleaseRecord
 from sfumato.queries.sql.clauses.answer_expressions import released_type
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["TableRelease", "read_back", "with_computed"]
+__all__ = ["TableRelease", "with_computed"]
 
 
 @final
@@ -44,6 +47,8 @@ class TableRelease:
         The noised integers and the public facts about them.
     receipt : Receipt or None
         The ledger's receipt of the charge; None where a committed release was read back.
+    priced : PricedQuery
+        The query with its noise, from which `explain` makes its sentences.
     replayed : bool
         True if this very query had been answered before: the same bytes again, free of charge.
 
@@ -66,6 +71,7 @@ class TableRelease:
 
     record: ReleaseRecord
     receipt: Receipt | None
+    priced: PricedQuery = field(repr=False)
     replayed: bool = False
 
     def __repr__(self) -> str:
@@ -131,7 +137,14 @@ class TableRelease:
         str
             Some lines for people.
         """
-        return "\n".join((self.record.explanation, *self._widths()))
+        record, loss = self.record, self.priced.loss
+        made = explain(self.priced, privacy_unit=record.privacy_unit, found=record.found)
+        # the same query is priced the same, but for round-off, unless calibration was improved since
+        costs = (each.quick_epsilon(record.delta) for each in (record.loss, loss))
+        if math.isclose(*costs, rel_tol=1e-6) and record.threshold == self.priced.threshold:
+            return "\n".join((made, *self._widths()))
+        other = f"Made by another version, whose noise was another; it charged: {record.loss!r}"
+        return "\n".join((made, other, *self._widths()))
 
     def _widths(self) -> Iterator[str]:
         """Say how wide the intervals are in the middle of the groups."""
@@ -305,8 +318,3 @@ def _as_array(values: np.ndarray[Any, Any]) -> pa.Array:
 
 def _as_type(values: np.ndarray[Any, Any], type_: ColumnType) -> pa.Array:
     return as_arrow_array(values).cast(ARROW_TYPES[type_])
-
-
-def read_back(payload: bytes) -> TableRelease:
-    """Make the release of a committed record."""
-    return TableRelease(ReleaseRecord.from_bytes(payload), None, replayed=True)

@@ -1,7 +1,7 @@
 """Variances, covariances and correlations, and their intervals, read off noisy sums of products.
 
 The noisy sums are in grid steps, with half the range of a square subtracted for each row (see
-`sfumato.queries.pricing.moment_grids`); ``terms`` are the ranges that a single row's products lie in.
+`sfumato.queries.pricing.measures.products`); ``terms`` are the ranges that a single row's products lie in.
 """
 
 from __future__ import annotations

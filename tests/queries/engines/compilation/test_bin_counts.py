@@ -22,14 +22,13 @@ from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Measure,
-    MeasureKind,
     Named,
     PublicValues,
     Scan,
 )
 from sfumato.queries.pricing.quantile_bins import bin_counts, quantile_bins
 from sfumato.queries.release.quantiles import quantile_ends
+from tests.queries.engines.measures import UNITS, bin_measure
 from tests.run_time import run_time
 
 _SECRET = b"leaves" * 8
@@ -88,10 +87,10 @@ def test_no_keys_no_rows_and_public_groups() -> None:
 
 def _job(engine: DuckDBEngine, *, unit: bool, max_rows: int | None, **given: Any) -> AggregationJob:
     scan = Scan("data", engine.schemas["data"], "u" if unit else None)
-    measure = Measure(MeasureKind.LEAVES, _X, -1, 0, 2, -4, 4)
+    measure = bin_measure(_X, -1, 2, -4, 4)
     keys = (Named("k", _column("k", ColumnType.TEXT)),)
     public = given.get("public")
-    return AggregationJob(scan, keys, (Measure(MeasureKind.UNITS), measure), 9, max_rows, public)
+    return AggregationJob(scan, keys, (UNITS, measure), 9, max_rows, public)
 
 
 if run_time(__name__):
@@ -126,9 +125,9 @@ def test_bins_need_a_limit_that_the_noise_is_made_for() -> None:
             with pytest.raises(ParameterError, match="upper must be at least the rows"):
                 engine.check(_job(engine, unit=True, max_rows=max_rows))
         job = _job(engine, unit=True, max_rows=2)
-        bare = Measure(MeasureKind.LEAVES, _X, upper=2)
-        with pytest.raises(ParameterError, match="bounds must be given for each row"):
-            engine.check(AggregationJob(job.relation, job.keys, (bare,), 9, 2, None))
+        reversed_bins = bin_measure(_X, 0, 2, row_lower=4, row_upper=-4)
+        with pytest.raises(ParameterError, match="bounds must have lower at most upper"):
+            engine.check(AggregationJob(job.relation, job.keys, (reversed_bins,), 9, 2, None))
 
 
 @given(

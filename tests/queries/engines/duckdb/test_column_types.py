@@ -20,12 +20,11 @@ from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Measure,
-    MeasureKind,
     Named,
     Scan,
 )
 from sfumato.queries.plan.typed_expressions import cast, column
+from tests.queries.engines.measures import UNITS
 
 BUDGET: dict[str, Any] = {"privacy_unit": "person", "epsilon": 5.0, "delta": 1e-6}
 TYPES = {"age": "INT64", "day": "DATE", "income": "float64", "member": "Bool", "at": "TIMESTAMP"}
@@ -45,7 +44,7 @@ def people(tmp_path: Path) -> Path:
 
 def _groups(engine: DuckDBEngine, key: Expression) -> list[object]:
     scan = Scan("data", engine.schemas["data"], None)
-    job = AggregationJob(scan, (Named("k", key),), (Measure(MeasureKind.UNITS),), None, None, None)
+    job = AggregationJob(scan, (Named("k", key),), (UNITS,), None, None, None)
     return [repr(tuple(row.values())) for row in engine.aggregate(job, bytes(16)).to_pylist()]
 
 

@@ -26,12 +26,11 @@ from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Measure,
-    MeasureKind,
     Named,
     Scan,
 )
 from tests.cases import cases
+from tests.queries.engines.measures import UNITS, row_count, row_sum
 from tests.run_time import run_time
 
 _SECRET = bytes(range(32))
@@ -130,9 +129,9 @@ def test_a_component_that_leaves_changes_no_other_and_no_answer_by_more_than_was
     most, rows_each = draw.choice([1, 2]), draw.choice([1, 3])
     value = Expression(exp.column("v", quoted=True), ColumnType.INTEGER)
     measures = (
-        Measure(MeasureKind.UNITS),
-        Measure(MeasureKind.ROWS, upper=rows_each),
-        Measure(MeasureKind.SUM, value, 0, -4, 6),
+        UNITS,
+        row_count(rows_each),
+        row_sum(value, 0, -4, 6),
     )
     with _engine(tables, marks) as whole, _engine(less, marks) as rest:
         for place, rows in enumerate(less):

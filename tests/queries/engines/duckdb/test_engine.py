@@ -24,12 +24,11 @@ from sfumato.errors import EngineError, OptionError, ParameterError, SchemaError
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
+from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Measure,
-    MeasureKind,
     Named,
     PublicGroups,
     PublicTable,
@@ -37,10 +36,10 @@ from sfumato.queries.plan.query import (
     Scan,
 )
 from tests.cases import cases
+from tests.queries.engines.measures import UNITS, mean, row_count, row_sum, units_with_value, value_count
 
 _SECRET = bytes(range(32))
-_UNITS = Measure(MeasureKind.UNITS)
-_ROWS = Measure(MeasureKind.ROWS, upper=10**6)
+_ROWS = row_count(10**6)
 
 
 def _column(name: str, type_: ColumnType) -> Expression:
@@ -77,10 +76,10 @@ def test_an_empty_table_gives_one_row_without_keys_and_none_with() -> None:
     )
     x = _column("x", ColumnType.FLOAT)
     measures = (
-        _UNITS,
+        UNITS,
         _ROWS,
-        Measure(MeasureKind.SUM, x, -3, 5, 90),
-        Measure(MeasureKind.MEAN, x, -3, 5, 9, center=7),
+        row_sum(x, -3, 5, 90),
+        mean(x, -3, 5, 9, center=7),
     )
     assert _answer(empty, None, *measures) == [(0, 0, 0, 0)]
     assert _answer(empty, None, *measures, unit=None) == [(0, 0, 0, 0)]
@@ -107,7 +106,7 @@ def test_an_empty_table_gives_one_row_without_keys_and_none_with() -> None:
 )
 def test_units_are_told_apart_as_they_are_stored(units: pa.Array, distinct: int) -> None:
     """NULL and NaN are nobody; no conversion makes two units one."""
-    assert _answer(pa.table({"u": units}), None, _UNITS)[0][0] == distinct
+    assert _answer(pa.table({"u": units}), None, UNITS)[0][0] == distinct
 
 
 def test_keys_are_canonical_and_sorted() -> None:
@@ -127,9 +126,9 @@ def test_keys_are_canonical_and_sorted() -> None:
 def test_infinity_clamps_and_nan_is_no_value() -> None:
     x = _column("x", ColumnType.FLOAT)
     table = pa.table({"u": [1, 2, 3, 4], "x": [math.inf, -math.inf, math.nan, 0.25]})
-    rows = Measure(MeasureKind.SUM, x, -2, -100, 100, -8, 40)
-    part = Measure(MeasureKind.SUM, x, -2, -100, 100)
-    count = Measure(MeasureKind.VALUES, x, upper=9)
+    rows = row_sum(x, -2, -100, 100, -8, 40)
+    part = row_sum(x, -2, -100, 100)
+    count = value_count(x, 9)
     assert _answer(table, None, rows, part, count) == [(40 - 8 + 1, 100 - 100 + 1, 3)]
 
 
@@ -137,7 +136,7 @@ def test_infinity_clamps_and_nan_is_no_value() -> None:
 @pytest.mark.parametrize("exponent", [0, 1, 5, 63, 64, 90, -1, -40, -90])
 def test_integers_are_exact_on_every_grid(value: int, exponent: int) -> None:
     reach = 2**61
-    measure = Measure(MeasureKind.SUM, _column("i", ColumnType.INTEGER), exponent, -reach, reach)
+    measure = row_sum(_column("i", ColumnType.INTEGER), exponent, -reach, reach)
     ((total,),) = _answer(pa.table({"u": [1], "i": pa.array([value], pa.int64())}), None, measure)
     exact = (value * 2 ** max(-exponent, 0) * 2 + 2 ** max(exponent, 0)) // (2 * 2 ** max(exponent, 0))
     assert total == min(max(exact, -reach), reach)
@@ -145,7 +144,7 @@ def test_integers_are_exact_on_every_grid(value: int, exponent: int) -> None:
 
 def test_sums_are_exact_beyond_what_floats_hold() -> None:
     values = [2**60 + 1, 2**60 + 3, -(2**61) - 5, 7]
-    measure = Measure(MeasureKind.SUM, _column("i", ColumnType.INTEGER), 0, -(2**62), 2**62)
+    measure = row_sum(_column("i", ColumnType.INTEGER), 0, -(2**62), 2**62)
     assert _answer(pa.table({"u": [1, 1, 1, 1], "i": values}), None, measure) == [(sum(values),)]
     many = pa.table({"u": list(range(6)), "i": [2**62] * 6})
     assert _answer(many, None, measure) == [(2**62,)]
@@ -159,9 +158,7 @@ def test_sums_of_few_rows_are_exact_to_the_last_bit(half: int, extra: int) -> No
         "u": [1] * (2 * half) + [2] * extra, "k": ["a"] * (2 * half) + ["b"] * extra,
         "x": [high] * half + [low] * half + [high] * extra,
     })  # fmt: skip
-    measure = Measure(
-        MeasureKind.SUM, _column("x", ColumnType.INTEGER), exponent=0, lower=-(2**44), upper=2**44
-    )
+    measure = row_sum(_column("x", ColumnType.INTEGER), exponent=0, lower=-(2**44), upper=2**44)
     with DuckDBEngine(open_source(table)) as engine:
         job = replace(_job(engine, "k", measure), max_rows=2 * half)
         answer = engine.aggregate(job, _SECRET).to_pylist()
@@ -171,11 +168,11 @@ def test_sums_of_few_rows_are_exact_to_the_last_bit(half: int, extra: int) -> No
 def test_public_groups_are_all_there_and_no_other() -> None:
     table = pa.table({"u": [1, 1, 2, 3], "k": ["a", "zz", None, "b"], "d": [dt.date(2024, 1, 1)] * 4})
     listed = PublicValues((("c",), ("a",), (None,), ("a",)))
-    assert _answer(table, "k", _UNITS, public=listed) == [("a", 1), ("c", 0), (None, 1)]
-    assert _answer(table, "k", _UNITS, public=PublicValues(())) == []
+    assert _answer(table, "k", UNITS, public=listed) == [("a", 1), ("c", 0), (None, 1)]
+    assert _answer(table, "k", UNITS, public=PublicValues(())) == []
     keys = pa.table({"name": ["c", "a", "c", None], "number": [1, 2, 3, 4]})
     with DuckDBEngine(open_source({"data": table, "keys": keys})) as engine:
-        job = _job(engine, "k", _UNITS, public=PublicTable("keys", ("NAME",)))
+        job = _job(engine, "k", UNITS, public=PublicTable("keys", ("NAME",)))
         assert engine.aggregate(job, _SECRET).to_pydict() == {"k0": ["a", "c", None], "m0": [1, 0, 1]}
         for wrong in (
             PublicTable("keys", ("number",)),
@@ -190,7 +187,7 @@ def test_other_groups_use_up_no_limit() -> None:
     """Rows outside of the public groups are dropped before bounding."""
     table = pa.table({"u": [1] * 50, "k": [f"key {i}" for i in range(50)]})
     with DuckDBEngine(open_source(table)) as engine:
-        job = replace(_job(engine, "k", _UNITS, public=PublicValues((("key 7",),))), max_groups=1)
+        job = replace(_job(engine, "k", UNITS, public=PublicValues((("key 7",),))), max_groups=1)
         assert engine.aggregate(job, _SECRET).to_pydict() == {"k0": ["key 7"], "m0": [1]}
 
 
@@ -198,9 +195,9 @@ def test_other_groups_use_up_no_limit() -> None:
 def test_listed_values_of_another_type_are_refused(value: object) -> None:
     with DuckDBEngine(open_source(pa.table({"u": [1], "k": ["a"]}))) as engine:
         with pytest.raises(OptionError, match="public groups must hold STRING"):
-            engine.check(_job(engine, "k", _UNITS, public=PublicValues(((value,),))))
+            engine.check(_job(engine, "k", UNITS, public=PublicValues(((value,),))))
         with pytest.raises(OptionError, match="1 values each"):
-            engine.check(_job(engine, "k", _UNITS, public=PublicValues((("a", "b"),))))
+            engine.check(_job(engine, "k", UNITS, public=PublicValues((("a", "b"),))))
 
 
 @pytest.mark.parametrize(
@@ -211,14 +208,14 @@ def test_listed_values_of_another_type_are_refused(value: object) -> None:
         lambda job: replace(job, max_rows=0),
         lambda job: replace(job, measures=(replace(_ROWS, upper=2**63),)),
         lambda job: replace(job, measures=(replace(_ROWS, lower=5, upper=1),)),
-        lambda job: replace(job, measures=(Measure(MeasureKind.VALUES),)),
-        lambda job: replace(job, measures=(Measure(MeasureKind.SUM, job.keys[0].expression),)),
+        lambda job: replace(job, measures=(mean(job.keys[0].expression, 0, 0, 1),)),
+        lambda job: replace(job, measures=(row_sum(job.keys[0].expression, 0, 0, 1),)),
         lambda job: replace(job, keys=(), public_groups=PublicValues(())),
     ],
 )
 def test_jobs_that_cannot_be_bounded_are_refused(change: Callable[[AggregationJob], AggregationJob]) -> None:
     with DuckDBEngine(open_source(pa.table({"u": [1], "k": ["a"]}))) as engine:
-        job = change(_job(engine, "k", _UNITS))
+        job = change(_job(engine, "k", UNITS))
         with pytest.raises(ParameterError, match="must"):
             engine.check(job)
         with pytest.raises(ParameterError, match="must"):
@@ -230,13 +227,13 @@ def test_a_short_secret_is_refused() -> None:
         DuckDBEngine(open_source(pa.table({"u": [1]}))) as engine,
         pytest.raises(ParameterError, match="16 bytes"),
     ):
-        engine.aggregate(_job(engine, None, _UNITS), b"short")
+        engine.aggregate(_job(engine, None, UNITS), b"short")
 
 
 def test_rows_as_units_know_no_limits() -> None:
     table = pa.table({"u": [1, 1, 1, None], "k": ["a", "a", "b", "b"], "x": [1.0, 2.0, None, 4.0]})
     x = _column("x", ColumnType.FLOAT)
-    measures = (_UNITS, _ROWS, Measure(MeasureKind.MEAN, x, 0, 0, 3), Measure(MeasureKind.VALUE_UNITS, x))
+    measures = (UNITS, _ROWS, mean(x, 0, 0, 3), units_with_value(x))
     with DuckDBEngine(open_source(table)) as engine:
         job = replace(_job(engine, "k", *measures, unit=None), max_groups=None, max_rows=1)
         rows = [tuple(row.values()) for row in engine.aggregate(job, _SECRET).to_pylist()]
@@ -262,7 +259,7 @@ def test_a_failure_says_nothing_about_the_data(tmp_path: Path) -> None:
     source = tmp_path / "secret.parquet"
     pq.write_table(pa.table({"u": list(range(5000)), "k": [f"password {i}" for i in range(5000)]}), source)
     with DuckDBEngine(open_source(source)) as engine:
-        job = _job(engine, "k", _UNITS)
+        job = _job(engine, "k", UNITS)
         first = engine.aggregate(job, _SECRET)
         content = bytearray(source.read_bytes())
         content[2000:9000] = bytes(7000)
@@ -299,7 +296,7 @@ def test_what_does_not_fit_is_spilled_to_a_private_folder_that_goes_away(
     with DuckDBEngine(open_source(table), memory_limit="100MB", threads=2) as engine:
         (folder,) = tmp_path.iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700
-        answer = engine.aggregate(replace(_job(engine, "k", _UNITS), max_rows=1), _SECRET)
+        answer = engine.aggregate(replace(_job(engine, "k", UNITS), max_rows=1), _SECRET)
         assert answer.num_rows == count
     assert list(tmp_path.iterdir()) == []
 

@@ -23,10 +23,12 @@ from sfumato.queries.engines.postgres.dialect import PostgreSQL
 from sfumato.queries.engines.postgres.engine import PostgresEngine, _run
 from sfumato.queries.engines.postgres.source import PostgresSource
 from sfumato.queries.engines.self_test import run_self_test
-from sfumato.queries.plan.query import AggregationJob, Column, ColumnType, Measure, MeasureKind, Named, Scan
+from sfumato.queries.plan.measure import Measure
+from sfumato.queries.plan.query import AggregationJob, Column, ColumnType, Named, Scan
 from tests.chance import accepts_only, frequencies
 from tests.postgres import Cluster
 from tests.queries.engines.duckdb.test_engine import _column
+from tests.queries.engines.measures import UNITS, row_count, row_sum
 from tests.queries.engines.test_neighbors import _answer, _job, _on, _table, _violations
 from tests.queries.exact_numbers import Number, Rows, check, columns, select
 from tests.queries.one_order import rank_alike
@@ -38,8 +40,7 @@ pytestmark = pytest.mark.postgres
 _SECRET = bytes(range(32))
 if run_time(__name__):
     _PUBLIC = pa.table({"name": pa.array(["a", "b", "a", None, "zz"])})
-_UNITS = Measure(MeasureKind.UNITS)
-_ROWS = Measure(MeasureKind.ROWS, upper=10**6)
+_ROWS = row_count(10**6)
 
 
 @pytest.fixture(scope="module")
@@ -164,10 +165,10 @@ def test_units_are_told_apart_as_they_are_stored(
         cursor.executemany(
             "INSERT INTO data VALUES (%s, %s)", [(value, k) for value in values for k in range(3)]
         )
-    assert _one(url, None, _UNITS) == [(distinct,)]
+    assert _one(url, None, UNITS) == [(distinct,)]
     with PostgresEngine(PostgresSource(url, tables=["data"])) as engine:
         scan = Scan("data", engine.schemas["data"], "u")
-        job = AggregationJob(scan, (Named("k", _column("k", ColumnType.INTEGER)),), (_UNITS,), 1, None, None)
+        job = AggregationJob(scan, (Named("k", _column("k", ColumnType.INTEGER)),), (UNITS,), 1, None, None)
         assert sum(engine.aggregate(job, _SECRET)["m0"].to_pylist()) == distinct
 
 
@@ -279,7 +280,7 @@ def test_sums_are_exact_beyond_what_floats_hold(url: str, database: psycopg.Conn
     values = [2**60 + 1, 2**60 + 3, -(2**61) - 5, 7]
     with database.cursor() as cursor:
         cursor.executemany("INSERT INTO data VALUES (1, %s)", [(value,) for value in values])
-    measure = Measure(MeasureKind.SUM, _column("i", ColumnType.INTEGER), 0, -(2**62), 2**62)
+    measure = row_sum(_column("i", ColumnType.INTEGER), 0, -(2**62), 2**62)
     assert _one(url, None, measure) == [(sum(values),)]
     assert _one(url, None, measure, unit=None) == [(sum(values),)]
     database.execute(
@@ -307,8 +308,8 @@ def test_an_empty_table_gives_one_row_without_keys_and_none_with(
     url: str, database: psycopg.Connection[Any]
 ) -> None:
     database.execute("DROP TABLE IF EXISTS data; CREATE TABLE data (u int, k text)")
-    assert _one(url, None, _UNITS, _ROWS) == [(0, 0)]
-    assert _one(url, "k", _UNITS) == []
+    assert _one(url, None, UNITS, _ROWS) == [(0, 0)]
+    assert _one(url, "k", UNITS) == []
 
 
 def test_every_group_and_row_has_the_same_chance(url: str, database: psycopg.Connection[Any]) -> None:
@@ -322,11 +323,11 @@ def test_every_group_and_row_has_the_same_chance(url: str, database: psycopg.Con
     with PostgresEngine(PostgresSource(url, tables=["data"])) as engine:
         scan = Scan("data", engine.schemas["data"], "u")
         key = Named("k", _column("k", ColumnType.TEXT))
-        job = AggregationJob(scan, (key,), (_UNITS,), 1, None, None)
+        job = AggregationJob(scan, (key,), (UNITS,), 1, None, None)
         by_key = engine.aggregate(job, _SECRET)["m0"].to_pylist()
         x = _column("x", ColumnType.FLOAT)
-        sums = (Measure(MeasureKind.SUM, x, 0, v, v + 1, v, v + 1) for v in range(keys - 1))
-        row = engine.aggregate(AggregationJob(scan, (), (_UNITS, *sums), None, 1, None), _SECRET).to_pylist()[
+        sums = (row_sum(x, 0, v, v + 1, v, v + 1) for v in range(keys - 1))
+        row = engine.aggregate(AggregationJob(scan, (), (UNITS, *sums), None, 1, None), _SECRET).to_pylist()[
             0
         ]
     above = [row[f"m{v + 1}"] - v * units for v in range(keys - 1)]

@@ -24,11 +24,13 @@ from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.spark.dialect import SPARK, Spark
 from sfumato.queries.engines.spark.engine import SparkEngine
 from sfumato.queries.engines.spark.source import SparkSource
-from sfumato.queries.plan.query import AggregationJob, Column, ColumnType, Measure, MeasureKind, Named, Scan
+from sfumato.queries.plan.measure import Measure
+from sfumato.queries.plan.query import AggregationJob, Column, ColumnType, Named, Scan
 from sfumato.queries.sql.expressions.scalar import read_expression
 from tests.chance import accepts_only, frequencies
 from tests.queries.engines.compilation.test_expressions import _READ, EXPRESSIONS, _nasty, _Scope
 from tests.queries.engines.duckdb.test_engine import _column
+from tests.queries.engines.measures import UNITS, mean, row_count, row_sum
 from tests.queries.engines.test_neighbors import _answer, _job, _on, _table, _violations
 from tests.queries.exact_numbers import Number, check, drawn, select
 from tests.queries.one_order import rank_alike
@@ -41,8 +43,7 @@ pytestmark = pytest.mark.spark
 _SECRET = bytes(range(32))
 if run_time(__name__):
     _PUBLIC = pa.table({"name": pa.array(["a", "b", "a", None, "zz"])})
-_UNITS = Measure(MeasureKind.UNITS)
-_ROWS = Measure(MeasureKind.ROWS, upper=10**6)
+_ROWS = row_count(10**6)
 _HOSTILE = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "America/New_York",
@@ -130,7 +131,7 @@ def test_all_rows_of_a_unit_are_bounded_together(session: Any, monkeypatch: pyte
         "x": [draw.choice([0.5, 2.0, -7.25, None]) for _ in range(rows)],
     })  # fmt: skip
     key, x = Named("k", _column("k", ColumnType.TEXT)), _column("x", ColumnType.FLOAT)
-    measures = (Measure(MeasureKind.ROWS, upper=3), Measure(MeasureKind.SUM, x, -4, -30, 30, -10, 10))
+    measures = (row_count(3), row_sum(x, -4, -30, 30, -10, 10))
     with DuckDBEngine(open_source({"data": table})) as duckdb, _engine(session, data=table) as spark:
         scan = Scan("data", spark.schemas["data"], "u")
         job = AggregationJob(scan, (key,), measures, None, None, None, max_rows_contributed=3)
@@ -295,8 +296,8 @@ def test_units_are_told_apart_as_they_are_stored(
     """Each unit keeps one of three groups, so a unit taken for two would count twice."""
     texts = classic.createDataFrame([(v, k) for v in values for k in range(3)], "v STRING, k INT")
     source = texts.selectExpr(f"CAST(v AS {type_}) AS u", "k")
-    assert _one(source, classic, None, _UNITS) == [(distinct,)]
-    assert sum(row[1] for row in _one(source, classic, "k", _UNITS, most=1)) == distinct
+    assert _one(source, classic, None, UNITS) == [(distinct,)]
+    assert sum(row[1] for row in _one(source, classic, "k", UNITS, most=1)) == distinct
 
 
 def test_columns_have_standard_types(settled: Any) -> None:
@@ -386,7 +387,7 @@ def test_the_fingerprint_of_decimals_is_that_of_any_settings(classic: Any) -> No
 def test_sums_are_exact_beyond_what_floats_hold(settled: Any) -> None:
     values = [2**60 + 1, 2**60 + 3, -(2**61) - 5, 7]
     source = frame(settled, pa.table({"u": [1] * 4, "i": values}))
-    measure = Measure(MeasureKind.SUM, _column("i", ColumnType.INTEGER), 0, -(2**62), 2**62)
+    measure = row_sum(_column("i", ColumnType.INTEGER), 0, -(2**62), 2**62)
     assert _one(source, settled, None, measure) == [(sum(values),)]
     assert _one(source, settled, None, measure, unit=None) == [(sum(values),)]
     large = frame(settled, pa.table({"u": list(range(6)), "i": [2**62] * 6}))
@@ -398,16 +399,16 @@ def test_sums_are_exact_beyond_what_floats_hold(settled: Any) -> None:
 def test_sums_that_leave_64_bits_are_never_used(settled: Any) -> None:
     """A unit whose rows overflow, beside the limit on rows that makes sums narrow."""
     table = pa.table({"u": [1] * 6 + [2], "i": [2**62] * 6 + [5]})
-    measure = Measure(MeasureKind.MEAN, _column("i", ColumnType.INTEGER), 0, 0, 2**40, 0, 2**50)
+    measure = mean(_column("i", ColumnType.INTEGER), 0, 0, 2**40, 0, 2**50)
     with _engine(settled, data=table) as engine:
-        job = AggregationJob(Scan("data", engine.schemas["data"], "u"), (), (measure, _UNITS), None, 2, None)
+        job = AggregationJob(Scan("data", engine.schemas["data"], "u"), (), (measure, UNITS), None, 2, None)
         assert engine.aggregate(job, _SECRET).to_pylist() == [{"m0": 2**40 + 5, "m1": 2}]
 
 
 def test_an_empty_table_gives_one_row_without_keys_and_none_with(session: Any) -> None:
     source = frame(session, pa.table({"u": pa.array([], pa.int64()), "k": pa.array([], pa.string())}))
-    assert _one(source, session, None, _UNITS, _ROWS) == [(0, 0)]
-    assert _one(source, session, "k", _UNITS) == []
+    assert _one(source, session, None, UNITS, _ROWS) == [(0, 0)]
+    assert _one(source, session, "k", UNITS) == []
 
 
 def test_every_group_and_row_has_the_same_chance(classic: Any) -> None:
@@ -419,11 +420,11 @@ def test_every_group_and_row_has_the_same_chance(classic: Any) -> None:
     with SparkEngine(SparkSource(classic, {"data": source})) as engine:
         scan = Scan("data", engine.schemas["data"], "u")
         key = Named("k", _column("k", ColumnType.TEXT))
-        job = AggregationJob(scan, (key,), (_UNITS,), 1, None, None)
+        job = AggregationJob(scan, (key,), (UNITS,), 1, None, None)
         by_key = engine.aggregate(job, _SECRET)["m0"].to_pylist()
         x = _column("x", ColumnType.FLOAT)
-        sums = (Measure(MeasureKind.SUM, x, 0, v, v + 1, v, v + 1) for v in range(keys - 1))
-        job = AggregationJob(scan, (), (_UNITS, *sums), None, 1, None)
+        sums = (row_sum(x, 0, v, v + 1, v, v + 1) for v in range(keys - 1))
+        job = AggregationJob(scan, (), (UNITS, *sums), None, 1, None)
         row = engine.aggregate(job, _SECRET).to_pylist()[0]
     above = [row[f"m{v + 1}"] - v * units for v in range(keys - 1)]
     by_row = [a - b for a, b in zip([units, *above], [*above, 0], strict=True)]
@@ -480,7 +481,7 @@ def test_a_failure_says_nothing_and_leaves_nothing(
     with SparkEngine(SparkSource(session, {"data": path})) as engine:
         scan = Scan("data", engine.schemas["data"], "u")
         key = Named("k", _column("k", ColumnType.TEXT))
-        job = AggregationJob(scan, (key,), (_UNITS, _ROWS), 1, 1, None)
+        job = AggregationJob(scan, (key,), (UNITS, _ROWS), 1, 1, None)
         pq.write_table(pa.table({"u": ["marzipan", "b"], "k": [1, 2]}), path)
         capfd.readouterr()
         with pytest.raises(EngineError, match="the charge stays") as failure:
@@ -498,7 +499,7 @@ def test_a_failure_says_nothing_and_leaves_nothing(
 def test_a_session_that_is_lost_is_told_from_a_query_that_is_refused(spark_cluster: Cluster) -> None:
     session = spark_cluster.new_remote()
     engine = _engine(session, data=pa.table({"u": [1, 2]}))
-    job = AggregationJob(Scan("data", engine.schemas["data"], "u"), (), (_UNITS,), None, None, None)
+    job = AggregationJob(Scan("data", engine.schemas["data"], "u"), (), (UNITS,), None, None, None)
     engine.check(job)
     session.stop()
     with pytest.raises(SourceError, match="nothing was charged"):
@@ -526,13 +527,13 @@ def test_bad_input_is_refused(spark_cluster: Cluster, session: Any, tmp_path: Pa
     with SparkEngine(SparkSource(session, {"data": one})) as engine:
         scan = Scan("data", engine.schemas["data"], "u")
         with pytest.raises(ParameterError, match="16 bytes"):
-            engine.aggregate(AggregationJob(scan, (), (_UNITS,), None, None, None), b"short")
+            engine.aggregate(AggregationJob(scan, (), (UNITS,), None, None, None), b"short")
         key = Named("x", _column("x", ColumnType.INTEGER))
         with pytest.raises(ParameterError, match="max_groups_contributed"):
-            engine.check(AggregationJob(scan, (key,), (_UNITS,), None, None, None))
+            engine.check(AggregationJob(scan, (key,), (UNITS,), None, None, None))
         wrong = Named("x", _column("x", ColumnType.DATE))
         with pytest.raises(SchemaError, match="simplify"):
-            engine.check(AggregationJob(scan, (wrong,), (_UNITS,), 1, None, None))
+            engine.check(AggregationJob(scan, (wrong,), (UNITS,), 1, None, None))
     engine.close()
     with pytest.raises(SchemaError, match="simplify"):  # its tables are gone
-        engine.check(AggregationJob(scan, (), (_UNITS,), None, None, None))
+        engine.check(AggregationJob(scan, (), (UNITS,), None, None, None))

@@ -11,16 +11,14 @@ from sfumato._check import integer, refuse
 from sfumato.queries.engines.compilation.bounding import Bounding
 from sfumato.queries.engines.compilation.expressions import render
 from sfumato.queries.engines.compilation.group_table import listed_groups, table_groups
-from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, ValueColumn
 from sfumato.queries.engines.compilation.relations import relation_layer
-from sfumato.queries.engines.compilation.value_columns import ValueColumn
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
+from sfumato.queries.plan.measure import BinCounts, Measure
 from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
-    Measure,
-    MeasureKind,
     PublicTable,
     PublicValues,
 )
@@ -168,7 +166,7 @@ def compile_job(
 
 def _check_leaves(measure: Measure, max_rows: int | None) -> None:
     """Refuse counts by bin whose declared sensitivity is less than the rows that a unit may have."""
-    if measure.kind is MeasureKind.LEAVES and (max_rows is None or measure.upper < max_rows):
+    if isinstance(measure.value, BinCounts) and (max_rows is None or measure.upper < max_rows):
         refuse("upper", "be at least the rows that a unit may have in a group", measure.upper, "raise it")
 
 

@@ -1,20 +1,112 @@
-"""The columns of a job's measures: of rows, of a unit's part of a group, and of the answer."""
+"""A job's measures over integer columns: of rows, of a unit's part of a group, and of the answer.
+
+Rows carry ``v0, v1, ...``, values on a grid. A unit's part of a group carries ``n`` (rows), and for column i
+``ci`` (rows with a value) and ``si`` (their exact sum), and ``t...`` for sums of products of two columns.
+Each column is there once, whatever measures need it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias
 
-from sfumato.queries.engines.compilation.measure_sql import (
-    MEASURE_SQL,
-    CountBinsSql,
-    CountDistinctSql,
-    MeasureSql,
+from sfumato._check import refuse
+from sfumato.queries.engines.dialects.base import REACH, Dialect
+from sfumato.queries.plan.measure import (
+    AtLeast,
+    BinCounts,
+    DistinctCount,
+    GridColumn,
+    Measure,
+    One,
+    RowCount,
+    RowMean,
+    RowSum,
+    UnitValue,
+    ValueCount,
 )
-from sfumato.queries.engines.compilation.value_columns import ValueColumn, ValueColumns
-from sfumato.queries.engines.dialects.base import Dialect
-from sfumato.queries.plan.query import Measure
+from sfumato.queries.plan.query import ColumnType, Expression
 
-__all__ = ["MeasureColumns"]
+__all__ = ["MeasureColumns", "ValueColumn", "check_measure"]
+
+_FLOAT_INTEGERS: Final = 2**53  # every integer up to here is a float, so float sums of integers are exact
+
+_Centred: TypeAlias = tuple[int, int]
+"""A column, by number, and what is subtracted from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueColumn:
+    """One integer per row: the value of ``expression`` on the grid, NULL where there is none.
+
+    ``exponent`` None marks a column that only says whether there is a value; ``whole`` one that has the value
+    itself, in its canonical form.
+    """
+
+    expression: Expression
+    exponent: int | None
+    lower: int = -REACH
+    upper: int = REACH
+    whole: bool = False
+
+    def sql(self, value: str, dialect: Dialect) -> str:
+        """Return the integer of a column ``value`` of the expression's type."""
+        if self.whole:
+            return dialect.canonical(value, self.expression.type)
+        real = self.expression.type is ColumnType.FLOAT
+        if self.exponent is None:
+            present = f"{value} IS NOT NULL" + (f" AND NOT {dialect.isnan(value)}" if real else "")
+            return f"CASE WHEN {present} THEN {dialect.integer(1)} END"
+        lower, upper = dialect.integer(self.lower), dialect.integer(self.upper)
+        if real:
+            below = dialect.real(-_at_most(-self.lower, self.exponent))
+            above = dialect.real(_at_most(self.upper, self.exponent))
+            return (
+                f"CASE WHEN {dialect.isnan(value)} THEN NULL WHEN {value} > {above} THEN {upper} "
+                f"WHEN {value} < {below} THEN {lower} ELSE {dialect.gridded(value, self.exponent)} END"
+            )
+        scale = Fraction(2) ** self.exponent
+        above = dialect.limit(math.floor(self.upper * scale))
+        below = dialect.limit(math.ceil(self.lower * scale))
+        nearest = _shifted(value, self.exponent, dialect)
+        return (
+            f"CASE WHEN {value} > {above} THEN {upper} WHEN {value} < {below} THEN {lower} ELSE {nearest} END"
+        )
+
+
+def _at_most(bound: int, exponent: int) -> float:
+    """Return the largest float that is at most ``bound * 2**exponent``."""
+    exact = Fraction(bound) * Fraction(2) ** exponent
+    try:
+        near = float(exact)
+    except OverflowError:
+        near = math.copysign(math.inf, bound)
+    if math.isinf(near) or Fraction(near) > exact:
+        return math.nextafter(near, -math.inf) if near > 0 or math.isfinite(near) else near
+    return near
+
+
+def _shifted(value: str, exponent: int, dialect: Dialect) -> str:
+    """Return the integer nearest to ``value / 2**exponent``; halves round up."""
+    if exponent <= 0:
+        return value if exponent == 0 else f"{value} * {dialect.integer(2 ** min(-exponent, 62))}"
+    return f"{value} * 0" if exponent >= 64 else dialect.shifted(value, exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class _Indices:
+    """The columns of one measure: of which values are counted, which is summed, and a product that is.
+
+    ``row`` is the one whose rows are told apart, by bin or by value.
+    """
+
+    counted: int | None = None
+    summed: int | None = None
+    product: int | None = None
+    row: int | None = None
 
 
 class MeasureColumns:
@@ -33,7 +125,7 @@ class MeasureColumns:
     Raises
     ------
     ParameterError
-        If a bound is out of reach or reversed, or an expression is missing or of the wrong type.
+        If a bound is out of reach or reversed, or an expression is of the wrong type.
     """
 
     def __init__(
@@ -44,65 +136,117 @@ class MeasureColumns:
         known: Sequence[ValueColumn] = (),
     ) -> None:
         for measure in measures:
-            MEASURE_SQL[measure.kind].check(measure)
-        self.dialect = dialect
-        self.measures = tuple(measures)
-        self._columns = ValueColumns(max_rows, dialect, known)
-        placed: dict[int, MeasureSql] = {}
-        for index in sorted(range(len(measures)), key=lambda i: not MEASURE_SQL[measures[i].kind].early):
-            placed[index] = MEASURE_SQL[measures[index].kind].placed(measures[index], self._columns)
-        self._made = [placed[index] for index in range(len(measures))]
+            check_measure(measure)
+        self.measures, self.max_rows, self.dialect = tuple(measures), max_rows, dialect
+        self.items: list[ValueColumn] = list(known)
+        self.products: list[tuple[_Centred, _Centred]] = []
+        # values first: a count of values reads off any column of the same expression
+        order = sorted(range(len(measures)), key=lambda index: not measures[index].value.columns)
+        placed = {index: self._place(measures[index].value) for index in order}
+        self._indices = [placed[index] for index in range(len(measures))]
 
-    @property
-    def items(self) -> list[ValueColumn]:
-        """The columns of rows."""
-        return self._columns.items
+    def _place(self, value: UnitValue) -> _Indices:  # noqa: PLR0911 - one for each word
+        """Add the columns that a value needs, and return where they are."""
+        match value:
+            case AtLeast():
+                return self._place(value.value)
+            case ValueCount():
+                return _Indices(counted=self._count_index(value.expression))
+            case DistinctCount():
+                return _Indices(row=self._index(ValueColumn(value.expression, None, whole=True)))
+            case BinCounts():
+                return _Indices(row=self._gridded(value.column))
+            case RowSum() | RowMean():
+                indices = [self._gridded(column) for column in value.columns]
+                counted = self._count_index(value.columns[0].expression)
+                if len(indices) == 1:
+                    return _Indices(counted, summed=indices[0])
+                one, other = zip(indices, (column.center for column in value.columns), strict=True)
+                if (one, other) not in self.products:
+                    self.products.append((one, other))
+                return _Indices(counted, product=self.products.index((one, other)))
+            case _:
+                return _Indices()
+
+    def _gridded(self, column: GridColumn) -> int:
+        return self._index(ValueColumn(column.expression, column.exponent, column.lower, column.upper))
+
+    def _index(self, column: ValueColumn) -> int:
+        """Return the number of a column, which is added if it is new."""
+        if column not in self.items:
+            self.items.append(column)
+        return self.items.index(column)
+
+    def _count_index(self, expression: Expression) -> int:
+        """Return the number of a column that has a value where the expression has: any of it will do."""
+        same = (index for index, column in enumerate(self.items) if column.expression == expression)
+        found = next(same, None)
+        return self._index(ValueColumn(expression, None)) if found is None else found
 
     @property
     def names(self) -> list[str]:
-        """The names of these, ``v0, v1, ...``."""
+        """The names of the columns of rows, ``v0, v1, ...``."""
         return [f"v{i}" for i in range(len(self.items))]
 
     @property
     def part_names(self) -> list[str]:
         """The columns of a unit's part of a group."""
-        products = range(len(self._columns.products))
-        sums = *(f"s{i}" for i in self._sums()), *(self._columns.product_name(i) for i in products)
+        sums = *(f"s{i}" for i in self._sums()), *map(self._product_name, range(len(self.products)))
         return ["n", *(f"c{i}" for i in self._counts()), *sums]
 
     def _counts(self) -> list[int]:
-        return sorted({made.counted for made in self._made if made.counted is not None})
+        return sorted({each.counted for each in self._indices if each.counted is not None})
 
     def _sums(self) -> list[int]:
-        return sorted({made.summed for made in self._made if made.summed is not None})
+        return sorted({each.summed for each in self._indices if each.summed is not None})
 
     def grouped(self) -> list[str]:
         """Return the aggregates that make a unit's part of a group from its rows."""
-        columns = self._columns
         items = ["count(*) AS n", *(f"count(v{i}) AS c{i}" for i in self._counts())]
-        items += [f"{columns.total(i)} AS s{i}" for i in self._sums()]
-        total, products = self.dialect.total, range(len(columns.products))
+        items += [f"{self._total(i)} AS s{i}" for i in self._sums()]
+        total = self.dialect.total
         return items + [
-            f"{total(columns.product(i), narrow=False)} AS {columns.product_name(i)}" for i in products
+            f"{total(self._product(i), narrow=False)} AS {self._product_name(i)}"
+            for i in range(len(self.products))
         ]
 
     def single(self) -> list[str]:
         """Return the same for a row that is a unit of its own."""
-        columns, wide = self._columns, self.dialect.wide
+        wide = self.dialect.wide
         items = ["1 AS n", *(f"CASE WHEN v{i} IS NULL THEN 0 ELSE 1 END AS c{i}" for i in self._counts())]
-        items += [f"{f'v{i}' if columns.fits(i, 1) else wide(f'v{i}')} AS s{i}" for i in self._sums()]
-        products = range(len(columns.products))
-        return items + [f"{columns.product(i)} AS {columns.product_name(i)}" for i in products]
+        items += [f"{f'v{i}' if self._fits(i, 1) else wide(f'v{i}')} AS s{i}" for i in self._sums()]
+        return items + [f"{self._product(i)} AS {self._product_name(i)}" for i in range(len(self.products))]
+
+    def _product_name(self, index: int) -> str:
+        """Return a name that says what is multiplied, in any job with the same columns."""
+        return "t" + "_".join(f"{i}x{c}" for i, c in self.products[index]).replace("-", "m")
+
+    def _product(self, index: int) -> str:
+        """Return a row's product of two values less their centers; it fits in 64 bits."""
+        one, other = (f"(v{i} - {self.dialect.integer(c)})" for i, c in self.products[index])
+        return f"({one} * {other})"
+
+    def _total(self, index: int) -> str:
+        """Return a part's exact sum; any of one with too many rows, which is computed again from fewer."""
+        name, rows, item = f"v{index}", self.max_rows, self.items[index]
+        if rows is not None and max(abs(item.lower), abs(item.upper)) * rows <= _FLOAT_INTEGERS:
+            return self.dialect.small_total(name)
+        return self.dialect.total(name, narrow=rows is not None and self._fits(index, rows))
+
+    def _fits(self, index: int, rows: int) -> bool:
+        """Return whether the sum of so many rows, and what a mean computes from it, fits in 64 bits."""
+        bound = max(abs(self.items[index].lower), abs(self.items[index].upper))
+        return 4 * (bound + 1) * rows < REACH
 
     @property
     def binned(self) -> list[int]:
         """The measures that are counts of rows by bin."""
-        return [index for index, made in enumerate(self._made) if isinstance(made, CountBinsSql)]
+        return [i for i, measure in enumerate(self.measures) if isinstance(measure.value, BinCounts)]
 
     @property
     def distinct(self) -> list[int]:
         """The measures that are numbers of distinct values."""
-        return [index for index, made in enumerate(self._made) if isinstance(made, CountDistinctSql)]
+        return [i for i, measure in enumerate(self.measures) if isinstance(measure.value, DistinctCount)]
 
     @property
     def rowwise(self) -> bool:
@@ -110,22 +254,91 @@ class MeasureColumns:
         return bool(self.binned or self.distinct)
 
     def value(self, index: int) -> str:
-        """Return the column of the values that such a measure tells apart."""
-        made = self._made[index]
-        assert isinstance(made, CountDistinctSql)  # noqa: S101 - an index of `distinct`
-        return f"v{made.told_apart}"
+        """Return the column of the values that a measure of `distinct` tells apart."""
+        return f"v{self._indices[index].row}"
 
     def leaf(self, index: int) -> str:
-        """Return the bin of a row for such a measure, from 0; NULL where it has no value."""
-        made = self._made[index]
-        assert isinstance(made, CountBinsSql)  # noqa: S101 - an index of `binned`
-        return made.bin
+        """Return the bin of a row for a measure of `binned`, from 0; NULL where it has no value."""
+        return f"{self.value(index)} - {self.dialect.integer(self.measures[index].value.columns[0].lower)}"
 
     def means(self) -> list[str]:
-        """Return the means that measures need, ``q0, q1, ...`` by measure."""
-        means = (made.mean(index) for index, made in enumerate(self._made))
-        return [mean for mean in means if mean is not None]
+        """Return the means that measures need, ``q0, q1, ...`` by measure: exact, halves away from zero."""
+        means = []
+        for index, (measure, each) in enumerate(zip(self.measures, self._indices, strict=True)):
+            if isinstance(measure.value, RowMean):
+                total, count = f"s{each.summed}", f"c{each.counted}"
+                rounded = self.dialect.quotient(f"(2 * abs({total}) + {count})", f"(2 * {count})")
+                signed = f"CASE WHEN {total} < 0 THEN -{rounded} ELSE {rounded} END"
+                means.append(f"CASE WHEN {count} > 0 THEN {signed} END AS q{index}")
+        return means
 
     def contribution(self, index: int) -> str:
         """Return what a unit's part of a group adds to a measure: within its sensitivity, or NULL."""
-        return self._made[index].contribution(index)
+        measure = self.measures[index]
+        text, known = self._number(measure.value, index)
+        clamped = self.dialect.clamped(text, (measure.lower, measure.upper), known)
+        return f"{clamped} - {self.dialect.integer(measure.center)}" if measure.center else clamped
+
+    def _number(  # noqa: PLR0911 - one for each word
+        self, value: UnitValue, index: int
+    ) -> tuple[str, tuple[int, int] | None]:
+        """Return a unit's value for a measure, and a range that it cannot leave, where one is known."""
+        integer, each, most = self.dialect.integer, self._indices[index], self.max_rows
+        match value:
+            case One():
+                return integer(1), (1, 1)
+            case RowCount():
+                return "n", (1, REACH if most is None else most)
+            case ValueCount():
+                return f"c{each.counted}", (0, REACH if most is None else most)
+            case AtLeast():
+                number = self._number(value.value, index)[0]
+                above = f"{number} > {value.minimum - 1}"
+                return f"CASE WHEN {above} THEN {integer(1)} ELSE {integer(0)} END", (0, 1)
+            case RowMean():
+                return f"q{index}", (value.column.lower, value.column.upper)
+            case RowSum():
+                return self._sum(value, each)
+            case _:
+                return integer(0), (0, 0)  # what is counted takes its place
+
+    def _sum(self, value: RowSum, each: _Indices) -> tuple[str, tuple[int, int] | None]:
+        """Return what all rows add, from the sum of their values or products and their number."""
+        subtracted, total = value.offset, ""
+        if each.product is not None:
+            total = self._product_name(each.product)
+        else:
+            (column,) = value.factors
+            subtracted, total = value.offset + column.center, f"s{each.summed}"
+            if not subtracted:
+                low, high, most = column.lower, column.upper, self.max_rows
+                return total, None if most is None else (min(low, low * most), max(high, high * most))
+        return f"({total} - {self.dialect.integer(subtracted)} * c{each.counted})", None
+
+
+def check_measure(measure: Measure) -> None:
+    """Refuse a measure that cannot be computed in 64 bits.
+
+    Raises
+    ------
+    ParameterError
+        If a bound is out of reach or reversed, or a column on a grid is no number.
+    """
+    ends = [(measure.lower, measure.upper), *((each.lower, each.upper) for each in measure.value.columns)]
+    for lower, upper in ends:
+        if max(abs(lower), abs(upper), abs(measure.center)) > REACH:
+            refuse("bounds", "be at most 2**62 grid steps", (lower, upper), "use a coarser grid")
+        if lower > upper:
+            refuse("bounds", "have lower at most upper", (lower, upper), "swap them")
+    for column in measure.value.columns:
+        if column.expression.type not in (ColumnType.INTEGER, ColumnType.FLOAT):
+            refuse("expression", "be a number where it is put on a grid", column.expression, "use CAST")
+        if column.center and not column.lower <= column.center <= column.upper:
+            refuse("bounds", "hold their center", column, "use the middle of the bounds")
+    if isinstance(value := measure.value, RowSum):
+        if len(value.factors) not in (1, 2):
+            refuse("factors", "be one or two", value.factors, "sum a column, or the product of two")
+        if max(map(abs, value.terms)) + abs(value.offset) > REACH:
+            refuse(
+                "factors", "have products of at most 2**62 grid steps", value.factors, "use a coarser grid"
+            )

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.queries.engines.compilation.expressions import TypedSql, render
+from sfumato.queries.engines.compilation.measure_columns import ValueColumn
 from sfumato.queries.engines.compilation.select import SelectLayer, selected
-from sfumato.queries.engines.compilation.value_columns import ValueColumn
 from sfumato.queries.engines.dialects.base import Dialect
 from sfumato.queries.plan.nodes import PerUnit, UnitAggregate, UnitFunction, UnitWindow, UnitWindows
 from sfumato.queries.plan.schema import ColumnType, Expression, Schema

@@ -17,9 +17,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
-from sfumato.queries.engines.compilation.value_columns import ValueColumn
-from sfumato.queries.plan.query import Measure
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, ValueColumn
+from sfumato.queries.plan.measure import Measure
 
 __all__ = ["CACHED_PARTS", "BoundingCache", "CachedBounding"]
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import column
-from sfumato.queries.pricing.requests.counts import CountRows, CountUnits
-from sfumato.queries.pricing.requests.sums import MeanOfUnits, SumOfRows
+from sfumato.queries.pricing.measures.counts import CountRows, CountUnits
+from sfumato.queries.pricing.measures.sums import MeanOfUnits, SumOfRows
 
 X = Expression(column("x", ColumnType.FLOAT).tree, ColumnType.FLOAT)
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -33,11 +33,8 @@ def test_a_sum_of_rows_within_row_bounds(
 ) -> None:
     request = SumOfRows(expression=X, row_bounds=limits, max_rows=max_rows)
     measure = request.on_grid(Fraction(noise))
-    assert measure.row_lower is not None
-    assert measure.row_upper is not None
-    added = sum(
-        on_steps(value, measure.exponent, measure.row_lower, measure.row_upper) for value in values[:max_rows]
-    )
+    (column,) = measure.value.columns
+    added = sum(on_steps(value, column.exponent, column.lower, column.upper) for value in values[:max_rows])
     assert measure.lower <= added <= measure.upper or not values
     assert abs(added) <= measure.sensitivity
 

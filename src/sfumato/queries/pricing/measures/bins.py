@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from sfumato import _check
-from sfumato.queries.plan.query import ColumnType, Measure, MeasureKind
+from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
+from sfumato.queries.plan.measure import BinCounts, GridColumn, Measure
+from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.grid_steps import cut
+from sfumato.queries.pricing.measures.measure_request import Bounds, Found, Grids, MeasureRequest
 from sfumato.queries.pricing.quantile_bins import quantile_bins
-from sfumato.queries.pricing.requests.measure_request import Bounds, Found, MeasureRequest
 
 __all__ = ["CountBins"]
 
@@ -32,6 +34,8 @@ class CountBins(MeasureRequest):
         Whether the bounds are placeholders.
     """
 
+    noun: ClassVar[str] = "rows by bin"
+    expression: Expression
     row_bounds: Bounds
     max_rows: int | None = None
     levels: int
@@ -40,7 +44,7 @@ class CountBins(MeasureRequest):
     @property
     def searches(self) -> tuple[BoundSearch, ...]:
         """A search among values."""
-        return (BoundSearch(self.expression),) if self.found and self.expression is not None else ()
+        return (BoundSearch(self.expression),) if self.found else ()
 
     @property
     def entries(self) -> int:
@@ -65,16 +69,37 @@ class CountBins(MeasureRequest):
                 (bounds.lower, bounds.upper),
                 "price the query again",
             )
-        return replace(measure, exponent=grid.exponent, row_lower=grid.lower, row_upper=grid.upper)
+        column = GridColumn(self.expression, grid.exponent, grid.lower, grid.upper)
+        return replace(measure, value=BinCounts(column), exponent=grid.exponent)
 
-    def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:
-        del noise_multiplier, shared
+    def published(self, measure: Measure) -> tuple[int, int | None, int | None]:
+        """Return the range of the bins."""
+        (column,) = measure.value.columns
+        return 0, column.lower, column.upper
+
+    def noise_exponent(self, measure: Measure) -> int:
+        """Return that noise is on counts."""
+        del measure
+        return 0
+
+    def meaning(self, function: str, measure: Measure) -> str:
+        """Say what tree quantiles are read off."""
+        (column,) = measure.value.columns
+        step = 2.0**column.exponent
+        low, high = (bound * step for bound in (column.lower, column.upper))
+        height = TreeShape.of(column.upper - column.lower + 1).height
+        return (
+            f"{function}, read off a tree of {height} levels over rows clamped to [{low:g}, {high:g}] in "
+            f"steps of {step:g}"
+        )
+
+    def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
+        del noise_multiplier, grids
         whole = self.typed(ColumnType.INTEGER) and not self.found
         grid = quantile_bins(self.row_bounds, whole=whole)
+        column = GridColumn(self.expression, grid.exponent, grid.lower, grid.upper)
         l1 = None if self.all_rows is None else self.all_rows * self.levels
-        return Measure(
-            MeasureKind.LEAVES, self.expression, grid.exponent, 0, self._most, grid.lower, grid.upper, l1=l1
-        )
+        return Measure(BinCounts(column), grid.exponent, 0, self._most, l1=l1)
 
     @property
     def _most(self) -> int:

@@ -16,6 +16,7 @@ from sfumato.errors import OptionError
 from sfumato.frames.sources import open_source
 from sfumato.numerics.randomness.source import random_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.queries.plan.measure import RowSum
 from sfumato.queries.plan.query import Column, ColumnType, Scan, Schema
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.noise import add_noise
@@ -61,7 +62,7 @@ def _exact(table: pa.Table, columns: str, options: str) -> tuple[PricedQuery, pa
 
 
 def _record(priced: PricedQuery, exact: pa.Table, seed: int) -> ReleaseRecord:
-    return add_noise(priced, exact, random_source(seed), privacy_unit="id", explanation="")
+    return add_noise(priced, exact, random_source(seed), privacy_unit="id")
 
 
 def _brute(table: pa.Table) -> dict[str, dict[str, float]]:
@@ -100,7 +101,7 @@ def test_without_noise_they_are_what_they_are_called(seed: int) -> None:
     table = _table(seed)
     priced, exact = _exact(table, COLUMNS, "epsilon=1e7, delta=0, max_groups_contributed=2")
     assert priced.query.options.max_rows_per_group == 5
-    answer = TableRelease(_record(priced, exact, 1), None).to_arrow().to_pylist()
+    answer = TableRelease(_record(priced, exact, 1), None, priced).to_arrow().to_pylist()
     expected = _brute(table)
     for row in answer[:2]:
         for name in KINDS:
@@ -109,7 +110,7 @@ def test_without_noise_they_are_what_they_are_called(seed: int) -> None:
 
 def test_the_group_of_nobody_has_an_answer_too() -> None:
     priced, exact = _exact(_table(1), COLUMNS, "epsilon=1e7, delta=0, max_groups_contributed=2")
-    row = TableRelease(_record(priced, exact, 1), None).to_arrow().to_pylist()[2]
+    row = TableRelease(_record(priced, exact, 1), None, priced).to_arrow().to_pylist()[2]
     assert row["g"] == "empty"
     assert all(row[name] is not None and abs(row[name]) <= 32 for name in KINDS if name != "CORR")
 
@@ -123,7 +124,7 @@ def test_no_noise_takes_them_out_of_their_range(epsilon: float, bounds: str) -> 
     lower, upper = (float(part) for part in bounds.strip("()").split(","))
     most = ((upper - lower) / 2) ** 2 * (1 + 1e-3) + 1e-300
     for seed in range(5):
-        release = TableRelease(_record(priced, exact, seed), None)
+        release = TableRelease(_record(priced, exact, seed), None, priced)
         for row in release.to_arrow(intervals=True).to_pylist():
             assert 0 <= row["VAR_POP"] <= most
             assert 0 <= row["STDDEV_SAMP"] <= math.sqrt(2 * most)
@@ -136,7 +137,7 @@ def test_no_noise_takes_them_out_of_their_range(epsilon: float, bounds: str) -> 
 def _estimand(priced: PricedQuery, exact: pa.Table) -> list[dict[str, Any]]:
     """The bounded answer: what is read off the exact sums."""
     rows: list[dict[str, Any]] = (
-        TableRelease(replace(_record(priced, exact, 0), table=exact), None).to_arrow().to_pylist()
+        TableRelease(replace(_record(priced, exact, 0), table=exact), None, priced).to_arrow().to_pylist()
     )
     return rows
 
@@ -149,7 +150,9 @@ def test_intervals_hold_the_bounded_answer_as_often_as_they_say(strategy: str, l
     truth, runs = _estimand(priced, exact), 60
     held = dict.fromkeys(KINDS, 0)
     for seed in range(runs):
-        answer = TableRelease(_record(priced, exact, seed), None).to_arrow(intervals=True, level=level)
+        answer = TableRelease(_record(priced, exact, seed), None, priced).to_arrow(
+            intervals=True, level=level
+        )
         for row, true in list(zip(answer.to_pylist(), truth, strict=True))[:2]:
             for name in KINDS:
                 slack = 1e-9 * abs(true[name])
@@ -163,7 +166,7 @@ def test_a_release_is_read_back_as_it_was() -> None:
     record = _record(priced, exact, 9)
     again = ReleaseRecord.from_bytes(record.to_bytes())
     assert again.to_bytes() == record.to_bytes()
-    first, second = (TableRelease(each, None).to_arrow(intervals=True) for each in (record, again))
+    first, second = (TableRelease(each, None, priced).to_arrow(intervals=True) for each in (record, again))
     assert first.equals(second)
 
 
@@ -195,7 +198,7 @@ def test_whole_numbers_stay_on_a_grid_of_ones() -> None:
         "VAR_POP(x, contribution_bounds_per_row => (0, 10)) AS v",
         "epsilon=1, delta=0, max_groups_contributed=1",
     )
-    assert all(factor.exponent == 0 for measure in priced.measures for factor in measure.factors)
+    assert all(factor.exponent == 0 for measure in priced.measures for factor in measure.value.columns)
 
 
 def test_rows_too_many_for_any_grid_are_refused() -> None:
@@ -226,7 +229,8 @@ def test_the_middle_of_the_bounds_times_the_rows_of_a_unit_stays_within_64_bits(
         assert rows >= 1 << 24
         return
     for measure in priced.measures:
-        for factor in measure.factors:
+        for factor in measure.value.columns:
             assert abs(factor.center) * rows < 2**62
             assert factor.upper > factor.lower
-        assert abs(measure.offset) * rows < 2**62
+        if isinstance(measure.value, RowSum):
+            assert abs(measure.value.offset) * rows < 2**62

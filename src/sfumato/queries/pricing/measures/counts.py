@@ -2,39 +2,55 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, final
 
-from sfumato.queries.plan.query import Measure, MeasureKind
+from sfumato.queries.plan.measure import AtLeast, DistinctCount, Measure, One, RowCount, UnitValue, ValueCount
+from sfumato.queries.plan.query import Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import (
-    Number,
-    cut,
-)
-from sfumato.queries.pricing.requests.measure_request import Bounds, MeasureRequest
+from sfumato.queries.pricing.grid_steps import Number, cut
+from sfumato.queries.pricing.measures.measure_request import Bounds, Grids, MeasureRequest
 
 __all__ = ["CountBounds", "CountDistinct", "CountRows", "CountUnits", "CountUnitsWithValue", "CountValues"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OneEach(MeasureRequest):
+    """A number that each unit adds one to, or nothing."""
+
+    counts: ClassVar[str] = "units"
+
+    def meaning(self, function: str, measure: Measure) -> str:
+        """Say that a unit counts once."""
+        del measure
+        return f"{function}, at most one row per unit and group (the number of units)"
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountUnits(MeasureRequest):
+class CountUnits(_OneEach):
     """The number of units."""
 
-    def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:
-        del noise_multiplier, shared
-        return Measure(MeasureKind.UNITS)
+    noun: ClassVar[str] = "units"
+
+    def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
+        del noise_multiplier, grids
+        return Measure(One())
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountUnitsWithValue(MeasureRequest):
+class CountUnitsWithValue(_OneEach):
     """The number of units with a value of the expression."""
 
-    def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:
-        del noise_multiplier, shared
-        return Measure(MeasureKind.VALUE_UNITS, self.expression)
+    noun: ClassVar[str] = "units with a value"
+    expression: Expression
+
+    def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
+        del noise_multiplier, grids
+        return Measure(AtLeast(ValueCount(self.expression), 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +65,6 @@ class _CountWithBounds(MeasureRequest):
         The most rows of one unit in one group.
     """
 
-    kind: ClassVar[MeasureKind]
     bounds: Bounds | None = None
     max_rows: int | None = None
 
@@ -67,10 +82,15 @@ class _CountWithBounds(MeasureRequest):
         whole = Fraction(groups)
         return whole if each is None or not reach else min(whole, Fraction(each) * self.all_rows / reach)
 
-    def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:
-        del noise_multiplier, shared
+    @property
+    @abstractmethod
+    def value(self) -> UnitValue:
+        """What one unit adds."""
+
+    def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
+        del noise_multiplier, grids
         lower, upper = (int(bound) for bound in self.range)
-        return Measure(self.kind, self.expression, lower=lower, upper=upper)
+        return Measure(self.value, lower=lower, upper=upper)
 
     def _each(self, rows: tuple[Number, Number] | None, bounds: tuple[Number, Number]) -> Number | None:
         del rows
@@ -82,7 +102,12 @@ class _CountWithBounds(MeasureRequest):
 class CountRows(_CountWithBounds):
     """The number of rows."""
 
-    kind: ClassVar[MeasureKind] = MeasureKind.ROWS
+    noun: ClassVar[str] = "rows"
+
+    @property
+    def value(self) -> UnitValue:
+        """A unit's rows."""
+        return RowCount()
 
 
 @final
@@ -90,7 +115,13 @@ class CountRows(_CountWithBounds):
 class CountValues(_CountWithBounds):
     """The number of rows with a value."""
 
-    kind: ClassVar[MeasureKind] = MeasureKind.VALUES
+    noun: ClassVar[str] = "values"
+    expression: Expression
+
+    @property
+    def value(self) -> UnitValue:
+        """Its rows with a value."""
+        return ValueCount(self.expression)
 
 
 @final
@@ -98,7 +129,19 @@ class CountValues(_CountWithBounds):
 class CountDistinct(_CountWithBounds):
     """The number of distinct values, of which each unit brings so many."""
 
-    kind: ClassVar[MeasureKind] = MeasureKind.DISTINCT
+    noun: ClassVar[str] = "distinct values"
+    expression: Expression
+
+    @property
+    def value(self) -> UnitValue:
+        """Its distinct values."""
+        return DistinctCount(self.expression)
+
+    def meaning(self, function: str, measure: Measure) -> str:
+        """Say how many values one unit may bring."""
+        del function
+        most = f"{measure.upper} of them" if measure.upper > 1 else "one of them"
+        return f"the number of distinct values, one unit brings at most {most} to a group"
 
 
 @final
@@ -106,6 +149,7 @@ class CountDistinct(_CountWithBounds):
 class CountBounds(MeasureRequest):
     """The numbers that a search for bounds counts: of one group, in which a unit moves one number by one."""
 
+    noun: ClassVar[str] = "units"
     searched: BoundSearch
 
     @property
@@ -123,6 +167,6 @@ class CountBounds(MeasureRequest):
         del groups
         return Fraction(1)
 
-    def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:
-        del noise_multiplier, shared
+    def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
+        del noise_multiplier, grids
         return self.searched.counted(self.searched.expression)

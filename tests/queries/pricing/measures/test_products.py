@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import column
-from sfumato.queries.pricing.moment_grids import Bounded
+from sfumato.queries.pricing.measures.products import Bounded
 from tests.cases import cases
 
 _X = Expression(column("x", ColumnType.FLOAT).tree, ColumnType.FLOAT)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, MutableMapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from sfumato import _check
 from sfumato.errors import OptionError
-from sfumato.queries.plan.query import ColumnType, Measure, MeasureKind
+from sfumato.queries.plan.measure import GridColumn, Measure, RowMean, RowSum
+from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.grid_steps import (
     Number,
@@ -21,7 +23,7 @@ from sfumato.queries.pricing.grid_steps import (
     row_steps,
     steps,
 )
-from sfumato.queries.pricing.requests.measure_request import Bounds, Found, MeasureRequest
+from sfumato.queries.pricing.measures.measure_request import Bounds, Found, Grids, MeasureRequest
 
 __all__ = ["MeanOfUnits", "SumOfRows"]
 
@@ -47,6 +49,8 @@ class SumOfRows(MeasureRequest):
         Whether the bounds are placeholders.
     """
 
+    noun: ClassVar[str] = "sum"
+    expression: Expression
     bounds: Bounds | None = None
     row_bounds: Bounds | None = None
     max_rows: int | None = None
@@ -55,7 +59,7 @@ class SumOfRows(MeasureRequest):
     @property
     def searches(self) -> tuple[BoundSearch, ...]:
         """A search among units' totals, or among values where a total is one."""
-        if not self.found or self.expression is None:
+        if not self.found:
             return ()
         if self.max_rows == 1:
             return (BoundSearch(self.expression),)
@@ -86,7 +90,14 @@ class SumOfRows(MeasureRequest):
     def with_bounds(self, measure: Measure, found: Found) -> Measure:
         """Return the sum in steps that take the placeholders to bounds around the found ones."""
         bounds = found[self.searches[0]]
-        return replace(measure, exponent=measure.exponent + power(max(-bounds.lower, bounds.upper)))
+        exponent = measure.exponent + power(max(-bounds.lower, bounds.upper))
+        (column,) = measure.value.columns
+        return replace(measure, value=RowSum((replace(column, exponent=exponent),)), exponent=exponent)
+
+    def propose_grids(self, noise_multiplier: Fraction, grids: MutableMapping[Hashable, int]) -> None:
+        """Share the grid with a mean of the same rows; bounds that are to be found are on no grid yet."""
+        if self.row_bounds is None and not self.found:
+            grids[self.expression] = self.exponent(noise_multiplier)
 
     def require_rows_on_grid(self, measure: Measure) -> None:
         """Refuse a sum over so many rows that its grid would round the single rows away.
@@ -100,7 +111,7 @@ class SumOfRows(MeasureRequest):
         if not (any(self.row_bounds or ()) and any(self.range)):
             return
         whole = self.typed(ColumnType.INTEGER)
-        reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))
+        reach = max(map(abs, self._row_range(measure) or (0,)))
         alone = reach >= max(abs(measure.lower), abs(measure.upper)) > 0  # no coarser for being many
         if reach < _MINIMUM_ROW_STEPS and not alone and not (whole and measure.exponent <= 0):
             raise OptionError(
@@ -109,13 +120,22 @@ class SumOfRows(MeasureRequest):
                 "contribution_bounds_per_group nearer to those per row"
             )
 
-    def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:
-        del shared
+    def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
+        del grids
         exponent = self.exponent(noise_multiplier)
         rows = None if self.row_bounds is None else row_steps(self.row_bounds, exponent)
         group = None if self.bounds is None else steps(self.bounds, exponent)
-        lower, upper = cut(group, self._attained(rows))
-        return Measure(MeasureKind.SUM, self.expression, exponent, lower, upper, *(rows or (None, None)))
+        bounds = cut(group, self._attained(rows))
+        column = (
+            GridColumn.wide(self.expression, exponent, bounds)
+            if rows is None
+            else GridColumn(self.expression, exponent, *rows)
+        )
+        return Measure(RowSum((column,)), exponent, *bounds)
+
+    def _row_range(self, measure: Measure) -> tuple[int, int] | None:
+        (column,) = measure.value.columns
+        return None if self.row_bounds is None else (column.lower, column.upper)
 
     def _attained(self, rows: tuple[Number, Number] | None) -> tuple[Number, Number] | None:
         """Return what the rows that a unit may have in a group come to; None where that has no limit."""
@@ -144,13 +164,15 @@ class SumOfRows(MeasureRequest):
 class MeanOfUnits(MeasureRequest):
     """The sum of units' means, each within ``bounds``; ``found`` ones are placeholders."""
 
+    noun: ClassVar[str] = "mean"
+    expression: Expression
     bounds: Bounds
     found: bool = False
 
     @property
     def searches(self) -> tuple[BoundSearch, ...]:
         """A search among values."""
-        return (BoundSearch(self.expression),) if self.found and self.expression is not None else ()
+        return (BoundSearch(self.expression),) if self.found else ()
 
     def exponent(self, noise_multiplier: Fraction) -> int:
         """Return the exponent of the grid: fine beside the bounds, coarse enough for the noise."""
@@ -163,19 +185,28 @@ class MeanOfUnits(MeasureRequest):
     def with_bounds(self, measure: Measure, found: Found) -> Measure:
         """Return the mean within the found bounds, widened to a power of two."""
         lower, upper, exponent = even_steps(found[self.searches[0]], measure.upper)
-        exponent += measure.exponent
-        return replace(measure, exponent=exponent, lower=lower, upper=upper, center=(lower + upper) // 2)
+        return self._mean(exponent + measure.exponent, lower, upper)
 
-    def _measure(self, noise_multiplier: Fraction, shared: int | None) -> Measure:
+    def meaning(self, function: str, measure: Measure) -> str:
+        """Say that it is the mean of units' means."""
+        low, high = (bound * 2.0**measure.exponent for bound in (measure.lower, measure.upper))
+        return f"{function}, the mean of per-unit means, each clamped to [{low:g}, {high:g}]"
+
+    def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
         """Round the bounds inwards, so that the mean that is read off lies within them as they were given."""
         exponent, (lower, upper) = self.exponent(noise_multiplier), self.bounds
+        shared = None if self.found else grids.get(self.expression)
         if lower < upper and shared is not None and exponent <= shared <= exponent + _SPARE_GRID_BITS:
             exponent = shared
         step = Fraction(2) ** exponent
         low, high = math.ceil(Fraction(lower) / step), math.floor(Fraction(upper) / step)
         if low > high:
             _check.refuse("bounds", "hold a step of the grid", (lower, upper), "use less noise")
-        return Measure(MeasureKind.MEAN, self.expression, exponent, low, high, center=(low + high) // 2)
+        return self._mean(exponent, low, high)
+
+    def _mean(self, exponent: int, lower: int, upper: int) -> Measure:
+        column = GridColumn.wide(self.expression, exponent, (lower, upper))
+        return Measure(RowMean(column), exponent, lower, upper, center=(lower + upper) // 2)
 
 
 def _fine_bits(row_bounds: Bounds | None, reach: float) -> int:

@@ -11,20 +11,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sfumato.queries.plan.query import MOMENT_KINDS, Aggregate, AggregateKind, ColumnType, Query
-from sfumato.queries.pricing.moment_grids import Bounded
-from sfumato.queries.pricing.quantile_bins import quantile_bins
-from sfumato.queries.pricing.requests.bins import CountBins
-from sfumato.queries.pricing.requests.counts import (
+from sfumato._check import refuse
+from sfumato.queries.plan.query import (
+    MOMENT_KINDS,
+    Aggregate,
+    AggregateKind,
+    ColumnType,
+    Expression,
+    Query,
+)
+from sfumato.queries.pricing.measures.bins import CountBins
+from sfumato.queries.pricing.measures.counts import (
     CountDistinct,
     CountRows,
     CountUnits,
     CountUnitsWithValue,
     CountValues,
 )
-from sfumato.queries.pricing.requests.measure_request import PLACEHOLDER_BOUNDS, MeasureRequest
-from sfumato.queries.pricing.requests.products import SumOfProducts
-from sfumato.queries.pricing.requests.sums import MeanOfUnits, SumOfRows
+from sfumato.queries.pricing.measures.measure_request import PLACEHOLDER_BOUNDS, MeasureRequest
+from sfumato.queries.pricing.measures.products import Bounded, SumOfProducts
+from sfumato.queries.pricing.measures.sums import MeanOfUnits, SumOfRows
+from sfumato.queries.pricing.quantile_bins import quantile_bins
 
 __all__ = ["ColumnEstimator", "requests_and_estimators"]
 
@@ -58,10 +65,10 @@ def requests_and_estimators(query: Query) -> tuple[tuple[MeasureRequest, ...], t
     units of a group, or, where every aggregate is of one expression and the units with a value of it are
     counted anyway, of those.
     """
-    most = 1 if query.relation.unit is None else query.options.most_rows
+    most = 1 if query.relation.unit is None else query.options.max_rows
     all_rows = query.options.max_rows_contributed
     wanted = [
-        tuple(replace(request, all_rows=all_rows) for request in _MEASURES[aggregate.kind](aggregate, most))
+        tuple(replace(request, all_rows=all_rows) for request in MEASURES[aggregate.kind](aggregate, most))
         for aggregate in query.aggregates
     ]
     requests = list(dict.fromkeys(request for several in wanted for request in several))
@@ -86,6 +93,13 @@ def _counted(
     return counts[0] if counts and len(expressions) == 1 else None
 
 
+def _expression(aggregate: Aggregate) -> Expression:
+    """Return what is aggregated: every aggregate but COUNT(*) and COUNT(DISTINCT unit) has an expression."""
+    if aggregate.expression is None:
+        refuse("expression", f"be given for {aggregate.kind.value}", None, "pass what is aggregated")
+    return aggregate.expression
+
+
 def _units(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:
     """Return the number of units."""
     del aggregate, max_rows
@@ -101,16 +115,16 @@ def _rows(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, .
 
 def _values(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:
     """Return the number of rows with a value; of units, where each has at most one."""
+    expression = _expression(aggregate)
     if _one_row(aggregate, max_rows):
-        return (CountUnitsWithValue(expression=aggregate.expression),)
-    bounds = aggregate.group_bounds
-    return (CountValues(expression=aggregate.expression, bounds=bounds, max_rows=max_rows),)
+        return (CountUnitsWithValue(expression=expression),)
+    return (CountValues(expression=expression, bounds=aggregate.group_bounds, max_rows=max_rows),)
 
 
 def _distinct(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:
     """Return the number of distinct values."""
     bounds = aggregate.group_bounds
-    return (CountDistinct(expression=aggregate.expression, bounds=bounds, max_rows=max_rows),)
+    return (CountDistinct(expression=_expression(aggregate), bounds=bounds, max_rows=max_rows),)
 
 
 def _one_row(aggregate: Aggregate, max_rows: int | None) -> bool:
@@ -123,7 +137,7 @@ def _sum(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ..
     """Return the sum of values."""
     found = aggregate.unbounded
     request = SumOfRows(
-        expression=aggregate.expression,
+        expression=_expression(aggregate),
         bounds=PLACEHOLDER_BOUNDS if found else aggregate.group_bounds,
         row_bounds=aggregate.row_bounds,
         max_rows=max_rows,
@@ -135,16 +149,16 @@ def _sum(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ..
 def _mean(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:
     """Return the sum of units' means, and the number of units with a value."""
     del max_rows
-    bounds, expression = aggregate.group_bounds or PLACEHOLDER_BOUNDS, aggregate.expression
+    bounds, expression = aggregate.group_bounds or PLACEHOLDER_BOUNDS, _expression(aggregate)
     means = MeanOfUnits(expression=expression, bounds=bounds, found=aggregate.unbounded)
     return means, CountUnitsWithValue(expression=expression)
 
 
 def _quantiles(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:
     """Return the counts by bin that quantiles are read off: one number of each level of the tree moves."""
-    expression, found = aggregate.expression, aggregate.unbounded
+    expression, found = _expression(aggregate), aggregate.unbounded
     bounds = aggregate.row_bounds or PLACEHOLDER_BOUNDS
-    whole = not found and expression is not None and expression.type is ColumnType.INTEGER
+    whole = not found and expression.type is ColumnType.INTEGER
     levels = quantile_bins(bounds, whole=whole).shape.height  # of found bounds, no tree has more
     request = CountBins(
         expression=expression, row_bounds=bounds, max_rows=max_rows, levels=levels, found=found
@@ -164,8 +178,8 @@ def _moments(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest
         if expression is not None
     ]
 
-    def over(one: Bounded, other: Bounded | None = None) -> SumOfProducts:
-        return SumOfProducts(expression=one.expression, first=one, second=other, max_rows=max_rows or 1)
+    def over(*factors: Bounded) -> SumOfProducts:
+        return SumOfProducts(columns=factors, max_rows=max_rows or 1)
 
     counted = columns[0].expression
     rows = (
@@ -179,7 +193,7 @@ def _moments(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest
     return over(*columns), rows, *map(over, columns), *squares
 
 
-_MEASURES: Final[dict[AggregateKind, Callable[[Aggregate, int | None], tuple[MeasureRequest, ...]]]] = {
+MEASURES: Final[dict[AggregateKind, Callable[[Aggregate, int | None], tuple[MeasureRequest, ...]]]] = {
     AggregateKind.AVG: _mean,
     AggregateKind.COUNT_DISTINCT: _distinct,
     AggregateKind.COUNT_ROWS: _rows,

@@ -1,0 +1,167 @@
+"""One measure that a query needs, before its grid is chosen: what every measure states.
+
+A new measure is a class in this folder: what one unit adds to a group, in words that every engine compiles
+(`sfumato.queries.plan.measure`), its bounds in the data's units, the power-of-two grid that it is put on, how
+far one unit moves it, which bounds are still to be found, what is published for its estimate, and its words.
+An aggregate names its measures (`sfumato.queries.pricing.aggregates`), and noise is calibrated for all of
+them together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Final, TypeAlias
+
+from sfumato.queries.plan.measure import Measure
+from sfumato.queries.plan.query import ColumnType, Expression, FoundBounds
+from sfumato.queries.pricing.bound_search import BoundSearch
+from sfumato.queries.pricing.grid_steps import Number
+
+__all__ = ["PLACEHOLDER_BOUNDS", "Bounds", "Found", "Grids", "MeasureRequest", "on_grids"]
+
+PLACEHOLDER_BOUNDS: Final = (-1.0, 1.0)
+"""The bounds that a measure is priced within whose own are to be found: noise is in their units."""
+
+Bounds: TypeAlias = tuple[float, float]
+Found: TypeAlias = Mapping[BoundSearch, FoundBounds]
+Grids: TypeAlias = Mapping[Hashable, int]
+"""The exponents of grids that measures share, by what is put on them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureRequest(ABC):
+    """One measure that a query needs, with its bounds in the data's units.
+
+    Parameters
+    ----------
+    expression : Expression or None
+        None where rows or units are counted.
+    all_rows : int or None
+        The rows that a unit may have in all groups together, where these are bounded instead of its groups.
+    """
+
+    noun: ClassVar[str]
+    """What is measured, for explanations."""
+
+    counts: ClassVar[str] = "rows"
+    """What it is a number of, where it is one."""
+
+    expression: Expression | None = None
+    all_rows: int | None = None
+
+    @property
+    def found(self) -> bool:
+        """Whether its bounds are placeholders for those that a search finds."""
+        return False
+
+    @property
+    def searches(self) -> tuple[BoundSearch, ...]:
+        """What finds the bounds: one search for each column without any."""
+        return ()
+
+    @property
+    def search(self) -> BoundSearch | None:
+        """The search that this is the measure of, if it is of one."""
+        return None
+
+    @property
+    def entries(self) -> int:
+        """The numbers of a group that one unit moves, each by at most the sensitivity."""
+        return 1
+
+    def numbers(self, groups: int) -> int:
+        """Return how many numbers of so many groups one unit moves."""
+        return groups * self.entries
+
+    def moved(self, groups: int) -> Fraction:
+        """Return what one unit moves all entries by together, over the sensitivity.
+
+        That is the number of entries, or less where its rows in all groups together are bounded.
+        """
+        return Fraction(groups * self.entries)
+
+    def propose_grids(self, noise_multiplier: Fraction, grids: MutableMapping[Hashable, int]) -> None:  # noqa: B027
+        """Add the exponents of grids that other measures of the query may share, or must."""
+
+    def on_grid(self, noise_multiplier: Fraction, grids: Grids | None = None) -> Measure:
+        """Choose the power-of-two grid, or take one of the shared ``grids``; bounds are in its steps."""
+        measure = self._measure(noise_multiplier, grids or {})
+        return measure if self.all_rows is None else self._within(measure, self.all_rows)
+
+    def require_rows_on_grid(self, measure: Measure) -> None:  # noqa: B027 - most measures are of no rows
+        """Refuse a grid that would round the single rows away.
+
+        Raises
+        ------
+        OptionError
+            If the bound of a row is too few steps.
+        """
+
+    def with_bounds(self, measure: Measure, found: Found) -> Measure:
+        """Return the measure with the bounds that were found in the place of the placeholders."""
+        del found
+        return measure
+
+    def published(self, measure: Measure) -> tuple[int, int | None, int | None]:
+        """Return what estimates subtract from or add to the noisy number, and the range of a row or bin."""
+        return measure.center, None, None
+
+    def noise_exponent(self, measure: Measure) -> int:
+        """Return the exponent of the grid that the noise is on."""
+        return measure.exponent
+
+    @property
+    def title(self) -> str:
+        """What noise is added to, in words."""
+        return (
+            f"the {self.noun} of {self.expression.sql}" if self.expression else f"the number of {self.noun}"
+        )
+
+    def meaning(self, function: str, measure: Measure) -> str:
+        """Say what an aggregate that is estimated from it is, and within which bounds."""
+        low, high = (bound * 2.0**measure.exponent for bound in (measure.lower, measure.upper))
+        return f"{function}, one unit adds between {low:g} and {high:g} to a group"
+
+    def typed(self, type_: ColumnType) -> bool:
+        """Return whether the expression has that type."""
+        return self.expression is not None and self.expression.type is type_
+
+    @abstractmethod
+    def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
+        """Return the measure on its grid."""
+
+    def _within(self, measure: Measure, all_rows: int) -> Measure:
+        """Bound what a unit of so many rows adds to all groups together."""
+        each = self._each(self._row_range(measure), (measure.lower, measure.upper))
+        return (
+            measure if each is None else replace(measure, l1=all_rows * min(int(each), measure.sensitivity))
+        )
+
+    def _row_range(self, measure: Measure) -> tuple[int, int] | None:
+        """Return the clamp of one row in grid steps, where bounds of a row are stated."""
+        del measure
+        return None
+
+    def _each(self, rows: tuple[Number, Number] | None, bounds: tuple[Number, Number]) -> Number | None:
+        """Return a number so that n rows add at most n times it to all groups, if there is one."""
+        del rows, bounds
+        return None
+
+
+def on_grids(requests: Sequence[MeasureRequest], multipliers: Sequence[Fraction]) -> tuple[Measure, ...]:
+    """Choose every measure's grid; those of the same values share theirs: they are added up once.
+
+    Parameters
+    ----------
+    requests : sequence of MeasureRequest
+    multipliers : sequence of Fraction
+        Of the noise of each: its parameter over the sensitivity.
+    """
+    pairs = list(zip(requests, multipliers, strict=True))
+    grids: dict[Hashable, int] = {}
+    for request, multiplier in pairs:
+        request.propose_grids(multiplier, grids)
+    return tuple(request.on_grid(multiplier, grids) for request, multiplier in pairs)

@@ -1,1 +1,0 @@
-"""The measures that a query needs, one class each: bounds, grid, sensitivity, and bounds to be found."""
