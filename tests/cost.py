@@ -4,8 +4,9 @@ How fast a machine is follows from a loop that every process times before and af
 CPU time of a test and of the processes that it waited for, over that of the loop, times what the loop takes
 on the machine that `REFERENCE` was read on. Setting up fixtures, importing among it, is left out.
 
-With ``SFUMATO_TEST_COSTS=list`` the dear tests of the default tier are listed at the end; with ``check``, one
-that costs more than twice `LIMIT` fails the run."""
+With ``SFUMATO_TEST_COSTS=list`` the dear tests of the default tier are listed at the end, and what all
+doctests cost together; with ``check``, a test that costs more than twice `LIMIT` fails the run, and so do
+doctests that cost more than `DOCTESTS` together."""
 
 from __future__ import annotations
 
@@ -16,15 +17,19 @@ from typing import Any
 
 import pytest
 
-__all__ = ["LIMIT", "Cost"]
+__all__ = ["DOCTESTS", "LIMIT", "Cost"]
 
 LIMIT = 2.0
 """CPU seconds that a test of the default tier should take at most."""
+
+DOCTESTS = 60.0
+"""CPU seconds that all doctests may take together."""
 
 REFERENCE = 0.1
 """CPU seconds of the loop on the machine that costs are told for."""
 
 _KEY = "cpu_seconds"
+_DOCTEST = "doctest_cpu_seconds"
 _LOOP = "loop_seconds"
 
 
@@ -51,6 +56,7 @@ class Cost:
     def __init__(self, wish: str) -> None:
         self.wish = wish
         self.costs: dict[str, float] = {}
+        self.doctests = 0.0
         self.loop = 0.0
 
     @pytest.hookimpl(wrapper=True)
@@ -65,14 +71,19 @@ class Cost:
             if taken > LIMIT / 4:  # a slower moment of the machine shows in the loop, too
                 self.loop = max(self.loop, loop_seconds())
             if item.get_closest_marker("exhaustive") is None:
-                item.user_properties.append((_KEY, taken * REFERENCE / self.loop))
+                cost = taken * REFERENCE / self.loop
+                item.user_properties.append((_KEY, cost))
+                if isinstance(item, pytest.DoctestItem):
+                    item.user_properties.append((_DOCTEST, cost))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in what a test cost, from whichever process ran it."""
         if report.when == "teardown":
-            self.costs.update(
-                (report.nodeid, float(str(cost))) for key, cost in report.user_properties if key == _KEY
-            )
+            for key, cost in report.user_properties:
+                if key == _KEY:
+                    self.costs[report.nodeid] = float(str(cost))
+                elif key == _DOCTEST:
+                    self.doctests += float(str(cost))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """List the dear tests, the dearest first."""
@@ -80,11 +91,13 @@ class Cost:
         terminalreporter.section(f"tests that cost more than {LIMIT:g} CPU seconds: {len(dear)}")
         for node, cost in dear.items():
             terminalreporter.line(f"{cost:7.1f}  {node}")
+        terminalreporter.line(f"{self.doctests:7.1f}  all doctests, of at most {DOCTESTS:g}")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail the run for a test that costs more than twice the limit."""
-        if self.wish == "check" and self.dear(2 * LIMIT) and session.exitstatus == pytest.ExitCode.OK:
+        """Fail the run for a test above twice the limit, and for doctests above theirs."""
+        dear = self.dear(2 * LIMIT) or self.doctests > DOCTESTS
+        if self.wish == "check" and dear and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def dear(self, limit: float) -> dict[str, float]:

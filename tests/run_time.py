@@ -18,6 +18,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,19 +60,29 @@ class RunTime:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
-        """From here on, what is imported need not wait."""
+        """From here on, what is imported need not wait, and garbage is not looked for in what is there."""
         _State.collecting, _State.loaded = False, frozenset(sys.modules)
+        gc.collect()
+        gc.freeze()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Complete the module of a test, and the conftest files beside and above it."""
         if item.path in self._completed:
             return
+        waiting = len(_State.waiting)
         for name in list(_State.waiting):
             path = Path(str(sys.modules[name].__file__))
             if path == item.path or (path.name == "conftest.py" and path.parent in item.path.parents):
                 _complete(name)
         self._completed.add(item.path)
+        if len(_State.waiting) < waiting:
+            gc.freeze()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """Let the interpreter clear everything at its end, as libraries of C++ require."""
+        gc.unfreeze()
 
 
 def _complete(name: str) -> None:

@@ -22,12 +22,15 @@ HEAVY = {"lightning", "matplotlib", "pandas", "peft", "polars", "pyspark", "skle
 DEFAULT = " and ".join(f"not {tier}" for tier in TIERS)
 
 
-def pytest_in(folder: Path, *arguments: str, seed: str | None = None) -> str:
+def pytest_in(folder: Path, *arguments: str, seed: str | None = None, costs: str | None = None) -> str:
     """Run pytest with our plugins in a folder, and return what it prints."""
     (folder / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib --doctest-modules\n")
     ours = ["-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-q"]
     variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT), *sys.path])}
     variables.pop("SFUMATO_TEST_SEED", None)
+    variables.pop("SFUMATO_TEST_COSTS", None)
+    if costs is not None:
+        variables["SFUMATO_TEST_COSTS"] = costs
     if seed is not None:
         variables["SFUMATO_TEST_SEED"] = seed
     command = [sys.executable, *ours, *arguments]
@@ -304,8 +307,9 @@ def test_examples_are_found_without_an_import_and_run_with_one(tmp_path: Path) -
     found = re.findall(r"^package/part/file.py::(\S+)$", told, re.MULTILINE)
     assert found == ["package.part.file", "package.part.file.Outer.inner"]
     assert not (tmp_path / "imported").exists()
-    told = pytest_in(tmp_path)
+    told = pytest_in(tmp_path, costs="list")
     assert "1 failed, 1 passed" in told
+    assert re.search(r"0\.\d  all doctests, of at most 60", told)
     assert "004 >>> 1 + 1\nExpected:\n    3\nGot:\n    2\n" in told
     assert "file.py:4: DocTestFailure" in told
     assert (tmp_path / "imported").exists()

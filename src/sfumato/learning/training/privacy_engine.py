@@ -214,8 +214,7 @@ class PrivacyEngine:
         epochs : int, optional
             How long the run is; or ``sampling`` says it.
         sampling, noise, record : optional
-            As for `make_private`; the noise multiplier follows from the first two. The charge is read at
-            ``target_delta`` unless ``record`` has a delta of its own.
+            As for `make_private`. The charge is read at ``target_delta`` unless ``record`` has a delta.
 
         Returns
         -------

@@ -283,7 +283,7 @@ class HaarGridRandomizer(LevelsRandomizer):
         ----------
         codes : int64 array, shape (n,)
             Indices in the grid.
-        level : int
+        question : int
             Position in `pairs`.
 
         Returns
