@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Final, Self
 
-from sfumato._check import refuse
+from sfumato._check import refuse_state
 from sfumato._wire import Format, canonical, optional
 from sfumato.errors import ParameterError
 from sfumato.queries.engines.dialects.base import StoredTable
@@ -75,9 +75,5 @@ def require_secret(secret: bytes) -> None:
         If it has fewer than 16 bytes.
     """
     if len(secret) < _SECRET_BYTES:
-        refuse(
-            "secret",
-            f"have at least {_SECRET_BYTES} bytes",
-            f"{len(secret)} bytes",
-            "draw it from a secure source",
-        )
+        rule, remedy = f"have at least {_SECRET_BYTES} bytes", "draw it from a secure source"
+        refuse_state("secret", rule, f"it has {len(secret)}", remedy)

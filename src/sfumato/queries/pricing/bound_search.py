@@ -68,19 +68,19 @@ class BoundSearch:
         """The bins of the numbers."""
         return WHOLE if self.expression.type is ColumnType.INTEGER and self.max_rows is None else REAL
 
-    def counted(self, place: Expression) -> Measure:
-        """Return the counts of units by bin, of which ``place`` is a row's."""
-        return Measure(BinCounts(GridColumn(place, 0, 0, self.bins.many - 1)))
+    def counted(self, row_bin: Expression) -> Measure:
+        """Return the counts of units by bin, of which ``row_bin`` is a row's."""
+        return Measure(BinCounts(GridColumn(row_bin, 0, 0, self.bins.many - 1)))
 
     def job(self, query: Query) -> AggregationJob:
         """Return what the engine counts: one number of each unit, by its bin."""
         unit = query.relation.unit
         names = _Names("of_" if (unit or "").casefold().startswith("a_") else "a_")
-        place = _typed(column(names("place"), ColumnType.INTEGER).tree, ColumnType.INTEGER)
+        row_bin = _typed(column(names("place"), ColumnType.INTEGER).tree, ColumnType.INTEGER)
         return AggregationJob(
             relation=self._relation(query, names),
             keys=(),
-            measures=(self.counted(place),),
+            measures=(self.counted(row_bin),),
             max_groups=None,
             max_rows=None if unit is None else 1,
             public_groups=None,
@@ -93,7 +93,7 @@ class BoundSearch:
     def _relation(self, query: Query, names: _Names) -> Relation:
         """Return the bins of the numbers, a row for each, with the unit that it is of."""
         groups = query.keys if self.totals else ()
-        keys = (Named(names(f"key_{place}"), key.expression) for place, key in enumerate(groups))
+        keys = (Named(names(f"key_{index}"), key.expression) for index, key in enumerate(groups))
         rows = _projected(query.relation, *keys, Named(names("value"), _finite(self.expression)))
         if self.totals:
             rows = self._per_group(rows, names)
@@ -115,8 +115,8 @@ class BoundSearch:
         rows = _projected(rows, kept, blocks, Named(names("part"), self.bins.reduced(size)))
         held = Named(names("block"), _typed(block.tree, ColumnType.INTEGER))
         rows = _projected(rows, kept, held, Named(names("step"), self.bins.step(reduced)))
-        place = self.bins.joined(value, block, column(names("step"), ColumnType.INTEGER))
-        return _projected(rows, Named(names("place"), place))
+        row_bin = self.bins.joined(value, block, column(names("step"), ColumnType.INTEGER))
+        return _projected(rows, Named(names("place"), row_bin))
 
     def _per_group(self, rows: Project, names: _Names) -> Project:
         """Return one row for each unit and group: its total."""

@@ -40,7 +40,7 @@ class MagnitudeBins:
     Examples
     --------
     >>> bins = MagnitudeBins(0, 2, ColumnType.INTEGER)
-    >>> [bins.place(x) for x in (-9, -2, -1, 0, 1, 2, 3, 4)]
+    >>> [bins.index(x) for x in (-9, -2, -1, 0, 1, 2, 3, 4)]
     [0, 0, 1, 2, 3, 4, 4, 4]
     >>> bins.bounds(2, 4), bins.bounds(0, 4), bins.bounds(2, 2)
     ((0.0, 4.0), (-4.0, 4.0), (-1.0, 1.0))
@@ -60,7 +60,7 @@ class MagnitudeBins:
         """How many bins there are."""
         return 2 * self.zero + 1
 
-    def place(self, value: float) -> int:
+    def index(self, value: float) -> int:
         """Return the bin of a number."""
         if abs(value) < math.ldexp(1.0, self.low):
             return self.zero
@@ -87,10 +87,10 @@ class MagnitudeBins:
         """Return the bin of a column without NULLs, as a tree of comparisons."""
         return Expression(_tree(0, self.many - 1, lambda p: self._from(value, p), _whole), ColumnType.INTEGER)
 
-    def _from(self, value: TypedTree, place: int) -> exp.Expression:
+    def _from(self, value: TypedTree, index: int) -> exp.Expression:
         """Return the condition that a number is in this bin or a later one."""
-        positive = place > self.zero
-        power = self.low + (place - self.zero - 1 if positive else self.zero - place)
+        positive = index > self.zero
+        power = self.low + (index - self.zero - 1 if positive else self.zero - index)
         digits = str(1 << power) if self.type is ColumnType.INTEGER else repr(math.ldexp(1.0, power))
         border = number(digits, negative=not positive).tree
         compare = exp.GTE if positive else exp.GT
@@ -107,18 +107,18 @@ class MagnitudeBins:
 
     def reduced(self, size: TypedTree) -> Expression:
         """Return a magnitude over the least power of two of its block, exactly."""
-        factor = self._by_block(size, lambda place: _real(math.ldexp(1.0, -self.low - BLOCK * place)))
+        factor = self._by_block(size, lambda index: _real(math.ldexp(1.0, -self.low - BLOCK * index)))
         return Expression(exp.Mul(this=operand(size), expression=factor), ColumnType.FLOAT)
 
     def _by_block(self, size: TypedTree, leaf: Callable[[int], exp.Expression]) -> exp.Expression:
-        def from_(place: int) -> exp.Expression:
-            return _at_least(size, math.ldexp(1.0, self.low + BLOCK * place))
+        def from_(index: int) -> exp.Expression:
+            return _at_least(size, math.ldexp(1.0, self.low + BLOCK * index))
 
         return _tree(0, self.blocks - 1, from_, leaf)
 
     def step(self, reduced: TypedTree) -> Expression:
         """Return which power of two of its block a reduced magnitude is in, from 0."""
-        tree = _tree(0, BLOCK - 1, lambda place: _at_least(reduced, math.ldexp(1.0, place)), _whole)
+        tree = _tree(0, BLOCK - 1, lambda index: _at_least(reduced, math.ldexp(1.0, index)), _whole)
         return Expression(tree, ColumnType.INTEGER)
 
     def joined(self, value: TypedTree, block: TypedTree, step: TypedTree) -> Expression:

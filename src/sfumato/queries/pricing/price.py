@@ -26,8 +26,8 @@ a measure's grid depends on the outcome of a search, for each is dominated by a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.errors import OptionError
@@ -48,7 +48,9 @@ from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
 from sfumato.queries.pricing.measures.counts import CountBounds
 from sfumato.queries.pricing.measures.measure_request import MeasureRequest
 
-__all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "price"]
+__all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "loss_at", "price"]
+
+_DOWN = 1 - 2.0**-40  # so that parts which sum to the whole still do where each was rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class PricedQuery:
         What the engine computes; the first is the count of units where ``threshold`` is set.
     estimators : tuple of ColumnEstimator
         How each aggregate is read off the measures.
-    law : Law
+    distribution : NoiseDistribution
     mechanisms : tuple of Laplace or Gaussian
         One for each measure.
     threshold : int or None
@@ -88,7 +90,7 @@ class PricedQuery:
     query: Query
     measures: tuple[Measure, ...]
     estimators: tuple[ColumnEstimator, ...]
-    law: NoiseDistribution
+    distribution: NoiseDistribution
     mechanisms: tuple[AnyMechanism, ...]
     threshold: int | None
     loss: PrivacyLoss
@@ -135,8 +137,8 @@ def price(query: Query) -> PricedQuery:
     requests = (*wanted, *(CountBounds(searched=search) for search in searches))
     options = query.options
     demand = _demand(query, requests, estimators)
-    laws = by_expected_error(_allowed_laws(options, unknown=demand.unknown_groups), demand)
-    plans = (start(law, demand) for law in laws)
+    distributions = by_expected_error(_allowed_distributions(options, unknown=demand.unknown_groups), demand)
+    plans = (start(distribution, demand) for distribution in distributions)
     found = (met(plan, demand) for plan in plans if plan is not None)
     best = next((plan for plan in found if plan is not None), None)
     if best is None:
@@ -148,7 +150,7 @@ def price(query: Query) -> PricedQuery:
         query=query,
         measures=best.measures[:many],
         estimators=estimators,
-        law=best.law,
+        distribution=best.distribution,
         mechanisms=noise[:many],
         threshold=best.threshold,
         loss=best.loss,
@@ -156,6 +158,27 @@ def price(query: Query) -> PricedQuery:
         searches=tuple(map(PricedSearch, searches, noise[many:])),
         bounds_known=not searches,
     )
+
+
+def loss_at(query: Query) -> Callable[[float], PrivacyLoss]:
+    """Return the loss of a query as a function of its epsilon; stated parts of it stay in proportion."""
+
+    def loss(epsilon: float) -> PrivacyLoss:
+        return price(_smaller(query, epsilon)).loss
+
+    return loss
+
+
+def _smaller(query: Query, epsilon: float) -> Query:
+    ratio = epsilon / query.options.epsilon * _DOWN
+
+    def part(stated: float | None) -> float | None:
+        return None if stated is None else stated * ratio
+
+    aggregates = (replace(aggregate, epsilon=part(aggregate.epsilon)) for aggregate in query.aggregates)
+    selection = part(query.options.group_selection_epsilon)
+    options = replace(query.options, epsilon=epsilon, group_selection_epsilon=selection)
+    return replace(query, aggregates=tuple(aggregates), options=options)
 
 
 def _demand(
@@ -177,23 +200,23 @@ def _demand(
         epsilon=shares.epsilon,
         delta=options.delta,
         unknown_groups=unknown_groups,
-        least_units=options.min_privacy_units,
+        minimum_units=options.min_privacy_units,
     )
 
 
 def _with_searches(requests: Sequence[MeasureRequest], weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Give half of the share of each measure without bounds to the searches for them, evenly."""
     found = {request.search: Fraction(0) for request in requests if request.search is not None}
-    kept = []
+    weighted = []
     for request, weight in zip(requests, weights, strict=False):
         wanted = request.searches
-        kept.append(weight / 2 if wanted else weight)
+        weighted.append(weight / 2 if wanted else weight)
         for search in wanted:
             found[search] += weight / (2 * len(wanted))
-    return (*kept, *found.values())
+    return (*weighted, *found.values())
 
 
-def _allowed_laws(options: Options, *, unknown: bool) -> tuple[NoiseDistribution, ...]:
+def _allowed_distributions(options: Options, *, unknown: bool) -> tuple[NoiseDistribution, ...]:
     laplace = NoiseDistribution.TRUNCATED if unknown else NoiseDistribution.LAPLACE
     if options.delta == 0:
         return (NoiseDistribution.LAPLACE,)

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS
 from sfumato.queries.plan.query import AggregateKind
 from sfumato.queries.release.intervals import central_interval, mean_interval, thresholded_interval
-from sfumato.queries.release.quantiles import quantile_ends
 from sfumato.queries.release.record import NoisyMeasure, ReleasedColumn, ReleaseRecord
 from sfumato.queries.release.variance_estimates import MomentSum, moment_ends, moment_values
 
-__all__ = ["as_arrow_array", "interval", "reports", "values"]
+__all__ = ["as_arrow_array", "interval", "quantile_ends", "reports", "values"]
 
 _Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
@@ -62,8 +61,8 @@ class EstimatedColumn(ABC):
         """Return an interval of the exact value of a measure, given that its group is shown."""
         record, measure, noisy = self.record, self.record.measures[index], self.noisy(index)
         if index == 0 and record.threshold is not None:
-            minimum = record.least_units
-            return thresholded_interval(measure.noise, noisy, record.threshold, level, least=minimum)
+            minimum = record.minimum_units
+            return thresholded_interval(measure.noise, noisy, record.threshold, level, minimum=minimum)
         return central_interval(measure, noisy, level)
 
 
@@ -135,7 +134,7 @@ class QuantilesColumn(EstimatedColumn):
         """Return the quantiles of this column, or ends: a row of ``each`` of them for each group."""
         lists = self.record.table[f"{letter}{self.column.total}"].combine_chunks()
         many = lists.type.list_size // each
-        steps = lists.flatten().to_numpy().reshape(len(lists), many, each)[:, self.column.places]
+        steps = lists.flatten().to_numpy().reshape(len(lists), many, each)[:, self.column.quantile_indices]
         return np.asarray(steps, dtype=np.float64) * float(Fraction(2) ** self.total.exponent)
 
 
@@ -268,3 +267,20 @@ def _scaled(steps: NDArray[Any], exponent: int, *, real: bool = False) -> NDArra
     if exponent == 0 and not real:
         return steps
     return np.asarray(steps, dtype=np.float64) * float(Fraction(2) ** exponent)
+
+
+def quantile_ends(
+    lower: NDArray[Any], upper: NDArray[Any], bounds: tuple[float, float], level: float
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the ends of intervals: those of the least level that is high enough, or else the bounds.
+
+    Parameters
+    ----------
+    lower, upper : arrays whose last axis is that of the levels
+    bounds : tuple of two numbers
+    level : float
+    """
+    index = next((index for index, found in enumerate(LEVELS) if found >= level), None)
+    if index is None:
+        return np.full_like(lower[..., 0], bounds[0]), np.full_like(upper[..., 0], bounds[1])
+    return lower[..., index], upper[..., index]

@@ -18,10 +18,9 @@ import pyarrow as pa
 from sfumato._check import integer, refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
 from sfumato.frames.sources import Source
-from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
 from sfumato.queries.engines.compilation.bounding import Bounding
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job, with_bin_counts
 from sfumato.queries.engines.duckdb.cache import CACHED_PARTS, BoundingCache, CachedBounding
 from sfumato.queries.engines.duckdb.components import add_components
 from sfumato.queries.engines.duckdb.connection import connect, lock

@@ -12,10 +12,9 @@ import pyarrow as pa
 
 from sfumato._check import refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
-from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
 from sfumato.queries.engines.compilation.bounding import Bounding, Step
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job, with_bin_counts
 from sfumato.queries.engines.postgres.fingerprint import content
 from sfumato.queries.engines.postgres.source import PostgresSource
 from sfumato.queries.engines.postgres.tables import (

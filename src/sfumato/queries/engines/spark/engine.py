@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 
 from sfumato._check import refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
-from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
 from sfumato.queries.engines.compilation.bounding import Step
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job, with_bin_counts
 from sfumato.queries.engines.dialects.base import StoredColumn, StoredTable
 from sfumato.queries.engines.self_test import run_self_test
 from sfumato.queries.engines.spark.bounding_steps import SparkBounding, with_steps

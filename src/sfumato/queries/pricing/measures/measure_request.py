@@ -101,7 +101,7 @@ class MeasureRequest(ABC):
         """
 
     def with_bounds(self, measure: Measure, found: Found) -> Measure:
-        """Return the measure with the bounds that were found in the place of the placeholders."""
+        """Return the measure with the bounds that were found instead of the placeholders."""
         del found
         return measure
 
