@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, final
@@ -12,7 +13,14 @@ from sfumato.queries.plan.measure import BinCounts, GridColumn, Measure
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.grid_steps import cut
-from sfumato.queries.pricing.measures.measure_request import Bounds, Found, Grids, MeasureRequest
+from sfumato.queries.pricing.measures.measure_request import (
+    Bounds,
+    EstimateNoise,
+    ExpectedError,
+    Found,
+    Grids,
+    MeasureRequest,
+)
 from sfumato.queries.pricing.quantile_bins import quantile_bins
 
 __all__ = ["CountBins"]
@@ -92,6 +100,14 @@ class CountBins(MeasureRequest):
             f"{function}, read off a tree of {height} levels over rows clamped to [{low:g}, {high:g}] in "
             f"steps of {step:g}"
         )
+
+    def expected_error(self, noise: EstimateNoise) -> ExpectedError:
+        """Return the error in ranks; before bounds are found, of the largest tree there may be."""
+        (column,) = noise.measure.value.columns
+        shape = TreeShape.of(1 << 16 if noise.pending else column.upper - column.lower + 1)
+        farthest = max(max(order, 1 - order) for order in noise.quantiles)
+        weight = shape.branching * (farthest**2 + (shape.height - 1) / 4)
+        return ExpectedError(noise.stddev * math.sqrt(weight), unit="ranks")
 
     def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
         del noise_multiplier, grids

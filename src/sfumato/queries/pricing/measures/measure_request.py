@@ -10,17 +10,27 @@ them together.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, final
 
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import ColumnType, Expression, FoundBounds
 from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.grid_steps import Number
 
-__all__ = ["PLACEHOLDER_BOUNDS", "Bounds", "Found", "Grids", "MeasureRequest", "on_grids"]
+__all__ = [
+    "HALF_DISTANCE",
+    "PLACEHOLDER_BOUNDS",
+    "Bounds",
+    "EstimateNoise",
+    "ExpectedError",
+    "Found",
+    "Grids",
+    "MeasureRequest",
+    "on_grids",
+]
 
 PLACEHOLDER_BOUNDS: Final = (-1.0, 1.0)
 """The bounds that a measure is priced within whose own are to be found: noise is in their units."""
@@ -29,6 +39,71 @@ Bounds: TypeAlias = tuple[float, float]
 Found: TypeAlias = Mapping[BoundSearch, FoundBounds]
 Grids: TypeAlias = Mapping[Hashable, int]
 """The exponents of grids that measures share, by what is put on them."""
+
+HALF_DISTANCE: Final = "times half the distance of the bounds"
+"""What an error is counted in before the bounds are found."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExpectedError:
+    """How far an aggregate will be off the bounded answer.
+
+    Parameters
+    ----------
+    stddev : float
+        The standard deviation of the error, or the most that it can be.
+    half_width : float or None
+        Of the interval, where the error is the noise of a single measure.
+    over : str
+        What ``stddev`` is to be divided by: ``"units"`` or ``"rows"`` of the group; empty for nothing.
+    unit : str
+        What it is counted in: empty for the aggregate's own unit; else ``"ranks"``, or in words how it
+        follows from bounds that are not found yet.
+    """
+
+    stddev: float
+    half_width: float | None = None
+    over: str = ""
+    unit: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateNoise:
+    """The noise of what an aggregate is estimated from, for its expected error.
+
+    Parameters
+    ----------
+    measure : Measure
+        The first one.
+    stddev : float
+        Of its noise, in grid steps.
+    half_width : callable
+        Computes that of its interval, in grid steps.
+    pending : bool
+        Whether its bounds are not found yet.
+    over, count_stddev
+        Of the number that the aggregate divides by, where there is one.
+    further : tuple of float
+        The standard deviations of the further measures.
+    quantiles : tuple of float
+        The orders that are estimated.
+    """
+
+    measure: Measure
+    stddev: float
+    half_width: Callable[[], float]
+    pending: bool
+    over: str
+    count_stddev: float
+    further: tuple[float, ...]
+    quantiles: tuple[float, ...]
+
+    @property
+    def step(self) -> float:
+        """The step of the grid."""
+        return 2.0**self.measure.exponent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +199,11 @@ class MeasureRequest(ABC):
         """Say what an aggregate that is estimated from it is, and within which bounds."""
         low, high = (bound * 2.0**measure.exponent for bound in (measure.lower, measure.upper))
         return f"{function}, one unit adds between {low:g} and {high:g} to a group"
+
+    def expected_error(self, noise: EstimateNoise) -> ExpectedError | None:
+        """Return the error of an aggregate that is estimated from it: its own noise, for counts and sums."""
+        unit = "times the larger bound" if noise.pending else ""
+        return ExpectedError(noise.stddev * noise.step, noise.half_width() * noise.step, unit=unit)
 
     def typed(self, type_: ColumnType) -> bool:
         """Return whether the expression has that type."""

@@ -23,7 +23,15 @@ from sfumato.queries.pricing.grid_steps import (
     row_steps,
     steps,
 )
-from sfumato.queries.pricing.measures.measure_request import Bounds, Found, Grids, MeasureRequest
+from sfumato.queries.pricing.measures.measure_request import (
+    HALF_DISTANCE,
+    Bounds,
+    EstimateNoise,
+    ExpectedError,
+    Found,
+    Grids,
+    MeasureRequest,
+)
 
 __all__ = ["MeanOfUnits", "SumOfRows"]
 
@@ -186,6 +194,11 @@ class MeanOfUnits(MeasureRequest):
         """Return the mean within the found bounds, widened to a power of two."""
         lower, upper, exponent = even_steps(found[self.searches[0]], measure.upper)
         return self._mean(exponent + measure.exponent, lower, upper)
+
+    def expected_error(self, noise: EstimateNoise) -> ExpectedError:
+        """Return the error times the number of units, where a mean is at its bound."""
+        deviation = math.hypot(noise.stddev, noise.measure.sensitivity * noise.count_stddev) * noise.step
+        return ExpectedError(deviation, over=noise.over, unit=HALF_DISTANCE if noise.pending else "")
 
     def meaning(self, function: str, measure: Measure) -> str:
         """Say that it is the mean of units' means."""
