@@ -12,7 +12,6 @@ from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.queries.plan.measure import BinCounts, GridColumn, Measure
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import cut
 from sfumato.queries.pricing.measures.measure_request import (
     Bounds,
     EstimateNoise,
@@ -20,6 +19,7 @@ from sfumato.queries.pricing.measures.measure_request import (
     Found,
     Grids,
     MeasureRequest,
+    cut,
 )
 from sfumato.queries.pricing.quantile_bins import quantile_bins
 

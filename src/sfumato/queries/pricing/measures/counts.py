@@ -10,8 +10,7 @@ from typing import ClassVar, final
 from sfumato.queries.plan.measure import AtLeast, DistinctCount, Measure, One, RowCount, UnitValue, ValueCount
 from sfumato.queries.plan.query import Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import Number, cut
-from sfumato.queries.pricing.measures.measure_request import Bounds, Grids, MeasureRequest
+from sfumato.queries.pricing.measures.measure_request import Bounds, Grids, MeasureRequest, Number, cut
 
 __all__ = ["CountBounds", "CountDistinct", "CountRows", "CountUnits", "CountUnitsWithValue", "CountValues"]
 

@@ -9,16 +9,17 @@ them together.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, TypeAlias, final
+from typing import ClassVar, Final, TypeAlias, TypeVar, final
 
+from sfumato import _check
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import ColumnType, Expression, FoundBounds
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import Number
 
 __all__ = [
     "HALF_DISTANCE",
@@ -29,11 +30,17 @@ __all__ = [
     "Found",
     "Grids",
     "MeasureRequest",
+    "Number",
+    "cut",
+    "even_steps",
     "on_grids",
+    "power",
 ]
 
 PLACEHOLDER_BOUNDS: Final = (-1.0, 1.0)
 """The bounds that a measure is priced within whose own are to be found: noise is in their units."""
+
+Number = TypeVar("Number", int, float)
 
 Bounds: TypeAlias = tuple[float, float]
 Found: TypeAlias = Mapping[BoundSearch, FoundBounds]
@@ -245,3 +252,65 @@ def on_grids(requests: Sequence[MeasureRequest], multipliers: Sequence[Fraction]
     for request, multiplier in pairs:
         request.propose_grids(multiplier, grids)
     return tuple(request.on_grid(multiplier, grids) for request, multiplier in pairs)
+
+
+def cut(
+    bounds: tuple[Number, Number] | None, attained: tuple[Number, Number] | None
+) -> tuple[Number, Number]:
+    """Return the bounds without what cannot be attained: clamping to them changes no attained number less.
+
+    Where the two do not meet, every attained number is clamped to the same bound, which is returned twice.
+    """
+    if bounds is None or attained is None:
+        found = attained if bounds is None else bounds
+        if found is None:
+            _check.refuse("bounds", "limit what a unit adds to a group", None, "give max_rows_per_group")
+        return found
+    (lower, upper), (minimum, maximum) = bounds, attained
+    return min(max(lower, minimum), upper), max(min(upper, maximum), lower)
+
+
+def even_steps(bounds: FoundBounds, half: int) -> tuple[int, int, int]:
+    """Widen found bounds until half their distance is a power of two.
+
+    Parameters
+    ----------
+    bounds : FoundBounds
+    half : int
+        The steps that this is to be.
+
+    Returns
+    -------
+    tuple
+        Lower and upper bound in steps, and the power of two.
+    """
+    lower, upper = Fraction(bounds.lower), Fraction(bounds.upper)
+    if lower < 0 < upper:
+        upper = max(-lower, upper)
+        lower = -upper
+    elif lower >= 0 and upper != 2 * lower:
+        lower = Fraction(0)
+    elif upper <= 0 and lower != 2 * upper:
+        upper = Fraction(0)
+    distance = (upper - lower) / 2
+    return int(lower / distance * half), int(upper / distance * half), power(float(distance))
+
+
+def power(value: float) -> int:
+    """Return the exponent of a power of two.
+
+    Parameters
+    ----------
+    value : float
+        A positive power of two.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> power(0.25), power(1024.0)
+    (-2, 10)
+    """
+    return math.frexp(value)[1] - 1

@@ -18,7 +18,6 @@ from sfumato import _check
 from sfumato.queries.plan.measure import GridColumn, Measure, RowSum
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import even_steps
 from sfumato.queries.pricing.measures.measure_request import (
     HALF_DISTANCE,
     EstimateNoise,
@@ -26,6 +25,7 @@ from sfumato.queries.pricing.measures.measure_request import (
     Found,
     Grids,
     MeasureRequest,
+    even_steps,
 )
 
 __all__ = ["Bounded", "SumOfProducts"]
