@@ -4,11 +4,11 @@ A search counts units by the magnitude of one of their numbers, in all groups to
 bin by one, however many groups it may be in. The number is the value of one of its rows, or where a unit's
 totals are bounded the total of one of its groups, chosen at random.
 
-ZetaSQL searches each group on its own, and lets a unit tell a number in each: its noise grows with the groups
-that a unit may be in, and a small group finds nothing. One search over all of them finds bounds that suit the
-largest values; where groups differ in scale, it is better to state bounds. Rows of groups that are not shown
-in the end, or that bounding drops, are searched like any others. NaN, infinities, and totals of whole numbers
-beyond 64 bits are not counted.
+ZetaSQL searches each group on its own, and a unit counts with a number in each: its noise grows with the
+groups that a unit may be in, and a small group finds nothing. One search over all of them finds bounds that
+suit the largest values; where groups differ in scale, it is better to state bounds. Rows of groups that are
+not shown in the end, or that bounding drops, are searched like any others. NaN, infinities, and totals of
+whole numbers beyond 64 bits are not counted.
 
 Notes
 -----
@@ -107,14 +107,14 @@ class BoundSearch:
     def _by_blocks(self, rows: Relation, names: _Names) -> Project:
         """Return the bins of floats."""
         value, size = (column(name, ColumnType.FLOAT) for name in (names("value"), names("size")))
-        kept = Named(names("value"), _typed(value.tree, ColumnType.FLOAT))
+        values = Named(names("value"), _typed(value.tree, ColumnType.FLOAT))
         sizes = Named(names("size"), _typed(exp.Abs(this=value.tree.copy()), ColumnType.FLOAT))
-        rows = _projected(rows, kept, sizes)
+        rows = _projected(rows, values, sizes)
         block, reduced = column(names("block"), ColumnType.INTEGER), column(names("part"), ColumnType.FLOAT)
         blocks = Named(names("block"), self.bins.block(size))
-        rows = _projected(rows, kept, blocks, Named(names("part"), self.bins.reduced(size)))
+        rows = _projected(rows, values, blocks, Named(names("part"), self.bins.reduced(size)))
         held = Named(names("block"), _typed(block.tree, ColumnType.INTEGER))
-        rows = _projected(rows, kept, held, Named(names("step"), self.bins.step(reduced)))
+        rows = _projected(rows, values, held, Named(names("step"), self.bins.step(reduced)))
         row_bin = self.bins.joined(value, block, column(names("step"), ColumnType.INTEGER))
         return _projected(rows, Named(names("place"), row_bin))
 
@@ -182,9 +182,9 @@ def _finite(expression: Expression) -> Expression:
     """Return a value, NULL where it is NaN or infinite: engines order NaN above all numbers, or nowhere."""
     if expression.type is ColumnType.INTEGER:
         return expression
-    value, most = operand(TypedTree(expression.tree, expression.type)), sys.float_info.max
-    least = exp.Neg(this=_real(most))
-    within = exp.Between(this=value, low=least, high=_real(most))
+    value, largest = operand(TypedTree(expression.tree, expression.type)), sys.float_info.max
+    smallest = exp.Neg(this=_real(largest))
+    within = exp.Between(this=value, low=smallest, high=_real(largest))
     return _typed(
         exp.Case(ifs=[exp.If(this=within, true=expression.tree)], default=exp.Null()), expression.type
     )

@@ -289,7 +289,7 @@ def _gaussian(measure: Measure, unit: Fraction, entries: int) -> AnyMechanism:
 
 
 def _truncated(scale: Fraction, entries: int, delta: float) -> TruncatedLaplace:
-    """Return noise on a count of units with the least limit whose probability is at most ``delta``."""
+    """Return noise on a count of units with the smallest limit whose probability is at most ``delta``."""
     scale = _on_scale_grid(scale)
     delta = _check.unit_interval("delta", delta)
 

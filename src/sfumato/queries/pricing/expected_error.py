@@ -50,7 +50,7 @@ def cost_alone(priced: PricedQuery, loss: PrivacyLoss) -> float:
 def expected_error(
     priced: PricedQuery, estimator: ColumnEstimator, *, level: float = 0.95
 ) -> ExpectedError | None:
-    """Return the error to expect of an aggregate; None where no number of rows or units tells it.
+    """Return the error to expect of an aggregate; None where numbers of rows or units do not determine it.
 
     Parameters
     ----------

@@ -10,8 +10,8 @@ levels than the one that was priced.
 
 Notes
 -----
-Guarantee: post-processing of the noisy counts; a settled measure has at most the sensitivity of the one that
-was priced, which is checked, and its noise is that one's.
+Guarantee: post-processing of the noisy counts; a measure with found bounds has at most the sensitivity of the
+one that was priced, which is checked, and its noise is that one's.
 """
 
 from __future__ import annotations

@@ -73,8 +73,8 @@ class MagnitudeBins:
         A border at the bin of zero is zero itself, unless that is the only bin.
         """
         if first == last == self.zero:
-            least = math.ldexp(1.0, self.low)
-            return -least, least
+            smallest = math.ldexp(1.0, self.low)
+            return -smallest, smallest
         return self._start(first - self.zero), 0.0 - self._start(self.zero - last)
 
     def _start(self, away: int) -> float:
@@ -106,7 +106,7 @@ class MagnitudeBins:
         return Expression(self._by_block(size, _whole), ColumnType.INTEGER)
 
     def reduced(self, size: TypedTree) -> Expression:
-        """Return a magnitude over the least power of two of its block, exactly."""
+        """Return a magnitude over the smallest power of two of its block, exactly."""
         factor = self._by_block(size, lambda index: _real(math.ldexp(1.0, -self.low - BLOCK * index)))
         return Expression(exp.Mul(this=operand(size), expression=factor), ColumnType.FLOAT)
 
@@ -123,15 +123,15 @@ class MagnitudeBins:
 
     def joined(self, value: TypedTree, block: TypedTree, step: TypedTree) -> Expression:
         """Return the bin of a number from its block and the step there."""
-        least = number(repr(math.ldexp(1.0, self.low)))
+        smallest = number(repr(math.ldexp(1.0, self.low)))
         before = exp.Mul(this=operand(block), expression=_whole(BLOCK))
         away = exp.Add(this=exp.Paren(this=before), expression=operand(step))
         over = exp.Add(this=exp.Paren(this=away), expression=_whole(self.zero + 1))
         under = exp.Sub(this=_whole(self.zero - 1), expression=exp.Paren(this=away.copy()))
-        negative = exp.LTE(this=operand(value), expression=exp.Neg(this=least.tree.copy()))
+        negative = exp.LTE(this=operand(value), expression=exp.Neg(this=smallest.tree.copy()))
         tree = exp.Case(
             ifs=[
-                exp.If(this=exp.GTE(this=operand(value), expression=least.tree), true=over),
+                exp.If(this=exp.GTE(this=operand(value), expression=smallest.tree), true=over),
                 exp.If(this=negative, true=under),
             ],
             default=_whole(self.zero),

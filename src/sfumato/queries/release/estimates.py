@@ -272,7 +272,7 @@ def _scaled(steps: NDArray[Any], exponent: int, *, real: bool = False) -> NDArra
 def quantile_ends(
     lower: NDArray[Any], upper: NDArray[Any], bounds: tuple[float, float], level: float
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the ends of intervals: those of the least level that is high enough, or else the bounds.
+    """Return the ends of intervals: those of the lowest level that is high enough, or else the bounds.
 
     Parameters
     ----------

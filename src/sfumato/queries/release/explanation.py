@@ -75,8 +75,8 @@ def _misfit(priced: PricedQuery, budget: Budget) -> Iterator[str]:
     delta = priced.query.options.delta
     if budget.filters.hold(budget.filters.price(priced.loss, delta)):
         return
-    most = max(member.delta for member in budget.filters.members)
-    remedy = f"a delta of at most {most:g}" if delta > most else "a smaller epsilon"
+    max_delta = max(member.delta for member in budget.filters.members)
+    remedy = f"a delta of at most {max_delta:g}" if delta > max_delta else "a smaller epsilon"
     yield f"Budget: this answer alone does not fit into {budget}; ask for {remedy}."
 
 

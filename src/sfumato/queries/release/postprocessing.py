@@ -4,7 +4,7 @@ No raw data is near: the only table in reach is the released one. What has no va
 overflow) is NULL, and no released number can make it fail.
 
 Intervals follow where a function is monotone in each part: if every part lies in its interval, so does the
-result. Where that does not tell, there is no interval.
+result. Where nothing follows from that, there is no interval.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def named_columns(expression: Expression) -> set[str]:
 
 
 def ends(expression: Expression, intervals: _Names) -> tuple[Expression, Expression] | None:
-    """Return the least and the largest value of an expression while columns move in their intervals.
+    """Return the smallest and the largest value of an expression while columns move in their intervals.
 
     Parameters
     ----------

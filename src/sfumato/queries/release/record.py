@@ -119,7 +119,7 @@ class ReleaseRecord:
     measures, columns : tuple
         What the noisy integers are, and how the answer columns are read off them.
     threshold : int or None
-        Least noisy count of units (measure 0) of the groups that are shown.
+        The smallest noisy count of units (measure 0) of the groups that are shown.
     output : tuple of str
         Columns of the answer in order.
     order_by, limit

@@ -30,7 +30,7 @@ SAMPLED = frozenset({AggregateKind.VAR_SAMP, AggregateKind.STDDEV_SAMP, Aggregat
 
 @dataclass(frozen=True, slots=True)
 class MomentSum:
-    """A noisy sum: least and greatest total in grid steps, what was subtracted per row, a term's range.
+    """A noisy sum: smallest and largest total in grid steps, what was subtracted per row, a term's range.
 
     A value that is no interval has equal ends.
     """
@@ -41,15 +41,15 @@ class MomentSum:
     terms: tuple[int, int]
 
     def mean(self, counts: Ends) -> Ends:
-        """Return the least and greatest mean of the terms, which they cannot leave."""
-        least, most = counts
-        low = np.where(self.low < 0, self.low / least, self.low / most) + self.offset
-        high = np.where(self.high < 0, self.high / most, self.high / least) + self.offset
+        """Return the smallest and the largest mean of the terms, which they cannot leave."""
+        minimum, maximum = counts
+        low = np.where(self.low < 0, self.low / minimum, self.low / maximum) + self.offset
+        high = np.where(self.high < 0, self.high / maximum, self.high / minimum) + self.offset
         return np.clip(low, *self.terms), np.clip(high, *self.terms)
 
     @property
-    def greatest_variance(self) -> float:
-        """The greatest variance of terms in their range: a quarter of its square (Popoviciu)."""
+    def max_variance(self) -> float:
+        """The largest variance of terms in their range: a quarter of its square (Popoviciu)."""
         return ((self.terms[1] - self.terms[0]) / 2) ** 2
 
 
@@ -83,8 +83,8 @@ def moment_ends(kind: AggregateKind, sums: Sequence[MomentSum], counts: Ends) ->
 
     Each is what interval arithmetic gives, so it is wider than it need be, never narrower.
     """
-    least = 2.0 if kind in SAMPLED else 1.0
-    return _moments(kind, sums, (np.maximum(counts[0], least), np.maximum(counts[1], least)))
+    minimum = 2.0 if kind in SAMPLED else 1.0
+    return _moments(kind, sums, (np.maximum(counts[0], minimum), np.maximum(counts[1], minimum)))
 
 
 def _moments(kind: AggregateKind, sums: Sequence[MomentSum], counts: Ends) -> Ends:
@@ -104,17 +104,17 @@ def _variance(squares: MomentSum, values: MomentSum, counts: Ends) -> Ends:
     (low, high), (left, right) = squares.mean(counts), values.mean(counts)
     far = np.maximum(left**2, right**2)
     near = np.where((left <= 0) & (right >= 0), 0.0, np.minimum(left**2, right**2))
-    most = values.greatest_variance
-    return np.clip(low - far, 0, most), np.clip(high - near, 0, most)
+    largest = values.max_variance
+    return np.clip(low - far, 0, largest), np.clip(high - near, 0, largest)
 
 
 def _covariance(sums: Sequence[MomentSum], counts: Ends) -> Ends:
     low, high = sums[0].mean(counts)
     corners = [one * other for one in sums[1].mean(counts) for other in sums[2].mean(counts)]
-    most = (sums[1].greatest_variance * sums[2].greatest_variance) ** 0.5
+    largest = (sums[1].max_variance * sums[2].max_variance) ** 0.5
     return (
-        np.clip(low - np.max(corners, axis=0), -most, most),
-        np.clip(high - np.min(corners, axis=0), -most, most),
+        np.clip(low - np.max(corners, axis=0), -largest, largest),
+        np.clip(high - np.min(corners, axis=0), -largest, largest),
     )
 
 

@@ -64,7 +64,7 @@ class CountBins(MeasureRequest):
         whole = Fraction(groups * self.levels)
         if self.all_rows is None:
             return whole
-        return min(whole, Fraction(self.all_rows * self.levels) / Fraction(self._most))
+        return min(whole, Fraction(self.all_rows * self.levels) / Fraction(self._max_rows))
 
     def with_bounds(self, measure: Measure, found: Found) -> Measure:
         """Return the counts of the bins within the found bounds, of which no tree has more levels."""
@@ -115,9 +115,9 @@ class CountBins(MeasureRequest):
         grid = quantile_bins(self.row_bounds, whole=whole)
         column = GridColumn(self.expression, grid.exponent, grid.lower, grid.upper)
         l1 = None if self.all_rows is None else self.all_rows * self.levels
-        return Measure(BinCounts(column), grid.exponent, 0, self._most, l1=l1)
+        return Measure(BinCounts(column), grid.exponent, 0, self._max_rows, l1=l1)
 
     @property
-    def _most(self) -> int:
+    def _max_rows(self) -> int:
         """The most rows of one unit in one group."""
         return int(cut(None, None if self.max_rows is None else (0, self.max_rows))[1])

@@ -139,8 +139,8 @@ class CountDistinct(_CountWithBounds):
     def meaning(self, function: str, measure: Measure) -> str:
         """Say how many values one unit may bring."""
         del function
-        most = f"{measure.upper} of them" if measure.upper > 1 else "one of them"
-        return f"the number of distinct values, one unit brings at most {most} to a group"
+        many = f"{measure.upper} of them" if measure.upper > 1 else "one of them"
+        return f"the number of distinct values, one unit brings at most {many} to a group"
 
 
 @final
