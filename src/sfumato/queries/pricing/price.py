@@ -11,17 +11,18 @@ groups): an additive ``ApproximateDP(0, delta_selection)``.
 Rows that are counted by bin may lie in several bins of a level: then more numbers than ``entries`` move,
 those of a level together by at most the sensitivity. That reveals no more than one number that moves by all
 of it, for log-concave noise, which both distributions are. Let f_a be the trade-off function between the
-noise and itself moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its ends have at least
-f_b(1 - f_a), as in group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is
+noise and itself moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its ends have at
+least f_b(1 - f_a), as in group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is
 f_(a + b): a test by one threshold is best at each level for every move, so the best test of a move by a + b
 is best on both parts of the way. By induction the same holds for any number of bins.
 
 Bounds that are to be found are priced before they are known: every such measure has placeholders for its
 bounds, noise in their unit, and half of its share pays for the search. What is found then only chooses the
-power of two that a step of the grid is (`sfumato.queries.pricing.found_bounds`), so the noise, and how many steps one unit moves
-a measure, are the same whatever is found. The loss is known before any row is read, and it composes although
-a measure's grid depends on the outcome of a search, for each is dominated by a pair of its own that does not
-(Zhu, Dong, Wang, "Optimal accounting of differential privacy via characteristic function", 2022, Theorem 10).
+power of two that a step of the grid is (`sfumato.queries.pricing.found_bounds`), so the noise, and how many
+steps one unit moves a measure, are the same whatever is found. The loss is known before any row is read, and
+it composes although a measure's grid depends on the outcome of a search, for each is dominated by a pair of
+its own that does not (Zhu, Dong, Wang, "Optimal accounting of differential privacy via characteristic
+function", 2022, Theorem 10).
 """
 
 from __future__ import annotations
