@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar, Final, Self
@@ -19,7 +21,7 @@ from sfumato.queries.engines.dialects.base import Dialect, StoredTable
 from sfumato.queries.plan.query import AggregationJob, Schema
 from sfumato.queries.plan.wire_names import COLUMN_TYPE
 
-__all__ = ["StoredTablesEngine"]
+__all__ = ["StoredTablesEngine", "digest_tables"]
 
 _FORMAT: Final = Format("sfumato.schema", 1)
 _SECRET_BYTES: Final = 16
@@ -136,3 +138,36 @@ class StoredTablesEngine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release what the engine holds; calling it again does nothing."""
+
+
+def digest_tables(
+    key: bytes,
+    form: bytes,
+    tables: Mapping[str, StoredTable],
+    content: Callable[[StoredTable], Iterable[bytes]],
+) -> str:
+    """Return the HMAC-SHA-256 of tables in hexadecimal: of their names, types and content, piece by piece.
+
+    Parameters
+    ----------
+    key : bytes
+    form : bytes
+        The name and version of what is digested, which comes first.
+    tables : mapping of str to StoredTable
+    content : callable
+        Returns what stands for the rows of a table.
+    """
+    mac = hmac.new(key, digestmod=hashlib.sha256)
+
+    def add(piece: bytes) -> None:
+        mac.update(len(piece).to_bytes(8, "big"))
+        mac.update(piece)
+
+    add(form)
+    for name in sorted(tables):
+        add(name.encode())
+        for column in tables[name].columns:
+            add(f"{column.stored} {column.name}".encode())
+        for piece in content(tables[name]):
+            add(piece)
+    return mac.hexdigest()
