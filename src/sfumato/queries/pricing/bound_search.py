@@ -36,7 +36,7 @@ from sfumato.queries.plan.query import (
 )
 from sfumato.queries.plan.schema import Column
 from sfumato.queries.plan.typed_expressions import TypedTree, column, operand
-from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins
+from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins, real
 
 __all__ = ["BoundSearch"]
 
@@ -170,12 +170,8 @@ def _typed(tree: exp.Expression, type_: ColumnType) -> Expression:
     return Expression(tree, type_)
 
 
-def _real(value: float) -> exp.Expression:
-    return number(repr(value)).tree
-
-
 def _times(tree: exp.Expression, factor: float) -> exp.Expression:
-    return exp.Mul(this=tree.copy(), expression=_real(factor))
+    return exp.Mul(this=tree.copy(), expression=real(factor))
 
 
 def _finite(expression: Expression) -> Expression:
@@ -183,8 +179,8 @@ def _finite(expression: Expression) -> Expression:
     if expression.type is ColumnType.INTEGER:
         return expression
     value, largest = operand(TypedTree(expression.tree, expression.type)), sys.float_info.max
-    smallest = exp.Neg(this=_real(largest))
-    within = exp.Between(this=value, low=smallest, high=_real(largest))
+    smallest = exp.Neg(this=real(largest))
+    within = exp.Between(this=value, low=smallest, high=real(largest))
     return _typed(
         exp.Case(ifs=[exp.If(this=within, true=expression.tree)], default=exp.Null()), expression.type
     )
@@ -196,8 +192,8 @@ def _of_its_size(names: _Names) -> exp.Expression:
     fine, coarse = (column(name, ColumnType.FLOAT).tree for name in (names("fine"), names("coarse")))
     return exp.Case(
         ifs=[
-            exp.If(this=exp.LT(this=peak, expression=_real(_SMALL)), true=_times(fine, _COARSE)),
-            exp.If(this=exp.GT(this=peak.copy(), expression=_real(_LARGE)), true=_times(coarse, _FINE)),
+            exp.If(this=exp.LT(this=peak, expression=real(_SMALL)), true=_times(fine, _COARSE)),
+            exp.If(this=exp.GT(this=peak.copy(), expression=real(_LARGE)), true=_times(coarse, _FINE)),
         ],
         default=total,
     )
@@ -207,6 +203,6 @@ def _of_fewer(total: exp.Expression, names: _Names, max_rows: int) -> exp.Expres
     """Return what ``max_rows`` of the rows come to, in the mean over which they are."""
     many = column(names("many"), ColumnType.INTEGER).tree
     each = exp.Div(this=exp.Paren(this=total.copy()), expression=many)
-    fewer = exp.Mul(this=exp.Paren(this=each), expression=_real(float(max_rows)))
+    fewer = exp.Mul(this=exp.Paren(this=each), expression=real(float(max_rows)))
     more = exp.GT(this=many.copy(), expression=number(str(max_rows)).tree)
     return exp.Case(ifs=[exp.If(this=more, true=fewer)], default=total)

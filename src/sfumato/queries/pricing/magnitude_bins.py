@@ -18,7 +18,7 @@ from sfumato.queries.plan.constants import number
 from sfumato.queries.plan.schema import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, operand
 
-__all__ = ["BLOCK", "REAL", "WHOLE", "MagnitudeBins"]
+__all__ = ["BLOCK", "REAL", "WHOLE", "MagnitudeBins", "real"]
 
 BLOCK: Final = 10
 """Powers of two of a block: a tree of comparisons over all bins would take an engine longer to plan."""
@@ -107,7 +107,7 @@ class MagnitudeBins:
 
     def reduced(self, size: TypedTree) -> Expression:
         """Return a magnitude over the smallest power of two of its block, exactly."""
-        factor = self._by_block(size, lambda index: _real(math.ldexp(1.0, -self.low - BLOCK * index)))
+        factor = self._by_block(size, lambda index: real(math.ldexp(1.0, -self.low - BLOCK * index)))
         return Expression(exp.Mul(this=operand(size), expression=factor), ColumnType.FLOAT)
 
     def _by_block(self, size: TypedTree, leaf: Callable[[int], exp.Expression]) -> exp.Expression:
@@ -143,12 +143,13 @@ def _whole(value: int) -> exp.Expression:
     return number(str(value)).tree
 
 
-def _real(value: float) -> exp.Expression:
+def real(value: float) -> exp.Expression:
+    """Return a float as it stands in an expression, exactly."""
     return number(repr(value)).tree
 
 
 def _at_least(value: TypedTree, border: float) -> exp.Expression:
-    return exp.GTE(this=operand(value), expression=_real(border))
+    return exp.GTE(this=operand(value), expression=real(border))
 
 
 def _tree(

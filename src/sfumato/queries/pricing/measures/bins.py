@@ -11,7 +11,6 @@ from sfumato import _check
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.queries.plan.measure import BinCounts, GridColumn, Measure
 from sfumato.queries.plan.query import ColumnType, Expression
-from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.measures.measure_request import (
     Bounds,
     EstimateNoise,
@@ -48,11 +47,6 @@ class CountBins(MeasureRequest):
     max_rows: int | None = None
     levels: int
     found: bool = False
-
-    @property
-    def searches(self) -> tuple[BoundSearch, ...]:
-        """A search among values."""
-        return (BoundSearch(self.expression),) if self.found else ()
 
     @property
     def entries(self) -> int:

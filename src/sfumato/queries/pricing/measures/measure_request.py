@@ -141,8 +141,8 @@ class MeasureRequest(ABC):
 
     @property
     def searches(self) -> tuple[BoundSearch, ...]:
-        """What finds the bounds: one search for each column without any."""
-        return ()
+        """What finds the bounds: one search for each column without any, among its values."""
+        return (BoundSearch(self.expression),) if self.found and self.expression is not None else ()
 
     @property
     def search(self) -> BoundSearch | None:

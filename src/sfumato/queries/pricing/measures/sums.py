@@ -172,11 +172,6 @@ class MeanOfUnits(MeasureRequest):
     bounds: Bounds
     found: bool = False
 
-    @property
-    def searches(self) -> tuple[BoundSearch, ...]:
-        """A search among values."""
-        return (BoundSearch(self.expression),) if self.found else ()
-
     def exponent(self, noise_multiplier: Fraction) -> int:
         """Return the exponent of the grid: fine beside the bounds, coarse enough for the noise."""
         lower, upper = self.bounds
