@@ -24,7 +24,7 @@ from typing import Final
 
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.query import AggregateKind
-from sfumato.queries.pricing.aggregates import ColumnEstimator
+from sfumato.queries.pricing.aggregate_measures import ColumnEstimator
 from sfumato.queries.pricing.measures.measure_request import EstimateNoise, ExpectedError
 from sfumato.queries.pricing.price import PricedQuery
 

@@ -35,7 +35,7 @@ from sfumato.errors import OptionError
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import AggregationJob, GroupSelection, Options, Query
-from sfumato.queries.pricing.aggregates import ColumnEstimator, requests_and_estimators
+from sfumato.queries.pricing.aggregate_measures import ColumnEstimator, requests_and_estimators
 from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.calibration import (
     AnyMechanism,

@@ -46,8 +46,8 @@ def consistent(levels: Sequence[TableRelease], column: str) -> tuple[pa.Table, .
     Guarantee: post-processing of what was released; it costs no privacy. The result is the weighted least
     squares estimate: of all values that add up, those with the least :math:`\sum (x_v - \tilde x_v)^2 /
     \sigma_v^2`. On a tree it takes one pass up, in which a group's own number and the sum of its parts are
-    averaged by their precision, and one down, in which the rest is spread over the parts by their variance.
-    Every number has at most the variance that it had. Numbers may be negative, as they were.
+    averaged by their precision, and one down, in which the rest is split over the parts in proportion to
+    their variance. Every number has at most the variance that it had. Numbers may be negative, as they were.
 
     Levels add up where each unit is in one group of the finest level, as people are in one county. Where a
     unit is in several, or loses some of its groups to a bound, the exact answers of the levels differ

@@ -23,10 +23,10 @@ from sfumato.queries.release.variance_estimates import (
     SAMPLED,
     Ends,
     MomentSum,
-    correlation,
-    covariance,
-    for_sample,
-    variance,
+    correlation_ends,
+    covariance_ends,
+    sample_ends,
+    variance_ends,
 )
 
 __all__ = ["as_arrow_array", "interval", "quantile_ends", "reports", "values"]
@@ -179,11 +179,11 @@ class VarianceColumn(EstimatedColumn):
     def value_ends(self, sums: list[MomentSum], counts: Ends) -> Ends:
         """Return the ends of the values, of a sample if these are."""
         ends = self.population(sums, counts)
-        return for_sample(ends, counts) if self.column.kind in SAMPLED else ends
+        return sample_ends(ends, counts) if self.column.kind in SAMPLED else ends
 
     def population(self, sums: list[MomentSum], counts: Ends) -> Ends:
         """Return the ends of what divides by the number of rows."""
-        return variance(sums[0], sums[1], counts)
+        return variance_ends(sums[0], sums[1], counts)
 
     def counts(self, noisy: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return numbers of rows that the values exist for."""
@@ -210,7 +210,7 @@ class CovarianceColumn(VarianceColumn):
 
     def population(self, sums: list[MomentSum], counts: Ends) -> Ends:
         """Return the ends of what divides by the number of rows."""
-        return covariance(sums, counts)
+        return covariance_ends(sums, counts)
 
 
 @final
@@ -241,11 +241,11 @@ class CorrelationColumn(CovarianceColumn):
 
     def value_ends(self, sums: list[MomentSum], counts: Ends) -> Ends:
         """Return the ends of the correlation."""
-        return correlation(self.population(sums, counts), *self.variances(sums, counts))
+        return correlation_ends(self.population(sums, counts), *self.variances(sums, counts))
 
     def variances(self, sums: list[MomentSum], counts: Ends) -> tuple[Ends, Ends]:
         """Return the ends of either column's variance."""
-        return variance(sums[3], sums[1], counts), variance(sums[4], sums[2], counts)
+        return variance_ends(sums[3], sums[1], counts), variance_ends(sums[4], sums[2], counts)
 
     def in_units(self, steps: NDArray[np.float64]) -> NDArray[Any]:
         """Return the numbers as they are."""

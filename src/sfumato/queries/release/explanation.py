@@ -8,7 +8,7 @@ from sfumato.ledger.budget.budget import Budget
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import FoundBounds, PublicTable
 from sfumato.queries.plan.relation_text import relation_words
-from sfumato.queries.pricing.aggregates import ColumnEstimator
+from sfumato.queries.pricing.aggregate_measures import ColumnEstimator
 from sfumato.queries.pricing.calibration import AnyMechanism, distribution_of
 from sfumato.queries.pricing.expected_error import cost_alone, expected_error, loss_alone
 from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold, with_found_bounds

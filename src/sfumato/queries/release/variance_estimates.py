@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 
 from sfumato.queries.plan.query import AggregateKind
 
-__all__ = ["SAMPLED", "Ends", "MomentSum", "correlation", "covariance", "for_sample", "variance"]
+__all__ = [
+    "SAMPLED",
+    "Ends",
+    "MomentSum",
+    "correlation_ends",
+    "covariance_ends",
+    "sample_ends",
+    "variance_ends",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ends: TypeAlias = tuple[Floats, Floats]
@@ -57,7 +65,7 @@ class MomentSum:
         return ((self.terms[1] - self.terms[0]) / 2) ** 2
 
 
-def for_sample(ends: Ends, counts: Ends) -> Ends:
+def sample_ends(ends: Ends, counts: Ends) -> Ends:
     """Return the ends of what divides by the number of rows less one, from those of what divides by it."""
     small, large = (count / (count - 1) for count in reversed(counts))
     return (
@@ -66,7 +74,7 @@ def for_sample(ends: Ends, counts: Ends) -> Ends:
     )
 
 
-def variance(squares: MomentSum, values: MomentSum, counts: Ends) -> Ends:
+def variance_ends(squares: MomentSum, values: MomentSum, counts: Ends) -> Ends:
     """Return the ends of a variance: from 0 to a quarter of the squared range of its bounds."""
     (low, high), (left, right) = squares.mean(counts), values.mean(counts)
     far = np.maximum(left**2, right**2)
@@ -75,7 +83,7 @@ def variance(squares: MomentSum, values: MomentSum, counts: Ends) -> Ends:
     return np.clip(low - far, 0, largest), np.clip(high - near, 0, largest)
 
 
-def covariance(sums: Sequence[MomentSum], counts: Ends) -> Ends:
+def covariance_ends(sums: Sequence[MomentSum], counts: Ends) -> Ends:
     """Return the ends of a covariance: of the sums of products, and of each column."""
     low, high = sums[0].mean(counts)
     corners = [one * other for one in sums[1].mean(counts) for other in sums[2].mean(counts)]
@@ -86,7 +94,7 @@ def covariance(sums: Sequence[MomentSum], counts: Ends) -> Ends:
     )
 
 
-def correlation(together: Ends, first: Ends, second: Ends) -> Ends:
+def correlation_ends(together: Ends, first: Ends, second: Ends) -> Ends:
     """Return the ends of a correlation, from those of the covariance and of either variance."""
     small, large = (np.sqrt(one * other) for one, other in zip(first, second, strict=True))
     with np.errstate(divide="ignore", invalid="ignore"):

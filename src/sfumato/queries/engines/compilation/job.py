@@ -92,9 +92,9 @@ class CompiledJob:
         limits = self.max_groups, self.max_rows
         return Bounding(self.rows, self.grouping, self.slots, *limits, secret, self.all_rows)
 
-    def answer(self, bounding: Bounding, *, any_crowded: bool, kept: str | None = None) -> str:
+    def answer(self, bounding: Bounding, *, any_crowded: bool, parts_table: str | None = None) -> str:
         """Return the SELECT of the answer, in its order, from what the steps made."""
-        totals = bounding.totals(unit=self.unit, any_crowded=any_crowded, kept=kept)
+        totals = bounding.totals(unit=self.unit, any_crowded=any_crowded, parts_table=parts_table)
         measures = [f"m{i}" for i in range(len(self.slots.measures))]
         if self.public:
             items = [*(f"p.{key}" for key in self.keys), *(f"coalesce({m}, 0) AS {m}" for m in measures)]

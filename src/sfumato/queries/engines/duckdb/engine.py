@@ -230,8 +230,8 @@ class DuckDBEngine(StoredTablesEngine):
 
     def _computed(self, prepared: CompiledJob, layout: CachedBounding) -> pa.Table:
         bounding, crowded = prepared.bounding(layout.secret), layout.crowded
-        kept = CACHED_PARTS if CACHED_PARTS in layout.tables else None
-        select = prepared.answer(bounding, any_crowded=crowded, kept=kept)
+        parts_table = CACHED_PARTS if CACHED_PARTS in layout.tables else None
+        select = prepared.answer(bounding, any_crowded=crowded, parts_table=parts_table)
         answer = self._connection.sql(select).to_arrow_table()
         leaves = {
             index: self._connection.sql(select).to_arrow_table()

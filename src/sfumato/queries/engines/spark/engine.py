@@ -106,13 +106,13 @@ class SparkEngine(StoredTablesEngine):
         if self._session in _TRIED:
             return
         views: list[str] = []
-        kept: DataFrame | None = None
+        persisted: DataFrame | None = None
         found = None
         with suppress(Exception), _silent():
             (groups,) = self._groups(run_self_test(SPARK), views)
-            kept = self._keep(groups.select, _name(), views)
+            persisted = self._persist(groups.select, _name(), views)
             found = self._session.sql(f"SELECT * FROM {views[-1]}").toArrow()
-        self._let_go(kept, views)
+        self._unpersist(persisted, views)
         if found is None:
             raise SourceError(_UNABLE)
         _TRIED.add(self._session)
@@ -148,14 +148,14 @@ class SparkEngine(StoredTablesEngine):
 
     def _run(self, prepared: CompiledJob, secret: bytes) -> pa.Table:
         views: list[str] = []
-        kept: DataFrame | None = None
+        persisted: DataFrame | None = None
         run: Callable[[str], pa.Table] = lambda select: self._session.sql(select).toArrow()  # noqa: E731
         try:
             groups = self._groups(prepared, views)
             bounding = SparkBounding.of(prepared, secret, _name())
             crowded = prepared.unit and bounding.trims_rows
             if prepared.unit and bounding.twice:
-                kept = self._keep(bounding.sums(groups), bounding.summed, views)
+                persisted = self._persist(bounding.sums(groups), bounding.summed, views)
                 found = run(f"SELECT count(*) AS n FROM {bounding.summed} WHERE crowd IS NOT NULL")
                 crowded = found["n"][0].as_py() > 0
             steps = [*groups, *(bounding.steps() if prepared.unit else [])]
@@ -165,23 +165,23 @@ class SparkEngine(StoredTablesEngine):
                 for index in prepared.slots.binned
             }
         finally:
-            self._let_go(kept, views)
+            self._unpersist(persisted, views)
         return with_bin_counts(_ordered(answer, prepared).cast(prepared.schema), leaves)
 
-    def _keep(self, select: str, name: str, views: list[str]) -> DataFrame:
+    def _persist(self, select: str, name: str, views: list[str]) -> DataFrame:
         """Keep what a SELECT gives, under a name, once it is computed."""
-        kept: DataFrame = self._session.sql(select).persist()
+        persisted: DataFrame = self._session.sql(select).persist()
         try:
-            self._view(kept, name, views)
+            self._view(persisted, name, views)
         except BaseException:
-            self._let_go(kept, views)
+            self._unpersist(persisted, views)
             raise
-        return kept
+        return persisted
 
-    def _let_go(self, kept: DataFrame | None, views: list[str]) -> None:
-        if kept is not None:
+    def _unpersist(self, persisted: DataFrame | None, views: list[str]) -> None:
+        if persisted is not None:
             with suppress(Exception):
-                kept.unpersist()
+                persisted.unpersist()
         self._drop(views)
 
     def _groups(self, prepared: CompiledJob, views: list[str]) -> list[Step]:

@@ -3,8 +3,8 @@
 A new measure is a class in this folder: what one unit adds to a group, in words that every engine compiles
 (`sfumato.queries.plan.measure`), its bounds in the data's units, the power-of-two grid that it is put on, how
 far one unit moves it, which bounds are still to be found, what is published for its estimate, and its words.
-An aggregate names its measures (`sfumato.queries.pricing.aggregates`), and noise is calibrated for all of
-them together.
+An aggregate names its measures (`sfumato.queries.pricing.aggregate_measures`), and noise is calibrated for
+all of them together.
 """
 
 from __future__ import annotations
