@@ -76,7 +76,7 @@ class BoundSearch:
         """Return what the engine counts: one number of each unit, by its bin."""
         unit = query.relation.unit
         names = _Names("of_" if (unit or "").casefold().startswith("a_") else "a_")
-        row_bin = _typed(column(names("place"), ColumnType.INTEGER).tree, ColumnType.INTEGER)
+        row_bin = Expression(column(names("place"), ColumnType.INTEGER).tree, ColumnType.INTEGER)
         return AggregationJob(
             relation=self._relation(query, names),
             keys=(),
@@ -99,7 +99,7 @@ class BoundSearch:
             rows = self._per_group(rows, names)
         value = column(names("value"), self.bins.type)
         absent = exp.Is(this=value.tree, expression=exp.Null())
-        there = Filter(rows, _typed(exp.Not(this=exp.Paren(this=absent)), ColumnType.BOOLEAN))
+        there = Filter(rows, Expression(exp.Not(this=exp.Paren(this=absent)), ColumnType.BOOLEAN))
         if self.bins.type is ColumnType.INTEGER:
             return _projected(there, Named(names("place"), self.bins.expression(value)))
         return self._by_blocks(there, names)
@@ -107,13 +107,13 @@ class BoundSearch:
     def _by_blocks(self, rows: Relation, names: _Names) -> Project:
         """Return the bins of floats."""
         value, size = (column(name, ColumnType.FLOAT) for name in (names("value"), names("size")))
-        values = Named(names("value"), _typed(value.tree, ColumnType.FLOAT))
-        sizes = Named(names("size"), _typed(exp.Abs(this=value.tree.copy()), ColumnType.FLOAT))
+        values = Named(names("value"), Expression(value.tree, ColumnType.FLOAT))
+        sizes = Named(names("size"), Expression(exp.Abs(this=value.tree.copy()), ColumnType.FLOAT))
         rows = _projected(rows, values, sizes)
         block, reduced = column(names("block"), ColumnType.INTEGER), column(names("part"), ColumnType.FLOAT)
         blocks = Named(names("block"), self.bins.block(size))
         rows = _projected(rows, values, blocks, Named(names("part"), self.bins.reduced(size)))
-        held = Named(names("block"), _typed(block.tree, ColumnType.INTEGER))
+        held = Named(names("block"), Expression(block.tree, ColumnType.INTEGER))
         rows = _projected(rows, values, held, Named(names("step"), self.bins.step(reduced)))
         row_bin = self.bins.joined(value, block, column(names("step"), ColumnType.INTEGER))
         return _projected(rows, Named(names("place"), row_bin))
@@ -121,26 +121,26 @@ class BoundSearch:
     def _per_group(self, rows: Project, names: _Names) -> Project:
         """Return one row for each unit and group: its total."""
         keys = tuple(
-            Named(known.name, _typed(column(known.name, known.type).tree, known.type))
+            Named(known.name, Expression(column(known.name, known.type).tree, known.type))
             for known in rows.schema.columns
             if known.name != names("value") and known.type is not None
         )
         type_, value = self.expression.type, column(names("value"), self.expression.type).tree
-        made = [UnitAggregate(names("total"), UnitFunction.SUM, _typed(value, type_))]
+        made = [UnitAggregate(names("total"), UnitFunction.SUM, Expression(value, type_))]
         total = column(names("total"), type_).tree
         if type_ is ColumnType.FLOAT:
-            peak = _typed(exp.Abs(this=value.copy()), type_)
+            peak = Expression(exp.Abs(this=value.copy()), type_)
             made += [
                 UnitAggregate(names("peak"), UnitFunction.MAX, peak),
-                UnitAggregate(names("fine"), UnitFunction.SUM, _typed(_times(value, _FINE), type_)),
-                UnitAggregate(names("coarse"), UnitFunction.SUM, _typed(_times(value, _COARSE), type_)),
+                UnitAggregate(names("fine"), UnitFunction.SUM, Expression(_times(value, _FINE), type_)),
+                UnitAggregate(names("coarse"), UnitFunction.SUM, Expression(_times(value, _COARSE), type_)),
             ]
             total = _of_its_size(names)
         if self.max_rows is not None:
-            made.append(UnitAggregate(names("many"), UnitFunction.COUNT, _typed(value, type_)))
+            made.append(UnitAggregate(names("many"), UnitFunction.COUNT, Expression(value, type_)))
             total = _of_fewer(total, names, self.max_rows)
         grouped = PerUnit(rows, keys, tuple(made), str(rows.unit))
-        return _projected(grouped, Named(names("value"), _typed(total, self.bins.type)))
+        return _projected(grouped, Named(names("value"), Expression(total, self.bins.type)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +163,7 @@ def _projected(rows: Relation, *made: Named) -> Project:
 def _kept(unit: Column | None) -> tuple[Named, ...]:
     if unit is None or unit.type is None:
         return ()
-    return (Named(unit.name, _typed(column(unit.name, unit.type).tree, unit.type)),)
-
-
-def _typed(tree: exp.Expression, type_: ColumnType) -> Expression:
-    return Expression(tree, type_)
+    return (Named(unit.name, Expression(column(unit.name, unit.type).tree, unit.type)),)
 
 
 def _times(tree: exp.Expression, factor: float) -> exp.Expression:
@@ -181,7 +177,7 @@ def _finite(expression: Expression) -> Expression:
     value, largest = operand(TypedTree(expression.tree, expression.type)), sys.float_info.max
     smallest = exp.Neg(this=real(largest))
     within = exp.Between(this=value, low=smallest, high=real(largest))
-    return _typed(
+    return Expression(
         exp.Case(ifs=[exp.If(this=within, true=expression.tree)], default=exp.Null()), expression.type
     )
 
