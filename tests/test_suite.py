@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases import cases, named
+from tests.golden.write import completed, in_lines
 from tests.run_time import loaded_while_collecting
 from tests.tiers import TIERS
 
@@ -152,6 +153,7 @@ def test_a_loop_runs_all_cases_and_reports_each_that_fails() -> None:
 LOOPS = """
 import pytest
 from tests.cases import cases, named
+from tests.golden.write import completed, in_lines
 
 @cases("a", [pytest.param(1, id="first"), 2, 3], ids=lambda a: "last" if a == 3 else None)
 def test_it(a, tmp_path):
@@ -255,6 +257,13 @@ def test_every_test_of_chance_names_a_law_that_it_rejects() -> None:
         if of_chance and name not in exempt and not imports_from(text, "tests.chance"):
             missing.append(name)
     assert sorted(missing) == []
+
+
+def test_a_golden_table_gets_what_it_lacks_and_keeps_what_it_has() -> None:
+    known, whole = in_lines({"b": 1.5, "old": 3}), in_lines({"a": [2], "b": 7})
+    assert completed(known, whole) == in_lines({"a": [2], "b": 1.5, "old": 3})
+    for there in (b"\xff", b"[1]", b'{"b": 1}', in_lines({"a": 0, "b": 0, "c": 0})):
+        assert completed(there, whole) == there
 
 
 PACKAGE = '''

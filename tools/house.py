@@ -5,8 +5,9 @@ Run ``python tools/house.py`` at the project's root. It prints the measures, the
 of 45 lines or more, more than 20 modules in a folder, a circle of imports, an import inside a function that
 is not of an optional third-party library, a public name without types or docstring, a face whose ``__all__``
 is not what it exports, two modules or two public classes of one name in a room, a folder without tests of its
-own, and less documentation or more words of our own than ``[tool.house]`` in ``pyproject.toml`` says. ``-v``
-lists what the documentation of public names lacks.
+own, less documentation or more words of our own than ``[tool.house]`` in ``pyproject.toml`` says, and what
+numpydoc finds in the docstrings of public names by the checks of ``[tool.numpydoc_validation]``. ``-v`` lists
+what the documentation of public names lacks.
 """
 
 from __future__ import annotations

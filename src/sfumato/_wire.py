@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
-from sfumato._check import refuse
+from sfumato._check import refuse, refuse_state, refuse_type
 
 __all__ = [
     "BOOLEAN",
@@ -79,11 +79,12 @@ def parse(name: str, text: str | bytes) -> Any:
         If it is no such text; nothing of it is quoted.
     """
     if not isinstance(text, str | bytes):
-        refuse(name, "be JSON text", type(text).__name__, _REMEDY)
+        refuse_type(name, "be JSON text", text, _REMEDY)
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
     except (ValueError, RecursionError):
-        refuse(name, "be well-formed JSON with each key once and finite numbers", "other text", _REMEDY)
+        rule = "be well-formed JSON with each key once and finite numbers"
+        refuse_state(name, rule, "it is other text", _REMEDY)
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -132,17 +133,19 @@ class Format:
             If it is of another format, or of a version that is not known here.
         """
         if not isinstance(document, dict) or document.get("format") != self.name:
-            refuse(name, f"be a document of the format {self.name}", _shown(document), _REMEDY)
+            _refuse(name, f"be a document of the format {self.name}", document)
         version = document.get("version")
         if type(version) is not int or not 1 <= version <= self.version:
             rule = f"have a version of {self.name} from 1 to {self.version}"
-            refuse(name, rule, _shown(version), "install a newer sfumato")
+            _refuse(name, rule, version, "install a newer sfumato")
         return version, {key: value for key, value in document.items() if key not in ("format", "version")}
 
 
-def _shown(value: object) -> object:
-    """Return a number as it is, and only the type of anything else."""
-    return value if value is None or isinstance(value, bool | int | float) else type(value).__name__
+def _refuse(name: str, rule: str, written: object, remedy: str = _REMEDY) -> NoReturn:
+    """Refuse what was read; a number is shown as it is, and of anything else only the type."""
+    if written is None or isinstance(written, bool | int | float):
+        refuse(name, rule, written, remedy)
+    refuse_type(name, rule, written, remedy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ class Codec(Generic[T]):
 def _typed(kind: type[T], rule: str) -> Codec[T]:
     def checked(name: str, written: Any) -> T:
         if type(written) is not kind:
-            refuse(name, rule, _shown(written), _REMEDY)
+            _refuse(name, rule, written)
         value: T = written
         return value
 
@@ -177,7 +180,7 @@ def _read_number(name: str, written: Any) -> float:
     except OverflowError:  # an integer beyond all floats
         number = math.nan
     if math.isnan(number) or (type(written) is float and math.isinf(number)):
-        refuse(name, "be a number", _shown(written), _REMEDY)
+        _refuse(name, "be a number", written)
     return number
 
 
@@ -185,7 +188,7 @@ def _read_rational(name: str, written: Any) -> Fraction:
     top, _, bottom = written.partition("/") if isinstance(written, str) else ("", "", "")
     digits = top.removeprefix("-"), bottom
     if len(top + bottom) > _MAX_RATIONAL or not all(part.isascii() and part.isdigit() for part in digits):
-        refuse(name, "be written as p/q", _shown(written), _REMEDY)
+        _refuse(name, "be written as p/q", written)
     return Fraction(int(top), int(bottom)) if int(bottom) else refuse(name, "have a denominator", 0, _REMEDY)
 
 
@@ -193,7 +196,7 @@ def _read_bytes(name: str, written: Any) -> bytes:
     try:
         return bytes.fromhex(written)
     except (TypeError, ValueError):
-        refuse(name, "be hexadecimal digits", _shown(written), _REMEDY)
+        _refuse(name, "be hexadecimal digits", written)
 
 
 INTEGER: Final[Codec[int]] = _typed(int, "be an integer")
@@ -218,7 +221,7 @@ def sequence(codec: Codec[T]) -> Codec[tuple[T, ...]]:
 
     def decode(name: str, written: Any) -> tuple[T, ...]:
         if not isinstance(written, list | tuple):
-            refuse(name, "be a list", _shown(written), _REMEDY)
+            _refuse(name, "be a list", written)
         return tuple(codec.decode(name, item) for item in written)
 
     return Codec(lambda values: [codec.encode(value) for value in values], decode)
@@ -249,9 +252,11 @@ class Names(Codec[T]):
             raise ValueError(f"each of {what} needs one wire name")
 
         def decode(name: str, written: Any) -> T:
-            if not isinstance(written, str) or written not in names:
-                known = written[:40] if isinstance(written, str) else _shown(written)
-                refuse(name, f"name {what} that is known here", known, "install a newer sfumato")
+            rule, remedy = f"name {what} that is known here", "install a newer sfumato"
+            if not isinstance(written, str):
+                _refuse(name, rule, written, remedy)
+            if written not in names:
+                refuse(name, rule, written[:40], remedy)
             return names[written]
 
         super().__init__(by_value.__getitem__, decode)
@@ -288,17 +293,19 @@ class Record(Codec[T]):
 
     __slots__ = ()
 
+    encode: Callable[[T], dict[str, Any]]
+
     def __init__(self, what: str, kind: Callable[..., T], fields: Mapping[str, Codec[Any] | Field]) -> None:
         table = {
             wire: part if isinstance(part, Field) else Field(wire, part) for wire, part in fields.items()
         }
 
-        def encode(value: T) -> dict[str, object]:
+        def encode(value: T) -> dict[str, Any]:
             return {wire: part.codec.encode(getattr(value, part.attribute)) for wire, part in table.items()}
 
         def decode(name: str, written: Any) -> T:
             if not isinstance(written, dict) or written.keys() != table.keys():
-                refuse(name, f"be {what} with {', '.join(table)}", _shown(written), _REMEDY)
+                _refuse(name, f"be {what} with {', '.join(table)}", written)
             return kind(**{p.attribute: p.codec.decode(wire, written[wire]) for wire, p in table.items()})
 
         super().__init__(encode, decode)

@@ -109,8 +109,14 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
         "name what needs no arguments; it raised TypeError",
     ),
     "it raises": (("models_here:fails", *SHAPE), "KeyError"),
-    "no module": (("models_here:nothing", *SHAPE), "name a torch.nn.Module or what returns one, got 'int'"),
-    "a number": (("models_here:number", *SHAPE), "name a torch.nn.Module or what returns one, got 'int'"),
+    "no module": (
+        ("models_here:nothing", *SHAPE),
+        "name a torch.nn.Module or what returns one, got a value of type int",
+    ),
+    "a number": (
+        ("models_here:number", *SHAPE),
+        "name a torch.nn.Module or what returns one, got a value of type int",
+    ),
     "a wrong shape": (("models_here:rows", "--shape", "5"), "must run on random inputs of the batch's shape"),
     "no shape": (
         ("models_here:rows", "--shape", "4x4"),

@@ -188,8 +188,14 @@ def test_a_query_over_budget_exits_with_3_and_charges_nothing(ledger: Path) -> N
         (("sql", "missing.parquet", *BUDGET, COUNT), "missing.parquet"),
         (("sql", ACS, "--privacy-unit", "nobody", "--epsilon", "1", COUNT), "nobody"),
         (("sql", ACS, "--privacy-unit", "person_id", "--epsilon", "-1", COUNT), "epsilon"),
-        (("sql", ACS, "--privacy-unit", "id", COUNT), "--epsilon, --rho and --mu, got 'none of them'"),
-        (("sql", ACS, *BUDGET, "--rho", "1", COUNT), "got '--epsilon and --rho'; write --epsilon 1"),
+        (
+            ("sql", ACS, "--privacy-unit", "id", COUNT),
+            "--epsilon, --rho and --mu, but it is given by none of them",
+        ),
+        (
+            ("sql", ACS, *BUDGET, "--rho", "1", COUNT),
+            "but it is given by --epsilon and --rho; write --epsilon 1",
+        ),
         (("sql", ACS, "--privacy-unit", "nobody", "--epsilon", "1", COUNT), "or pass ROW (in Python"),
         (("sql", ACS, *BUDGET, "--table", "visits", COUNT), "NAME=PATH"),
         (("sql", ACS, *BUDGET, "--public", "=list.csv", COUNT), "NAME=PATH"),

@@ -193,7 +193,7 @@ def test_categories_of_a_range_are_whole_numbers(folder: Path, text: str) -> Non
         ),
         (
             ("serve", "c.json", "--key", "shuffler.key", "--folder", "s", "--host", "192.0.2.1"),
-            "host and port must be free here",
+            "host and port must be free on this machine",
         ),
         (("open", "c.json", "--key", "analyst.key"), "batches must be named, or --url"),
         (
@@ -227,13 +227,13 @@ def test_mistakes_are_one_line(
     [
         (("Domain", "--epsilon", "1"), "protocol must be the name of a local"),
         (("Oracle", "--epsilon", "1", "--range", "3"), "protocol must be the name of a local"),
-        (("randomized-response", "--epsilon", "1"), "got 'no domain'"),
+        (("randomized-response", "--epsilon", "1"), "but domain is missing"),
         (
             ("randomized-response", "--epsilon", "1", "--range", "3", "--domain", "a,b"),
             "come without --range",
         ),
         (("randomized-response", "--epsilon", "1", "--range", "3", "--delta", "2"), "delta must be"),
-        (("piecewise-mean", "--epsilon", "1", "--range", "3"), "got 'domain too much'"),
+        (("piecewise-mean", "--epsilon", "1", "--range", "3"), "but domain is not one of them"),
         (("piecewise-mean", "--epsilon", "1", "--parameter", "bounds"), "must be NAME=JSON"),
         (("randomized-response", "--epsilon", "1", "--range", "1"), "values must"),
     ],

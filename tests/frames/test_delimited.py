@@ -19,11 +19,11 @@ from sfumato.frames.delimited import Delimited
 Rows = list[tuple[str | None, ...]]
 
 
-def _read(data: bytes, *, name: str = "people.csv", longest: int = 1 << 24) -> Rows:
+def _read(data: bytes, *, name: str = "people.csv", max_row_bytes: int = 1 << 24) -> Rows:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         path.write_bytes(data)
-        return [tuple(row.values()) for row in Delimited(path, longest).read().read_all().to_pylist()]
+        return [tuple(row.values()) for row in Delimited(path, max_row_bytes).read().read_all().to_pylist()]
 
 
 @pytest.mark.parametrize(
@@ -67,17 +67,17 @@ def test_an_odd_line_is_read_by_itself(line: bytes, row: tuple[str | None, ...] 
     ),
     quoting=st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC]),
     end=st.sampled_from(["\n", "\r\n"]),
-    longest=st.integers(60, 100) | st.just(1 << 24),
+    max_row_bytes=st.integers(60, 100) | st.just(1 << 24),
 )
 def test_what_a_csv_writer_wrote_is_read_back(
-    delimiter: str, rows: list[list[str]], quoting: Any, end: str, longest: int
+    delimiter: str, rows: list[list[str]], quoting: Any, end: str, max_row_bytes: int
 ) -> None:
     assume(not any(row[1].endswith("\r") for row in rows))  # before LF, which it then belongs to
     file = io.StringIO(newline="")
     writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator=end)
     writer.writerows([["first", "second"], *rows])
     name = "people.csv" if delimiter == "," else "people.tsv"
-    found = _read(file.getvalue().encode(), name=name, longest=longest)
+    found = _read(file.getvalue().encode(), name=name, max_row_bytes=max_row_bytes)
     assert found == [tuple(value or None for value in row) for row in rows]
 
 
@@ -96,11 +96,15 @@ LINES = st.builds(
 )
 
 
-@given(before=st.lists(LINES), odd=SHORT, after=st.lists(LINES), longest=st.sampled_from([48, 64, 1 << 24]))
-def test_no_line_changes_another(before: list[bytes], odd: bytes, after: list[bytes], longest: int) -> None:
+@given(
+    before=st.lists(LINES), odd=SHORT, after=st.lists(LINES), max_row_bytes=st.sampled_from([48, 64, 1 << 24])
+)
+def test_no_line_changes_another(
+    before: list[bytes], odd: bytes, after: list[bytes], max_row_bytes: int
+) -> None:
     head = b"a,b,c"
-    plain = _read(b"\n".join([head, *before, *after]), longest=longest)
-    found = _read(b"\n".join([head, *before, odd, *after]), longest=longest)
+    plain = _read(b"\n".join([head, *before, *after]), max_row_bytes=max_row_bytes)
+    found = _read(b"\n".join([head, *before, odd, *after]), max_row_bytes=max_row_bytes)
     more = 0 if odd in (b"", b"\r") else 1  # a line that is empty, ended by LF or CRLF
     assert len(found) == len(plain) + more
     assert found[: len(before)] == plain[: len(before)]
@@ -116,8 +120,8 @@ def test_no_bytes_fail(data: bytes) -> None:
 @pytest.mark.parametrize("line", [b"9" * 300 + b",5,6", b'9,"' + b"8" * 300, b'9,"' + b'""' * 150 + b'",5'])
 def test_a_line_without_end_is_a_row_by_itself(line: bytes) -> None:
     rows = b'1,2,3\n4,"5",6\n'
-    for longest in (20, 64, 100):
-        found = _read(b"a,b,c\n" + rows + line + b"\n" + rows * 20, longest=longest)
+    for max_row_bytes in (20, 64, 100):
+        found = _read(b"a,b,c\n" + rows + line + b"\n" + rows * 20, max_row_bytes=max_row_bytes)
         usual = [("1", "2", "3"), ("4", "5", "6")]
         assert found == [*usual, (None if line[1:2] == b"9" else "9", None, None), *usual * 20]
 
@@ -125,7 +129,7 @@ def test_a_line_without_end_is_a_row_by_itself(line: bytes) -> None:
 def test_a_row_as_long_as_allowed_is_whole_wherever_it_stands() -> None:
     long = b'1,"' + b"\n" * 60 + b'",3\n'
     for before in range(40):
-        found = _read(b"a,b,c\n" + b"7,8,9\n" * before + long + b"7,8,9\n", longest=len(long))
+        found = _read(b"a,b,c\n" + b"7,8,9\n" * before + long + b"7,8,9\n", max_row_bytes=len(long))
         assert found == [*[("7", "8", "9")] * before, ("1", "\n" * 60, "3"), ("7", "8", "9")]
 
 
@@ -147,9 +151,9 @@ def test_names_come_from_the_first_line(tmp_path: Path) -> None:
     assert Delimited(path).read().read_all().to_pydict() == {"a": [], "b": []}
 
 
-def test_a_first_line_without_an_end_within_the_longest_is_refused_and_not_cut() -> None:
+def test_a_first_line_without_an_end_within_the_longest_row_is_refused_and_not_cut() -> None:
     head = b"id,city,salary"
-    assert _read(head + b"\n1,a,2", longest=len(head) + 1) == [("1", "a", "2")]
-    for longest in (len(head) - 1, len(head)):
+    assert _read(head + b"\n1,a,2", max_row_bytes=len(head) + 1) == [("1", "a", "2")]
+    for max_row_bytes in (len(head) - 1, len(head)):
         with pytest.raises(SourceError, match="must be the names of the columns"):
-            _read(head + b"_in_thousands\n1,a,2", longest=longest)
+            _read(head + b"_in_thousands\n1,a,2", max_row_bytes=max_row_bytes)

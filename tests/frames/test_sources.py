@@ -390,7 +390,9 @@ def test_a_single_column_is_no_frame() -> None:
 
 
 def test_what_is_no_source_is_told_what_is() -> None:
-    with pytest.raises(SourceError, match=r"a source must be a path.*mapping of names to these, got int"):
+    with pytest.raises(
+        SourceError, match=r"a source must be a path.*mapping of names to these, got a value of type int"
+    ):
         open_source(3)
 
 

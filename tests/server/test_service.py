@@ -271,7 +271,7 @@ def test_a_visitor_says_what_is_wrong() -> None:
     [
         ({"port": 70_000}, "port must be at most 65535, got 70000"),  # which the system takes for 4464
         ({"port": -1}, "port must be"),
-        ({"host": "a..b"}, "host and port must be free here"),
+        ({"host": "a..b"}, "host and port must be free on this machine"),
         ({"certificate": ("none.pem", "none.key")}, "certificate must be a PEM file that matches its key"),
         ({"certificate": ("junk.pem", "junk.pem")}, "certificate must be a PEM file that matches its key"),
     ],

@@ -10,6 +10,7 @@ import sfumato as sf
 from sfumato.cli.data import ACS
 from sfumato.errors import BudgetExceeded
 from sfumato.privacy import PrivacyLoss, PureDP
+from sfumato.queries.pricing.price import price
 
 MEANS = """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}, delta={}, max_groups_contributed=1)
     state, COUNT(*) AS n, AVG(income, contribution_bounds_per_group => (0, 200000)) AS income
@@ -66,7 +67,7 @@ def asked(query: str, epsilon: float) -> str:
 
 
 def price_of(session: sf.Session, text: str) -> PrivacyLoss:
-    return session._price(text, None).loss
+    return price(session.read(text)).loss
 
 
 @pytest.mark.parametrize(

@@ -373,12 +373,15 @@ def test_explaining_says_what_the_budget_can_never_answer() -> None:
 @cases(
     ("wrong", "told"),
     [
-        ({"defaults": [1]}, "defaults must be a mapping, got 'list'; pass one such as"),
-        ({"public": "regions.csv"}, "public must be a mapping, got 'str'; pass one such as"),
+        ({"defaults": [1]}, "defaults must be a mapping, got a value of type list; pass one such as"),
+        ({"public": "regions.csv"}, "public must be a mapping, got a value of type str; pass one such as"),
         ({"ledger": 5}, "path must be a path, a postgresql:"),
         ({"epsilon": -1.0}, "epsilon must be positive and finite, got -1.0; use 1.0"),
         ({"delta": 1.5}, "delta must be in .*, got 1.5; use 1e-7"),
-        ({"epsilon": None}, "budget must be one of epsilon, rho and mu, got 'none'; state"),
+        (
+            {"epsilon": None},
+            "budget must be one of epsilon, rho and mu, but it is given by none of them; state",
+        ),
         ({"privacy_unit": ["id"]}, "privacy_unit must be a tuple where it is several columns"),
     ],
 )

@@ -123,6 +123,9 @@ def test_a_name_stands_once_in_a_room_but_for_parallel_folders(tmp_path: Path) -
     classes = "demo.room: one name for demo.room.a.part.Part, demo.room.b.part.Part"
     assert twice.faults() == [modules, classes]
     assert replace(twice, limits=Limits(parallel=["demo.room.b"])).faults() == [classes]
+    assert replace(twice, limits=Limits(parallel=["demo.room.*"])).faults() == [classes]
+    assert replace(twice, limits=Limits(parallel=["demo.*.*"])).faults() == [classes]
+    assert replace(twice, limits=Limits(parallel=["demo.room.c"])).faults() == [modules, classes]
     assert replace(twice, limits=Limits(modules_twice=1, classes_twice=1)).faults() == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ __all__ = ["House", "Limits", "main"]
 
 @dataclass(frozen=True)
 class Limits:
-    """What a project allows, from ``[tool.house]`` of its ``pyproject.toml``.
+    """What a project allows: ``[tool.house]`` and ``[tool.numpydoc_validation]`` in its ``pyproject.toml``.
 
     Parameters
     ----------
@@ -37,6 +38,8 @@ class Limits:
         How often a word of our own, where the field has one, may still stand in the source.
     classes_twice, modules_twice, untested_folders : int
         How many names or folders of the kind there may still be.
+    docstrings : list of str
+        numpydoc's checks that hold for what faces show; with "all", those that do not.
     """
 
     families: Sequence[str] = ()
@@ -46,6 +49,7 @@ class Limits:
     classes_twice: int = 0
     modules_twice: int = 0
     untested_folders: int = 0
+    docstrings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ class House:
             *_above([*classes_twice(found)], self.limits.classes_twice),
             *_above(self._untested(), self.limits.untested_folders),
             *self._undocumented(),
+            *self._invalid(),
         ]
 
     def undocumented(self) -> Iterator[str]:
@@ -115,6 +120,13 @@ class House:
 
     def _untested(self) -> list[str]:
         return [] if self.tests is None else [*untested_folders(self.modules, self.tests)]
+
+    def _invalid(self) -> Iterator[str]:
+        """Yield what numpydoc finds; only a project that has chosen checks needs to have it."""
+        if self.limits.docstrings:
+            yield from importlib.import_module("tools.measures.validation").invalid(
+                self.modules, self.limits.docstrings
+            )
 
     def _undocumented(self) -> Iterator[str]:
         share = self.measures()["documented"]
@@ -135,7 +147,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("-v", "--verbose", action="store_true", help="list what is not documented")
     arguments = parser.parse_args(argv)
     project: dict[str, Any] = tomllib.loads(arguments.project.read_text(encoding="utf-8"))
-    limits = Limits(**project.get("tool", {}).get("house", {}))
+    tools: dict[str, Any] = project.get("tool", {})
+    checks = tools.get("numpydoc_validation", {}).get("checks", ())
+    limits = Limits(**tools.get("house", {}), docstrings=checks)
     tests = arguments.project.parent / "tests"
     house = House(arguments.package, optional_libraries(project), limits, tests if tests.is_dir() else None)
     print(", ".join(f"{name} {value:g}" for name, value in house.measures().items()))

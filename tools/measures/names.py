@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
 
 from tools.measures.source import Module
 
@@ -24,11 +25,11 @@ def modules_twice(modules: Mapping[str, Module], parallel: Collection[str]) -> I
     modules : mapping
     parallel : collection of str
         Folders, such as those of the engines, that have the same modules as their siblings: what lies in them
-        is compared with nothing.
+        is compared with nothing. ``room.part.*`` stands for every folder in ``room.part``.
     """
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, module in modules.items():
-        inside = any(name.startswith(f"{folder}.") for folder in parallel)
+        inside = any(fnmatchcase(name, f"{folder}.*") for folder in parallel)
         if not module.is_package and not inside and name.count(".") > 1:
             found[_room(name), name.rpartition(".")[2]].append(name)
     for (room, _), names in sorted(found.items()):

@@ -21,7 +21,13 @@ from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 
-__all__ = ["calibrate", "epsilon"]
+__all__ = ["CALIBRATE_HELP", "EPSILON_HELP", "calibrate", "epsilon"]
+
+EPSILON_HELP: Final = "Print certified bounds on the epsilon of a privacy loss."
+CALIBRATE_HELP: Final = (
+    "Print the smallest noise multiplier whose certified epsilon is at most the wanted one."
+)
+"""What ``--help`` says of the two commands."""
 
 _EPSILON: Final = Format("sfumato.epsilon", 1)
 _CALIBRATION: Final = Format("sfumato.calibration", 1)
@@ -46,7 +52,33 @@ def epsilon(
     delta: Delta = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Print certified bounds on the epsilon of a privacy loss."""
+    """Print certified bounds on the epsilon of a privacy loss.
+
+    Parameters
+    ----------
+    loss : str or None
+        A file with a loss as JSON, as ``to_json`` writes it; ``-`` is standard input.
+    gaussian, laplace : float or None
+        Instead of a file: the noise multiplier of that mechanism, noise by sensitivity.
+    sampling_probability : float
+        Chance that a unit is in each step's Poisson sample.
+    steps : int
+        How often the mechanism runs.
+    delta : float
+        At which epsilon is stated, from 0 to below 1.
+    as_json : bool
+        Print one JSON object: both bounds, and the loss.
+
+    Raises
+    ------
+    ParameterError
+        If there is not exactly one mechanism, or a parameter is out of range.
+
+    Examples
+    --------
+    >>> epsilon(gaussian=1.0, delta=1e-6)  # doctest: +ELLIPSIS
+    epsilon 4.88656 at delta 1e-06 (between 4.88... and 4.88656)
+    """
     noises = ((Gaussian, gaussian), (Laplace, laplace))
     given = [(leaf, noise) for leaf, noise in noises if noise is not None]
     if len(given) + (loss is not None) != 1:
@@ -77,7 +109,33 @@ def calibrate(
     steps: Steps = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Print the smallest noise multiplier whose certified epsilon is at most the one that is wanted."""
+    """Print the smallest noise multiplier whose certified epsilon is at most the one that is wanted.
+
+    Parameters
+    ----------
+    epsilon : float
+        The epsilon that is wanted.
+    delta : float
+        From 0 to below 1.
+    laplace : bool
+        Laplace noise instead of Gaussian.
+    sampling_probability : float
+        Chance that a unit is in each step's Poisson sample.
+    steps : int
+        How often the mechanism runs.
+    as_json : bool
+        Print one JSON object: the noise multiplier, what it costs, and the loss.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range, or no noise meets the epsilon.
+
+    Examples
+    --------
+    >>> calibrate(epsilon=1.0, delta=1e-6)
+    noise multiplier 4.224843 for epsilon 1 at delta 1e-06
+    """
     leaf = Laplace if laplace else Gaussian
 
     def make(noise: float) -> PrivacyLoss:

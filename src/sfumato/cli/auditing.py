@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 import typer
@@ -15,7 +15,10 @@ from sfumato.audit.input_pairs import InputPair
 from sfumato.audit.json_report import json_report
 from sfumato.cli.naming import named
 
-__all__ = ["VIOLATED", "audit"]
+__all__ = ["AUDIT_HELP", "VIOLATED", "audit"]
+
+AUDIT_HELP: Final = "Search for an event that refutes a claim of (epsilon, delta)-DP."
+"""What ``--help`` says of the command."""
 
 VIOLATED = 4
 """Exit code where the claim is refuted."""
@@ -43,29 +46,52 @@ def audit(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Search for an event that refutes a claim of (epsilon, delta)-DP."""
+    """Search for an event that refutes a claim of (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    target : str
+        ``module:callable``, imported from the folder that the command runs in: ``f(data)`` or
+        ``f(data, size)``.
+    epsilon, delta : float
+        What is claimed of it.
+    pair : list of str or None
+        Pairs of neighboring inputs, each a JSON list of two; None searches the usual ones.
+    trials : int
+        Runs on each input of each pair.
+    confidence : float
+        Of what is certified, between 0 and 1.
+    batch : bool or None
+        Whether the target takes ``(data, size)``; None looks at its parameters.
+    precision : bool
+        Also search for floats that one input can give and the other cannot.
+    as_json : bool
+        Print one JSON object.
+
+    Raises
+    ------
+    ParameterError
+        If the target cannot be imported or called, or a parameter is out of range.
+    typer.Exit
+        With the code `VIOLATED` if the claim is refuted.
+
+    Examples
+    --------
+    A function that adds no noise is refuted at once, and the exit code says so:
+
+    >>> try:
+    ...     audit("builtins:len", epsilon=1.0, pair=["[[1, 1], [1]]"], trials=1000)
+    ... except typer.Exit as ended:
+    ...     print("exit code", ended.exit_code)  # doctest: +ELLIPSIS
+    epsilon 1 at delta 0: VIOLATED; at least 3.948 with confidence 0.999, by ...
+    exit code 4
+    """
     mechanism = named(target, metavar="MODULE:CALLABLE", example="my_package.counts:noisy_count")
     pairs = [_pair(text) for text in pair] if pair else None
-    found = search(
-        mechanism,
-        epsilon=epsilon,
-        delta=delta,
-        pairs=pairs,
-        trials=trials,
-        confidence=confidence,
-        batch=batch,
-    )
-    bits = None
-    if precision:
-        bits = audit_precision(
-            mechanism,
-            epsilon=epsilon,
-            delta=delta,
-            pairs=pairs,
-            trials=trials,
-            confidence=confidence,
-            batch=batch,
-        )
+    claim: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "pairs": pairs}
+    claim |= {"trials": trials, "confidence": confidence, "batch": batch}
+    found = search(mechanism, **claim)
+    bits = audit_precision(mechanism, **claim) if precision else None
     if as_json:
         typer.echo(json_report(found, bits))
     else:

@@ -72,24 +72,15 @@ def _made(found: Any) -> Any:
     """Return the module that is named, or that what is named returns."""
     if hasattr(found, "named_parameters"):
         return found
+    rule = "name a torch.nn.Module or what returns one"
     if not callable(found):
-        _check.refuse(
-            _TARGET,
-            "name a torch.nn.Module or what returns one",
-            type(found).__name__,
-            "write package.module:Model",
-        )
+        _check.refuse_type(_TARGET, rule, found, "write package.module:Model")
     try:
         made = found()
     except Exception as error:
         raise unusable(_TARGET, "name what needs no arguments", error) from error
     if not hasattr(made, "named_parameters"):
-        _check.refuse(
-            _TARGET,
-            "name a torch.nn.Module or what returns one",
-            type(made).__name__,
-            "write package.module:make_model",
-        )
+        _check.refuse_type(_TARGET, rule, made, "write package.module:make_model")
     return made
 
 

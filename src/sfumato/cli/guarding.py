@@ -99,4 +99,4 @@ def _is_database(path: Path) -> bool:
             head = stream.read(16)
     except OSError:
         return False
-    return any(head[place] == magic for magic, place in _DATABASES.items())
+    return any(head[position] == magic for magic, position in _DATABASES.items())

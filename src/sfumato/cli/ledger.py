@@ -11,9 +11,9 @@ from rich.text import Text
 
 from sfumato import _check
 from sfumato.cli.tables import plain_table, printable, wide_console
-from sfumato.ledger.accounts import AnalystAccount
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.log.accounts import AnalystAccount
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.log.export import LedgerExport
@@ -29,7 +29,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-LedgerPlace: TypeAlias = Annotated[
+LedgerAddress: TypeAlias = Annotated[
     str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
 ]
 Analyst: TypeAlias = Annotated[str | None, typer.Option(help="Only this analyst's charges, and their rest.")]
@@ -37,7 +37,7 @@ Analyst: TypeAlias = Annotated[str | None, typer.Option(help="Only this analyst'
 
 @app.command()
 def show(
-    ledger: LedgerPlace,
+    ledger: LedgerAddress,
     delta: Annotated[float, typer.Option(help="Delta of one more answer, for what is left.")] = 0.0,
     analyst: Analyst = None,
     period: Annotated[
@@ -134,14 +134,14 @@ def _print_report(found: Verification, *, stored: str) -> None:
 
 
 @app.command()
-def head(ledger: LedgerPlace) -> None:
+def head(ledger: LedgerAddress) -> None:
     """Print the chain's head as JSON, to be stored where those who write the ledger cannot."""
     with Ledger.read(ledger) as book:
         typer.echo(book.head().to_json())
 
 
 @app.command()
-def key(ledger: LedgerPlace) -> None:
+def key(ledger: LedgerAddress) -> None:
     """Print the public key by which others know this ledger's exports; give it to them in person."""
     with Ledger.read(ledger) as book:
         typer.echo(book.public_key)
@@ -149,7 +149,7 @@ def key(ledger: LedgerPlace) -> None:
 
 @app.command()
 def export(
-    ledger: LedgerPlace,
+    ledger: LedgerAddress,
     output: Annotated[
         Path | None, typer.Option(help=f"A new file, *{EXPORTED}; standard output by default.")
     ] = None,
@@ -170,7 +170,7 @@ def export(
 
 
 @app.command()
-def accounts(ledger: LedgerPlace) -> None:
+def accounts(ledger: LedgerAddress) -> None:
     """Show the analysts' accounts: budgets and numbers of charges."""
     with Ledger.read(ledger) as book:
         known = book.accounts()
@@ -188,7 +188,7 @@ def _accounts(known: tuple[AnalystAccount, ...]) -> Table:
 
 @app.command()
 def grant(
-    ledger: LedgerPlace,
+    ledger: LedgerAddress,
     analyst: Annotated[str, typer.Argument(help="Who may ask.")],
     *,
     epsilon: Annotated[float | None, typer.Option(help="The analyst's epsilon.")] = None,
@@ -201,8 +201,9 @@ def grant(
     options = {"--epsilon": epsilon, "--rho": rho, "--mu": mu, "--close": close or None}
     given = [name for name, value in options.items() if value is not None]
     if len(given) != 1:
-        got = " and ".join(given) or "none of them"
-        _check.refuse("the budget", "be one of --epsilon, --rho, --mu and --close", got, "write --epsilon 1")
+        found = f"it is given by {' and '.join(given) or 'none of them'}"
+        rule = "be one of --epsilon, --rho, --mu and --close"
+        _check.refuse_state("the budget", rule, found, "write --epsilon 1")
     budget: Budget | None = None
     if epsilon is not None:
         budget = Budget.approximate(epsilon=epsilon, delta=delta)

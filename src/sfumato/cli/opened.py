@@ -63,7 +63,7 @@ def _rows(estimate: Any, level: float) -> list[Row]:
         return [("mean", estimate.mean, *_ends(estimate.interval(level)))]
     if not isinstance(estimate, Estimate):
         raise ParameterError(
-            f"the estimate must be of shares, a mean or a sum, got {type(estimate).__name__}; "
+            f"estimate must be of shares, a mean or a sum, got a value of type {type(estimate).__name__}; "
             "read the batches in Python with sfumato.local.shuffle.Collection.opening"
         )
     lower, upper, _ = estimate.interval(level)

@@ -51,7 +51,7 @@ Epsilon: TypeAlias = Annotated[float | None, typer.Option("--epsilon", help="The
 Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="The whole budget's delta.")]
 Rho: TypeAlias = Annotated[float | None, typer.Option("--rho", help="A zCDP budget instead of --epsilon.")]
 Mu: TypeAlias = Annotated[float | None, typer.Option("--mu", help="A Gaussian-DP budget instead.")]
-LedgerPlace: TypeAlias = Annotated[
+LedgerAddress: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--ledger",
@@ -196,9 +196,9 @@ def query_text(text: str) -> str:
 def _check_budget(**given: float | None) -> None:
     named = [f"--{name}" for name, value in given.items() if value is not None]
     if len(named) != 1:
-        got = " and ".join(named) or "none of them"
+        found = f"it is given by {' and '.join(named) or 'none of them'}"
         rule = "be given by one of --epsilon, --rho and --mu"
-        _check.refuse("the budget", rule, got, "write --epsilon 1 --delta 1e-7")
+        _check.refuse_state("the budget", rule, found, "write --epsilon 1 --delta 1e-7")
 
 
 def _renewal(text: str) -> Renewal | None:
@@ -218,7 +218,7 @@ def open_session(
     rho: Rho = None,
     mu: Mu = None,
     policy: Policy = None,
-    ledger: LedgerPlace = None,
+    ledger: LedgerAddress = None,
     analyst: Analyst = None,
     renew: Renew = "",
     period: InPeriod = "",

@@ -7,6 +7,8 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -15,8 +17,8 @@ import typer
 from sfumato import _check, local, server
 from sfumato._durable import new_file
 from sfumato._wire import Format
-from sfumato.cli.guarding import resolved
 from sfumato.cli.opened import print_estimate
+from sfumato.cli.writing import refuse_unwritable, write_text
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local import device, shuffle
@@ -73,7 +75,7 @@ def collection(
     """Write down a collection: what is asked, of how many, and for whom it is sealed."""
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "clients": batch_size - colluders}
     if domain is not None and categories is not None:
-        _check.refuse("--domain", "come without --range", "both", "pass one of them")
+        _check.refuse_state("--domain", "come without --range", "both are given", "pass one of them")
     if domain is not None or categories is not None:
         values: Any = range(categories or 0) if domain is None else domain.split(",")
         given["domain"] = local.Domain(values)
@@ -88,15 +90,7 @@ def collection(
     )
     price = _price(made, made.privacy_loss.epsilon(delta), delta)
     text = json.dumps(made.specification(), indent=2) + "\n"
-    try:
-        resolved(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        _check.refuse(
-            "output",
-            f"be writable ({(error.strerror or 'a failure').lower()})",
-            str(output),
-            "choose another file",
-        )
+    write_text(output, text)
     typer.echo(f"collection {made.device.id.hex()}")
     typer.echo(f"each client sends {made.device.envelope_width} bytes")
     typer.echo(price)
@@ -119,13 +113,13 @@ def serve_collection(
     """Run the shuffler of a collection until it is asked to end."""
     if (certificate is None) != (certificate_key is None):
         _check.refuse("--certificate", "come with --certificate-key", None, "pass both, or a proxy with TLS")
-    told = _read(file)
+    specification = _read(file)
     pair = (certificate, certificate_key) if certificate and certificate_key else None
     server.serve(
-        device.PublicCollection.from_specification(told),
+        device.PublicCollection.from_specification(specification),
         shuffle.SecretKey.from_file(key, "shuffler"),
         folder,
-        told=told,
+        specification=specification,
         host=host,
         port=port,
         limits=Limits(rate=rate, connections=connections, seconds=seconds),
@@ -266,8 +260,10 @@ def _protocol(name: str, given: dict[str, Any]) -> ReportProtocol[Any, Any]:
     strange = given.keys() - known - {"delta", "clients"}
     missing = {field.name for field in fields if field.default is dataclasses.MISSING} - given.keys()
     if strange or missing:
-        got = f"{', '.join(sorted(strange))} too much" if strange else f"no {', '.join(sorted(missing))}"
-        _check.refuse("protocol", f"have the parameters {', '.join(sorted(known))}", got, "see --parameter")
+        rule = f"have the parameters {', '.join(sorted(known))}"
+        names = ", ".join(sorted(strange or missing))
+        found = f"{names} {'is not one of them' if strange else 'is missing'}"
+        _check.refuse_state("protocol", rule, found, "pass each by an option, or by --parameter NAME=JSON")
     made: ReportProtocol[Any, Any] = kind(**{key: value for key, value in given.items() if key in known})
     return made
 
@@ -285,23 +281,18 @@ def _reader(randomizer: Any) -> Any:
     if domain is None:
         return _number
     if isinstance(domain.values, range):
-        return _whole_number
+        return partial(_number, kind=int, words="whole numbers")
     known = {str(value): value for value in domain.values}
     return lambda text: known.get(text, text)
 
 
-def _number(text: str) -> float:
+def _number(text: str, kind: type[float] = float, words: str = "numbers") -> float:
     try:
-        return float(text)
+        return kind(text)
     except ValueError:
-        raise ParameterError("values must be numbers for this collection, got other text") from None
-
-
-def _whole_number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ParameterError("values must be whole numbers for this collection, got other text") from None
+        raise ParameterError(
+            f"values must be {words} for this collection, got other text; leave the others out"
+        ) from None
 
 
 def _secret(path: Path) -> bytes:
@@ -310,22 +301,11 @@ def _secret(path: Path) -> bytes:
     except FileExistsError:
         pass
     except OSError as error:
-        _check.refuse(
-            "--secret",
-            f"be writable ({(error.strerror or 'a failure').lower()})",
-            str(path),
-            "choose another file",
-        )
+        refuse_unwritable("--secret", path, error)
     return _bytes(path)
 
 
 def _grouped(envelopes: Iterator[bytes], width: int) -> Iterator[list[bytes]]:
-    most = max(1, min(_LINES, (1 << 20) // width))
-    group: list[bytes] = []
-    for envelope in envelopes:
-        group.append(envelope)
-        if len(group) == most:
-            yield group
-            group = []
-    if group:
+    size = max(1, min(_LINES, (1 << 20) // width))
+    while group := list(islice(envelopes, size)):
         yield group

@@ -15,7 +15,7 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format
-from sfumato.cli.guarding import resolved
+from sfumato.cli.writing import write_text
 from sfumato.errors import SourceError
 from sfumato.local import surveys
 from sfumato.privacy._outward import text_above
@@ -43,15 +43,6 @@ class Kind(Enum):
     CROSSWISE = "crosswise"
 
 
-_CLASSES: Final = {
-    Kind.TWO_COINS: "TwoCoins",
-    Kind.WARNER: "Warner",
-    Kind.FORCED_RESPONSE: "ForcedResponse",
-    Kind.FORCED_CATEGORY: "ForcedCategory",
-    Kind.UNRELATED_QUESTION: "UnrelatedQuestion",
-    Kind.TWO_SAMPLES: "UnrelatedQuestionTwoSamples",
-    Kind.CROSSWISE: "Crosswise",
-}
 _FORMAT: Final = Format("sfumato.survey-estimate")
 _CHANCES: Final = "Chances of the design, such as truth=7/10; may be repeated."
 _SUFFIXES: Final = (".html", ".txt", ".svg")
@@ -93,15 +84,7 @@ def design_sheet(
     if output.suffix.lower() not in _SUFFIXES:
         _check.refuse("output", f"end with {', '.join(_SUFFIXES)}", str(output), "the ending is the format")
     forms = {".html": sheet.html, ".txt": sheet.text, ".svg": sheet.svg}
-    try:
-        resolved(output).write_text(forms[output.suffix.lower()](), encoding="utf-8")
-    except OSError as error:
-        _check.refuse(
-            "output",
-            f"be writable ({(error.strerror or 'a failure').lower()})",
-            str(output),
-            "choose another file",
-        )
+    write_text(output, forms[output.suffix.lower()]())
 
 
 @app.command()
@@ -164,7 +147,7 @@ def _design(
     kind: Kind, given: list[str] | None, categories: str | None
 ) -> surveys.Design | surveys.UnrelatedQuestionTwoSamples:
     """Make a design from its chances."""
-    made: Any = getattr(surveys, _CLASSES[kind])
+    made: Any = getattr(surveys, kind.value.title().replace("-", ""))
     fields = {field.name: field for field in dataclasses.fields(made)}
     values: dict[str, Any] = {}
     for text in given or ():

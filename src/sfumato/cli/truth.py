@@ -56,7 +56,7 @@ def people_by_race() -> dict[str, int]:
 
 
 def adults() -> tuple[list[str], NDArray[np.float64]]:
-    """Return what people of 15 and over would tell: industries, and incomes as they are clamped.
+    """Return what people of 15 and over would report: industries, and incomes as they are clamped.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import Enum
 from io import BytesIO, StringIO
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -21,7 +22,7 @@ from sfumato.cli.guarding import resolved
 from sfumato.cli.standard import OutputFailed
 from sfumato.cli.tables import release_table, wide_console
 
-__all__ = ["Format", "check_output", "content", "write"]
+__all__ = ["Format", "check_output", "content", "refuse_unwritable", "write", "write_text"]
 
 
 class Format(Enum):
@@ -85,8 +86,23 @@ def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -
     except OSError as error:
         if output is None:
             raise
-        why = (error.strerror or "a failure").lower()
-        _check.refuse("output", f"be writable ({why})", str(output), again)
+        refuse_unwritable("output", output, error, again)
+
+
+def write_text(output: Path, text: str) -> None:
+    """Write a text to the file ``output``, or refuse it where the file cannot be written."""
+    try:
+        resolved(output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        refuse_unwritable("output", output, error)
+
+
+def refuse_unwritable(
+    option: str, path: Path, error: OSError, remedy: str = "choose another file"
+) -> NoReturn:
+    """Refuse a path that could not be written; the reason is the system's."""
+    why = (error.strerror or "a failure").lower()
+    _check.refuse_state(option, "be writable", f"writing {str(path)!r} failed: {why}", remedy)
 
 
 def content(answer: pa.Table, style: Format) -> bytes:

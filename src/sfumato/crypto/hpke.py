@@ -68,7 +68,7 @@ class PublicKey:
         for name in ("point", "token"):
             part: object = getattr(self, name)
             if not isinstance(part, bytes) or len(part) != 32:
-                _check.refuse(name, "be 32 bytes", type(part).__name__, "use SecretKey.public")
+                _check.refuse_type(name, "be 32 bytes", part, "use SecretKey.public")
         object.__setattr__(self, "_key", X25519PublicKey.from_public_bytes(self.point))
         try:
             self.seal(b"", b"")
@@ -143,7 +143,7 @@ class PublicKey:
         content = decoded_line(text, _PUBLIC.format(role=role))
         if content is None or len(content) != 64:
             remedy = f"pass the line that `sfumato shuffle keygen {role}` printed"
-            _check.refuse(role, f"be the public key of one {role}", type(text).__name__, remedy)
+            _check.refuse_type(role, f"be the public key of one {role}", text, remedy)
         return PublicKey(role, content[:32], content[32:])
 
 

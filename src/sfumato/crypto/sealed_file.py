@@ -77,7 +77,8 @@ class SealedFile:
 
         Returns
         -------
-        public, secret : bytes
+        tuple of bytes
+            The public part and the secret part.
 
         Raises
         ------
@@ -160,10 +161,10 @@ def key_from(given: object, *, create: bool) -> bytes:
             _check.refuse("key", f"be {KEY_BYTES} secret bytes", len(given), "pass os.urandom(32)")
         return given
     if not isinstance(given, str | os.PathLike):
-        _check.refuse(
+        _check.refuse_type(
             "key",
             f"be {KEY_BYTES} secret bytes or a file of them",
-            type(given).__name__,
+            given,
             "pass bytes or a path",
         )
     path = Path(given)

@@ -64,7 +64,7 @@ class SecretKey:
         if self.role not in ROLES:
             _check.refuse("role", f"be one of {', '.join(ROLES)}", self.role, "name the owner's role")
         if not isinstance(seed, bytes) or len(seed) != 32:
-            _check.refuse("seed", "be 32 bytes", type(seed).__name__, "use SecretKey.generate(role)")
+            _check.refuse_type("seed", "be 32 bytes", seed, "use SecretKey.generate(role)")
         key = X25519PrivateKey.from_private_bytes(self._derived(b"seal"))
         word = base64.urlsafe_b64encode(self._derived(b"word"))
         point = key.public_key().public_bytes_raw()

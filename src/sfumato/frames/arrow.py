@@ -23,12 +23,32 @@ _THROUGH_NARWHALS: Final = frozenset({"cudf", "dask", "modin"})
 
 
 def as_arrow(name: str, source: Any) -> pa.Table:
-    """Return a frame as Arrow; a library that was never imported is not imported for it, but for narwhals.
+    """Return a frame as an Arrow table, with the same columns in the same order.
+
+    No library is imported for it but narwhals: a frame of a library that was never imported cannot be there.
+
+    Parameters
+    ----------
+    name : str
+        What error messages call the table.
+    source : pyarrow Table or RecordBatch, DataFrame of pandas or Polars, or another frame
+        Of any library that narwhals knows, or that gives an Arrow stream.
+
+    Returns
+    -------
+    pyarrow.Table
+        It may share memory with the frame.
 
     Raises
     ------
     SourceError
         If it is no frame, or has columns that Arrow cannot hold.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_arrow("people", pd.DataFrame({"person": [1, 2], "age": [30, 40]})).to_pydict()
+    {'person': [1, 2], 'age': [30, 40]}
     """
     try:
         found = _converted(name, source)
@@ -42,8 +62,8 @@ def as_arrow(name: str, source: Any) -> pa.Table:
     if found is None:
         raise SourceError(
             "a source must be a path, a pyarrow Table, a pandas or Polars DataFrame, another frame that "
-            f"narwhals knows, or a mapping of names to these, got {type(source).__name__}; convert it, or "
-            "pip install 'sfumato[narwhals]'"
+            f"narwhals knows, or a mapping of names to these, got a value of type {type(source).__name__}; "
+            "convert it, or pip install 'sfumato[narwhals]'"
         )
     return found
 

@@ -40,13 +40,19 @@ _LINE_END = re.compile(rb"\r?\n")
 @final
 @dataclass(frozen=True, slots=True)
 class Delimited:
-    r"""One such file.
+    r"""A CSV or TSV file, perhaps compressed, whose rows are read as text.
 
     Parameters
     ----------
     path : Path
-    longest : int
-        Most bytes of a row that is read as a whole.
+        Its name ends in one of `CSV_SUFFIXES`.
+    max_row_bytes : int
+        The largest number of bytes of a row that is read as a whole; 16 MiB by default.
+
+    Raises
+    ------
+    SourceError
+        By `names` and `read`, if the first line cannot be read as names.
 
     Examples
     --------
@@ -59,11 +65,15 @@ class Delimited:
     """
 
     path: Path
-    longest: int = 1 << 24
+    max_row_bytes: int = 1 << 24
 
     @property
     def names(self) -> list[str]:
         """The names in the first line; a column without one is ``column0`` and so on, by its position.
+
+        Returns
+        -------
+        list of str
 
         Raises
         ------
@@ -75,12 +85,17 @@ class Delimited:
         return self._head()[0]
 
     def read(self, names: Collection[str] | None = None) -> pa.RecordBatchReader:
-        """Return the rows as texts, in the order of the file.
+        r"""Return the rows as texts, in the order of the file.
 
         Parameters
         ----------
         names : collection of str, optional
             The columns that are wanted, all by default.
+
+        Returns
+        -------
+        pyarrow.RecordBatchReader
+            Whose columns are all of type string.
 
         Raises
         ------
@@ -88,11 +103,20 @@ class Delimited:
             If the first line cannot be read as names.
         OSError
             If the file cannot be read; also while its rows are taken.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "people.csv"
+        ...     _ = path.write_text("person,age,city\n1,30,Rome\n")
+        ...     Delimited(path).read(["age"]).read_all().to_pydict()
+        {'age': ['30']}
         """
         known, start = self._head()
         indices = [index for index, name in enumerate(known) if names is None or name in names]
         schema = pa.schema([(known[index], pa.string()) for index in indices])
-        rules = _Rules.of(self._delimiter, width=len(known), longest=self.longest)
+        rules = _Rules.of(self._delimiter, width=len(known), max_row_bytes=self.max_row_bytes)
         return pa.RecordBatchReader.from_batches(schema, self._batches(schema, indices, rules, start))
 
     @property
@@ -106,13 +130,13 @@ class Delimited:
     def _head(self) -> tuple[list[str], int]:
         """Return the names, and the bytes before the first row."""
         with self._open() as stream:
-            text = stream.read(self.longest)
+            text = stream.read(self.max_row_bytes)
         start = len(_BYTE_ORDER_MARK) if text.startswith(_BYTE_ORDER_MARK) else 0
         end = _LINE_END.search(text, start)
         stop = end.start() if end else len(text)
         names = None
         fields, whole = _Rules.of(self._delimiter).fields(text, start, stop)
-        if whole and start < stop < self.longest and b"\r" not in text[start:stop]:
+        if whole and start < stop < self.max_row_bytes and b"\r" not in text[start:stop]:
             with suppress(UnicodeDecodeError):
                 names = [_unquoted(field).decode() for field in fields]
         if names is None:
@@ -156,13 +180,13 @@ class _Rules:
 
     delimiter: bytes
     width: int
-    longest: int
+    max_row_bytes: int
     field: re.Pattern[bytes]
     row: re.Pattern[bytes]
     usual: re.Pattern[bytes]
 
     @classmethod
-    def of(cls, delimiter: bytes, width: int = 1, longest: int = 0) -> _Rules:
+    def of(cls, delimiter: bytes, width: int = 1, max_row_bytes: int = 0) -> _Rules:
         quoted = rb'"[^"]*+(?:""[^"]*+)*+"'
         plain = rb'[^"%s\r\n]*+' % delimiter
         usual = rb'(?:[^"%s\r\n][^%s\r\n]*+|%s|)' % (delimiter, delimiter, quoted)
@@ -172,27 +196,27 @@ class _Rules:
         return cls(
             delimiter,
             width,
-            longest,
+            max_row_bytes,
             re.compile(field),
             re.compile(rb"(%s(?:%s%s)*+)\r?\n" % (field, delimiter, field)),
             re.compile(rb"(?:%s)*+" % b"|".join(rows)),
         )
 
     def blocks(self, stream: pa.NativeFile) -> Iterator[bytes]:
-        """Yield the rows, each with all its fields; only what lies ``longest`` bytes ahead is looked at."""
+        """Yield the rows, each with all its fields; no more than ``max_row_bytes`` bytes are read ahead."""
         text, skipping, more = b"", False, True
         while more:
-            read = stream.read(self.longest)
+            read = stream.read(self.max_row_bytes)
             more = bool(read)
             text += read if more else b"\n"
             parts: list[bytes] = []
             at = 0
-            while at < len(text) and (skipping or len(text) - at > self.longest or not more):
+            while at < len(text) and (skipping or len(text) - at > self.max_row_bytes or not more):
                 if skipping:
                     end = _LINE_END.search(text, at)
                     at, skipping = (len(text), True) if end is None else (end.end(), False)
                     continue
-                stop = min(at + self.longest, len(text))
+                stop = min(at + self.max_row_bytes, len(text))
                 after = self._usual_until(text, at, stop)
                 if after > at:
                     parts.append(text[at:after])
@@ -223,8 +247,8 @@ class _Rules:
         fields, whole = self.fields(text, at, last)
         if goes_on and whole:
             fields = fields[:-1]  # the last one may go on as well
-        kept = [*map(_without_line_end, fields), *[b""] * self.width][: self.width]
-        return (self.delimiter.join(kept) or b'""') + b"\n", after, goes_on
+        whole_row = [*map(_without_line_end, fields), *[b""] * self.width][: self.width]
+        return (self.delimiter.join(whole_row) or b'""') + b"\n", after, goes_on
 
     def fields(self, text: bytes, at: int, stop: int) -> tuple[list[bytes], bool]:
         """Return the fields between two positions up to one that breaks the rules; whether none does."""

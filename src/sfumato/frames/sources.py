@@ -35,7 +35,13 @@ _GLOB = frozenset("*?[")
 
 
 class FileKind(Enum):
-    """The formats that are read."""
+    """The formats of files that are read.
+
+    Examples
+    --------
+    >>> [kind.value for kind in FileKind]
+    ['Parquet', 'CSV', 'DuckDB']
+    """
 
     PARQUET = "Parquet"
     CSV = "CSV"
@@ -46,9 +52,24 @@ class FileKind(Enum):
 class FileSource:
     """Files that make one table.
 
-    ``table`` is the table meant in a DuckDB file; None where the file must hold a single table. ``types`` are
-    the names, as CAST takes them, that are declared for columns of a CSV file, the others of which are texts.
-    Without any, a ``detected`` file, which is public, has the types and the form that its rows suggest.
+    Parameters
+    ----------
+    kind : FileKind
+        Their format.
+    paths : tuple of Path
+        One file, or the Parquet files of a folder or pattern.
+    table : str or None
+        The table that is meant in a DuckDB file; None where the file must hold a single table.
+    types : tuple of pairs of str
+        The types, by the names that CAST takes, that are declared for columns of a CSV file; its other
+        columns are text.
+    detected : bool
+        Whether a CSV file without declared types has the types that its rows suggest: for public files only.
+
+    Examples
+    --------
+    >>> FileSource(FileKind.PARQUET, (Path("people.parquet"),)).kind
+    <FileKind.PARQUET: 'Parquet'>
     """
 
     kind: FileKind
@@ -60,7 +81,17 @@ class FileSource:
 
 @dataclass(frozen=True, slots=True)
 class FrameSource:
-    """A table in memory, as Arrow. It may share memory with the caller's frame, and is only ever read."""
+    """A table in memory, as Arrow. It may share memory with the caller's frame, and is only ever read.
+
+    Parameters
+    ----------
+    frame : pyarrow.Table
+
+    Examples
+    --------
+    >>> FrameSource(pa.table({"person": [1, 2]})).frame.num_rows
+    2
+    """
 
     frame: pa.Table
 
@@ -79,7 +110,8 @@ def open_source(source: object) -> dict[str, Source]:
 
     Returns
     -------
-    dict of str to Source
+    dict of str to FileSource or FrameSource
+        Each table by its name.
 
     Raises
     ------
@@ -143,28 +175,24 @@ def files_meant(path: Path) -> tuple[Path | None, str]:
     return (path, "*.parquet") if path.is_dir() else (None, "")
 
 
-def _local(place: str, table: str | None) -> FileSource:
-    path = Path(place).expanduser()
-    scheme, mark, _ = place.partition("://")
+def _local(address: str, table: str | None) -> FileSource:
+    path = Path(address).expanduser()
+    scheme, mark, _ = address.partition("://")
     if mark and not path.exists():
         # the rest of an address may hold a password
         raise SourceError(
             f"source must be a file here, or of postgresql://, got an address of {scheme}://; fetch the file "
             "first"
         )
-    return _file(path, table)
-
-
-def _file(path: Path, table: str | None) -> FileSource:
     folder, pattern = files_meant(path)
     if folder is not None:
-        return _many(path, sorted(folder.glob(pattern)))
+        return _parquet_files(path, sorted(folder.glob(pattern)))
     if not path.exists():
         raise SourceError(f"source must be a file that exists, got {str(path)!r}; check the path")
     return _recognised(path, table)
 
 
-def _many(path: Path, found: list[Path]) -> FileSource:
+def _parquet_files(path: Path, found: list[Path]) -> FileSource:
     if not found:
         raise SourceError(f"source must hold Parquet files, found none at {str(path)!r}; check the path")
     for part in found:

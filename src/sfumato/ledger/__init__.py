@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.ledger.accounts import AnalystAccount
     from sfumato.ledger.budget.budget import Budget
     from sfumato.ledger.budget.filters import Spent
     from sfumato.ledger.budget.individual_filter import IndividualFilter
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.budget.renewal import Renewal
     from sfumato.ledger.identity import Dataset
     from sfumato.ledger.ledger import Ledger
+    from sfumato.ledger.log.accounts import AnalystAccount
     from sfumato.ledger.log.chain_head import ChainHead
     from sfumato.ledger.log.entries import Entry
     from sfumato.ledger.log.export import LedgerExport
@@ -60,7 +60,7 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "AnalystAccount": "sfumato.ledger.accounts",
+        "AnalystAccount": "sfumato.ledger.log.accounts",
         "LedgerExport": "sfumato.ledger.log.export",
         "LedgerView": "sfumato.ledger.view",
         "Budget": "sfumato.ledger.budget.budget",

@@ -7,22 +7,19 @@ from typing import TypedDict
 
 from sfumato import _check
 from sfumato.errors import LedgerUnavailable, SimulatedCharge
-from sfumato.ledger.accounts import AccountKey
-from sfumato.ledger.budget.budget_check import budget_exceeded, fits_all
+from sfumato.ledger.budget.budget_check import Price, budget_exceeded, fits_all, price_of
 from sfumato.ledger.budget.filters import Spent
-from sfumato.ledger.budget.price import Price, price_of
 from sfumato.ledger.budget.refused_question import LossAt, RefusedQuestion
 from sfumato.ledger.identity import Identity
-from sfumato.ledger.log.account_book import AccountBook
+from sfumato.ledger.log.accounts import AccountBook
 from sfumato.ledger.log.event_log import EventLog
-from sfumato.ledger.log.events import Charged
+from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.releases import request_hash
-from sfumato.ledger.registration import check_text
-from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
+from sfumato.privacy.serialization import from_text
 
 __all__ = ["Charge", "ChargeDetails", "ChargeRecorder"]
 
@@ -138,17 +135,18 @@ class ChargeRecorder:
                 "rng must be the operating system's entropy when a real budget is charged, got a simulated "
                 "source; pass rng=None, or open a ledger with simulated=True"
             )
+        _check.instance("description", charge.description, str, "pass a text, or leave it out")
         text = charge.loss.to_json()
         # A loss that is not read back as it is could never be verified: refused before anything is recorded.
-        if loss_from_json(text) != charge.loss:
+        if from_text(text) != charge.loss:
             _check.refuse("loss", "be what its JSON says", charge.loss, "pass a mechanism's privacy_loss")
         return price, Charged(
             loss=text,
             epsilon=price.epsilon,
             delta=price.delta,
             costs=price.cost,
-            description=check_text("description", charge.description),
-            request=request_hash(self._key, check_text("request", charge.request), charge.account),
+            description=charge.description,
+            request=request_hash(self._key, charge.request, charge.account),
             dataset_version=self._version,
             simulated=bool(charge.simulated),
             analyst=charge.analyst,

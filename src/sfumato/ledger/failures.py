@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from sfumato.errors import LedgerCorrupt
 
-from sfumato.errors import LedgerCorrupt, LedgerUnavailable
-
-__all__ = ["NOTHING_CHARGED", "PERHAPS_CHARGED", "corrupt", "stating_outcome", "unreadable"]
+__all__ = ["NOTHING_CHARGED", "PERHAPS_CHARGED", "corrupt", "unreadable"]
 
 NOTHING_CHARGED = "nothing was charged"
 PERHAPS_CHARGED = "it may have been charged all the same"
@@ -24,14 +21,3 @@ def corrupt(rule: str, got: str) -> LedgerCorrupt:
 def unreadable(position: int) -> LedgerCorrupt:
     """Return the error of an event that is not what any version of sfumato writes."""
     return corrupt("hold readable events", f"an unreadable event {position}")
-
-
-@contextmanager
-def stating_outcome(words: str) -> Iterator[None]:
-    """Let the ledger's errors say what was charged, where that is not nothing."""
-    try:
-        yield
-    except (LedgerUnavailable, LedgerCorrupt) as error:
-        stated = [phrase for phrase in (NOTHING_CHARGED, PERHAPS_CHARGED) if phrase in str(error)]
-        message = str(error).replace(stated[0], words) if stated else f"{error}; {words}"
-        raise type(error)(message) from error.__cause__

@@ -13,16 +13,18 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from sfumato import _check
 from sfumato._wire import BOOLEAN, TEXT, Names, Record, optional
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget.budget import BUDGET, Budget
 from sfumato.ledger.budget.renewal import RENEWAL, Renewal
+from sfumato.ledger.store.base import Store
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["IDENTITY", "Dataset", "Identity", "draw_id", "draw_key", "keyed"]
+__all__ = ["IDENTITY", "Dataset", "Identity", "LedgerFacts", "draw_id", "draw_key", "keyed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +59,10 @@ class Dataset:
         if not isinstance(schema, str) or not schema:
             _check.refuse("schema", "be a non-empty text", schema, "pass the tables, columns and types")
         if not callable(self.fingerprint):
-            _check.refuse(
+            _check.refuse_type(
                 "fingerprint",
                 "be a function of a key",
-                type(self.fingerprint).__name__,
+                self.fingerprint,
                 "pass one that returns an HMAC-SHA-256 in hexadecimal",
             )
 
@@ -86,7 +88,7 @@ class Dataset:
         if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
             # The value is not shown: it was computed from the data.
             remedy = "return the hexdigest() of an HMAC-SHA-256"
-            _check.refuse("fingerprint", "return 64 hexadecimal digits", type(digest).__name__, remedy)
+            _check.refuse_type("fingerprint", "return 64 hexadecimal digits", digest, remedy)
         return digest
 
 
@@ -138,27 +140,6 @@ class Identity:
     simulated: bool
     renewal: Renewal | None = None
 
-    @classmethod
-    def drawn(
-        cls,
-        *,
-        privacy_unit: str,
-        neighboring: Neighboring,
-        budget: Budget,
-        simulated: bool,
-        renewal: Renewal | None = None,
-    ) -> Identity:
-        """Return the identity of a new ledger of a new dataset."""
-        return cls(
-            ledger=draw_id(),
-            dataset=draw_id(),
-            privacy_unit=privacy_unit,
-            neighboring=neighboring,
-            budget=budget,
-            simulated=simulated,
-            renewal=renewal,
-        )
-
     @property
     def protects(self) -> str:
         """What one unit is, in words; where the budget renews, a unit within one period."""
@@ -175,6 +156,67 @@ class Identity:
                     f"{name} must be the one that the ledger was made with, {made}, got {given}; "
                     "pass that one, or give another dataset its own ledger"
                 )
+
+
+class LedgerFacts:
+    """What was fixed when a ledger was made, and where it is; base of `Ledger` and `LedgerView`."""
+
+    __slots__ = ("_identity", "_store", "_version")
+
+    def __init__(self, identity: Identity, store: Store[Any], version: int) -> None:
+        self._identity = identity
+        self._store = store
+        self._version = version
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all, with the split it was made with."""
+        return self._identity.budget
+
+    @property
+    def renewal(self) -> Renewal | None:
+        """How the budget renews; None if it is one for all time."""
+        return self._identity.renewal
+
+    @property
+    def privacy_unit(self) -> str:
+        """What one unit is; where the budget renews, ``(unit, period)``."""
+        return self._identity.protects
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """How two datasets that must look alike may differ."""
+        return self._identity.neighboring
+
+    @property
+    def ledger_id(self) -> str:
+        """The random id that receipts and heads carry."""
+        return self._identity.ledger
+
+    @property
+    def dataset_id(self) -> str:
+        """The random id of the dataset, whatever its version."""
+        return self._identity.dataset
+
+    @property
+    def version(self) -> int:
+        """Version of the dataset that this ledger was opened with, from 1."""
+        return self._version
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the ledger takes simulated noise and so protects nobody."""
+        return self._identity.simulated
+
+    @property
+    def path(self) -> Path | None:
+        """The file, or None in memory or on a server."""
+        return self._store.path
+
+    @property
+    def durable(self) -> bool:
+        """Whether the ledger is still there when the process ends: it is not in memory."""
+        return self._store.durable
 
 
 IDENTITY: Final[Record[Identity]] = Record(

@@ -8,13 +8,12 @@ from typing import final
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.accounts import check_analyst, check_budget
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.refused_question import LossAt
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.charging import Charge
-from sfumato.ledger.failures import stating_outcome
-from sfumato.ledger.identity import Dataset, Identity
+from sfumato.ledger.identity import Dataset, Identity, draw_id
+from sfumato.ledger.log.accounts import check_analyst, check_budget
 from sfumato.ledger.log.events import AccountSet
 from sfumato.ledger.log.releases import check_payload, store_release
 from sfumato.ledger.reader import LedgerReader
@@ -27,6 +26,7 @@ from sfumato.ledger.registration import (
     read_identity,
 )
 from sfumato.ledger.runs import Run
+from sfumato.ledger.store.base import stating_outcome
 from sfumato.ledger.store.location import Location, open_existing, open_or_create
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -130,7 +130,9 @@ class Ledger(LedgerReader):
         """
         check_opening(budget, privacy_unit, neighboring, dataset, renewal)
         lock_timeout = _check.non_negative("lock_timeout", lock_timeout)
-        wanted = Identity.drawn(
+        wanted = Identity(
+            ledger=draw_id(),
+            dataset=draw_id(),
             privacy_unit=privacy_unit,
             neighboring=neighboring,
             budget=budget,

@@ -7,23 +7,21 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from sfumato import _check
-from sfumato.ledger.accounts import AccountKey, AnalystAccount, check_analyst
 from sfumato.ledger.budget.budget import Budget
-from sfumato.ledger.budget.budget_check import fits_all, remaining_of
-from sfumato.ledger.budget.price import price_of
+from sfumato.ledger.budget.budget_check import fits_all, price_of, remaining_of
 from sfumato.ledger.charging import ChargeRecorder
-from sfumato.ledger.facts import LedgerFacts
 from sfumato.ledger.failures import corrupt
-from sfumato.ledger.log.account_book import AccountBook
+from sfumato.ledger.identity import LedgerFacts
+from sfumato.ledger.log.accounts import AccountBook, AnalystAccount, check_analyst
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import Entry, entries_of
 from sfumato.ledger.log.event_log import EventLog, event_at, walk
-from sfumato.ledger.log.events import Charged, Committed
+from sfumato.ledger.log.events import AccountKey, Charged, Committed
 from sfumato.ledger.log.export import export_lines, public_key_of
 from sfumato.ledger.log.releases import find_release, request_hash
 from sfumato.ledger.log.step_claims import claimed_in_all
 from sfumato.ledger.log.verification import Verification, verify_log
-from sfumato.ledger.registration import check_text, read_identity
+from sfumato.ledger.registration import read_identity
 from sfumato.ledger.store.base import Store
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
@@ -127,7 +125,7 @@ class LedgerReader(LedgerFacts):
         LedgerCorrupt
             The release is not the one that was committed.
         """
-        hashed = request_hash(self._key, check_text("request", request), AccountKey(analyst, period))
+        hashed = request_hash(self._key, request, AccountKey(analyst, period))
         if not hashed:
             return None
         with self._store.transaction(write=False) as connection:

@@ -20,19 +20,11 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = [
     "admit",
     "check_opening",
-    "check_text",
     "closed_on_error",
     "first_event",
     "known_versions",
     "read_identity",
 ]
-
-
-def check_text(name: str, value: str) -> str:
-    """Return a text, or refuse what is none."""
-    if not isinstance(value, str):
-        _check.refuse(name, "be a text", type(value).__name__, "pass a str")
-    return value
 
 
 def check_opening(
@@ -48,7 +40,8 @@ def check_opening(
     _check.instance("dataset", dataset, Dataset, "pass Dataset(schema=..., fingerprint=...)")
     if renewal is not None:
         _check.instance("renewal", renewal, Renewal, "pass Renewal(every=..., column=...), or None")
-    if not check_text("privacy_unit", privacy_unit):
+    _check.instance("privacy_unit", privacy_unit, str, "name what one unit is")
+    if not privacy_unit:
         _check.refuse("privacy_unit", "be a non-empty text", privacy_unit, "name what one unit is")
 
 

@@ -8,7 +8,7 @@ from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.renewal import check_period
 from sfumato.ledger.charging import ChargeDetails
-from sfumato.ledger.facts import LedgerFacts
+from sfumato.ledger.identity import LedgerFacts
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.runs import Run

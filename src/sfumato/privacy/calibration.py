@@ -163,7 +163,7 @@ def calibrate(
     True
     """
     if not callable(make):
-        _check.refuse("make", "be a function of the noise", type(make).__name__, "pass lambda z: Gaussian(z)")
+        _check.refuse_type("make", "be a function of the noise", make, "pass lambda z: Gaussian(z)")
     tolerance = _check.unit_interval("tolerance", tolerance, "pass a relative width such as 1e-4")
     if tolerance < _FINEST:
         _check.refuse("tolerance", f"be at least {_FINEST}", tolerance, "floats cannot prove more")
@@ -173,14 +173,12 @@ def calibrate(
             "epsilon", "be given, or advantage or true_positive_rate instead", wanted, "name one target"
         )
     if epsilon is not None:
-        goal = _epsilon_goal(
-            _check.positive("epsilon", epsilon, "pass a bound on the loss such as 1.0"),
-            _check.probability("delta", delta, "pass a small probability such as 1e-6"),
-        )
+        target = _check.positive("epsilon", epsilon, "pass a bound on the loss such as 1.0")
+        mass = _check.probability("delta", delta, "pass a small probability such as 1e-6")
+        goal = _Goal("epsilon", target, lambda loss, fine: intervals.epsilon_interval(loss, mass, fine))
     elif advantage is not None:
-        goal = _advantage_goal(
-            _check.unit_interval("advantage", advantage, "pass a difference of rates such as 0.1")
-        )
+        target = _check.unit_interval("advantage", advantage, "pass a difference of rates such as 0.1")
+        goal = _Goal("advantage", target, lambda loss, fine: intervals.delta_interval(loss, 0.0, fine))
     else:
         goal = _rate_goal(true_positive_rate, false_positive_rate)
     return _Search(make, goal, tolerance).smallest()
@@ -192,18 +190,6 @@ class _Goal(NamedTuple):
     name: str
     target: float
     read: Callable[[PrivacyLoss, Precision], Interval]
-
-
-def _epsilon_goal(epsilon: float, delta: float) -> _Goal:
-    return _Goal(
-        "epsilon", epsilon, lambda loss, precision: intervals.epsilon_interval(loss, delta, precision)
-    )
-
-
-def _advantage_goal(advantage: float) -> _Goal:
-    return _Goal(
-        "advantage", advantage, lambda loss, precision: intervals.delta_interval(loss, 0.0, precision)
-    )
 
 
 def _rate_goal(true_positive_rate: object, false_positive_rate: object) -> _Goal:
@@ -321,7 +307,7 @@ class _Search:
         noise, target = math.exp(log_noise), self._goal.target
         loss = self._make(noise)
         if not isinstance(loss, PrivacyLoss):
-            _check.refuse("make", "return a PrivacyLoss", type(loss).__name__, "pass lambda z: Gaussian(z)")
+            _check.refuse_type("make", "return a PrivacyLoss", loss, "pass lambda z: Gaussian(z)")
         interval = self._goal.read(loss, precision)
         upper = _log_ratio(interval.upper, target)
         lower = _log_ratio(interval.lower, target) if interval.tight else upper

@@ -20,7 +20,8 @@ from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.accountant.precision import STANDARD, Precision
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
-from sfumato.privacy.pairs.loss_moments import loss_moments
+from sfumato.privacy.pairs.derived import fine_cuts
+from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import PureView
 
 __all__ = [
@@ -28,10 +29,14 @@ __all__ = [
     "basic_composition",
     "gdp_clt_approximation",
     "heterogeneous_composition",
+    "loss_moments",
     "optimal_composition",
 ]
 
 _MAX_COUNT: Final = 8_000_000
+_REACH: Final = 12.0
+_BINS: Final = 3840
+"""Of the estimate of a loss's mean and variance."""
 
 
 def basic_composition(guarantees: Iterable[tuple[float, float]]) -> PureView:
@@ -283,3 +288,28 @@ def _any_fails(delta: float, count: int) -> float:
         return 0.0
     hazard = times_above(count, above(-math.log1p(-delta), 4.0))
     return min(1.0, above(-math.expm1(-hazard), 8.0))
+
+
+def loss_moments(pair: Pair, *, swapped: bool = False) -> tuple[float, float]:
+    """Return about the mean and the variance of the loss under the first distribution of a pair: estimates.
+
+    Parameters
+    ----------
+    pair : Pair
+        Without a mass of infinite loss.
+    swapped : bool
+        The order.
+    """
+    distribution = pair.bins(fine_cuts(pair, _REACH, _BINS), swapped=swapped).merged()
+    if distribution.infinite > 0:
+        _check.refuse_state(
+            "loss",
+            "have no mass of infinite loss",
+            f"it has a mass of {float(distribution.infinite)!r}",
+            "leave out parts with a delta",
+        )
+    mass = np.exp(distribution.log_mass)
+    total = float(mass.sum())
+    mean = float(mass @ distribution.loss) / total
+    variance = float(mass @ (distribution.loss - mean) ** 2) / total
+    return (mean, variance) if math.isfinite(mean) else (math.inf, math.inf)

@@ -67,9 +67,8 @@ class Guarantee:
                     name, "be a non-negative number", value, "leave out a notion that holds nothing"
                 )
         if self.epsilon is None and self.rho is None and self.mu is None:
-            _check.refuse(
-                "guarantee", "state epsilon, rho or mu", None, "pass one of them, such as epsilon=1.0"
-            )
+            remedy = "pass one of them, such as epsilon=1.0"
+            _check.refuse_state("guarantee", "state epsilon, rho or mu", "it states none", remedy)
 
     @property
     def amounts(self) -> str:

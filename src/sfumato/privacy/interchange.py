@@ -120,9 +120,8 @@ def _library(caller: str) -> Any:
 
 def _read(library: Any, event: Any, neighboring: Neighboring, depth: int) -> PrivacyLoss:
     if depth > _MAX_DEPTH:
-        _check.refuse(
-            "event", f"be nested at most {_MAX_DEPTH} deep", type(event).__name__, "compose fewer levels"
-        )
+        rule = f"be nested at most {_MAX_DEPTH} deep"
+        _check.refuse_state("event", rule, "it goes deeper", "compose fewer levels")
     name = type(event).__name__
     # The class itself, not one derived from it, whose meaning may be another.
     known = name in _READERS and type(event) is getattr(library, name, None)

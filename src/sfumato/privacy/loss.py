@@ -279,9 +279,7 @@ class Repeated(_Sum):
         if self.loss.neighboring is not None and not self.loss.neighboring.composes:
             _refuse_sum(self.loss.neighboring)
         if isinstance(self.loss, _Sum):
-            _check.refuse(
-                "loss", "be neither a repetition nor a composition", type(self.loss).__name__, _WRITE
-            )
+            _check.refuse_type("loss", "be neither a repetition nor a composition", self.loss, _WRITE)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -314,7 +312,7 @@ class Composed(_Sum):
     def __post_init__(self) -> None:
         parts = _normal(term for loss in self.losses for term in loss.terms)
         if len(parts) == 1:
-            _check.refuse("losses", "hold none or several different losses", len(self.losses), _WRITE)
+            _check.refuse_state("losses", "hold none or several different losses", "it holds one", _WRITE)
         object.__setattr__(self, "losses", parts)
 
     @property

@@ -34,7 +34,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum, unique
 from typing import Any, ClassVar, Final, cast
 
-from sfumato._check import refuse
+from sfumato._check import refuse, refuse_type
 from sfumato._wire import Codec, Field, Names, Record
 from sfumato.errors import NeighboringMismatch
 
@@ -162,7 +162,7 @@ def _encode(relation: Relation) -> object:
         return _THREE.encode(relation)
     if type(relation) not in _NAMES:
         remedy = "call register_relation where the class is defined"
-        refuse("neighboring", "be registered to be serialised", type(relation).__name__, remedy)
+        refuse_type("neighboring", "be registered to be serialised", relation, remedy)
     name = _NAMES[type(relation)]
     return {"relation": name, **cast("dict[str, object]", _FURTHER[name].encode(relation))}
 

@@ -185,7 +185,7 @@ def _matrix(strategy: ArrayLike) -> _Array:
         return np.array(strategy, dtype=np.float64)
     except (TypeError, ValueError):
         remedy = "pass rows of numbers, all of one length"
-        _check.refuse("strategy", "be a matrix of numbers", type(strategy).__name__, remedy)
+        _check.refuse_type("strategy", "be a matrix of numbers", strategy, remedy)
 
 
 def _companions(products: _Array, gap: int, limit: int) -> _Array:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
-from sfumato._check import refuse
+from sfumato._check import refuse, refuse_state, refuse_type
 from sfumato._wire import Codec, Field, Format, canonical, parse, sequence
 
 __all__ = ["LOSS", "LOSSES", "from_text", "serialized_as", "to_text"]
@@ -84,7 +84,7 @@ def _encode(loss: _Loss) -> dict[str, object]:
 
 def _decode(name: str, written: Any) -> Any:
     if not isinstance(written, dict) or not isinstance(written.get("kind"), str):
-        refuse(name, "describe each loss as an object with a kind", type(written).__name__, _REMEDY)
+        refuse_type(name, "describe each loss as an object with a kind", written, _REMEDY)
     parts = {key: value for key, value in written.items() if key != "kind"}
     entry = _BY_NAME.get(written["kind"])
     if entry is None:
@@ -93,7 +93,7 @@ def _decode(name: str, written: Any) -> Any:
         )
     if parts.keys() != entry.fields.keys():
         expected, found = ", ".join(sorted(entry.fields)), ", ".join(sorted(parts))[:200]
-        refuse(name, f"give {entry.name} exactly {expected}", found, _REMEDY)
+        refuse_state(name, f"give {entry.name} exactly {expected}", f"it gives {found}", _REMEDY)
     values = {part.attribute: part.codec.decode(wire, parts[wire]) for wire, part in entry.fields.items()}
     return entry.kind(**values)
 
@@ -113,13 +113,14 @@ def from_text(text: str) -> Any:
     """Return the loss of a text; of kinds that were imported only, see `sfumato.privacy.catalog`."""
     _, fields = _FORMAT.unwrap("text", parse("text", text))
     if fields.keys() != {"loss"}:
-        refuse("text", "hold format, version and loss", ", ".join(sorted(fields))[:200], _REMEDY)
+        found = ", ".join(sorted(fields))[:200]
+        refuse_state("text", "hold format, version and loss", f"it holds {found}", _REMEDY)
     if not _is_shallow(fields["loss"]):
-        refuse("text", f"nest objects and lists at most {_MAX_DEPTH} deep", type(text).__name__, _REMEDY)
+        refuse_state("text", f"nest objects and lists at most {_MAX_DEPTH} deep", "it goes deeper", _REMEDY)
     try:
         return LOSS.decode("text", fields["loss"])
     except OverflowError:
-        refuse("text", "hold numbers that fit a float", type(text).__name__, _REMEDY)
+        refuse_state("text", "hold numbers that fit a float", "one of them is larger", _REMEDY)
 
 
 def _is_shallow(document: object) -> bool:

@@ -33,7 +33,7 @@ class PureView(NamedTuple):
 
 
 class ZCDPView(NamedTuple):
-    """delta-approximate rho-zCDP; both numbers add under composition, also a fully adaptive one.
+    """Delta-approximate rho-zCDP; both numbers add under composition, also a fully adaptive one.
 
     Attributes
     ----------

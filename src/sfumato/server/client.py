@@ -158,12 +158,12 @@ class Visitor:
     def _read(self, body: bytes, *counts: str) -> dict[str, Any]:
         """Return an answer in JSON, in which some parts must be whole numbers."""
         try:
-            told = json.loads(body)
+            content = json.loads(body)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict) or any(type(told.get(name)) is not int for name in counts):
+            content = None
+        if not isinstance(content, dict) or any(type(content.get(name)) is not int for name in counts):
             raise SourceError(f"{self._url} must be a shuffler's service, got another answer; check the URL")
-        return told
+        return content
 
     def _ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         status, answer, why = 0, b"", ""

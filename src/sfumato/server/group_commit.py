@@ -17,7 +17,7 @@ from sfumato.server.shuffler import Shuffler
 __all__ = ["Busy", "GroupCommit", "NotStored"]
 
 _GROUP: Final = 2048
-_MOST_BYTES: Final = 1 << 28
+_MAX_BYTES: Final = 1 << 28
 
 
 class Busy(Exception):
@@ -60,7 +60,7 @@ class GroupCommit:
 
     def __init__(self, shuffler: Shuffler, limits: Limits, failed: Callable[[str], None]) -> None:
         self._shuffler, self._limits, self._failed = shuffler, limits, failed
-        self._most = max(1, min(limits.waiting, _MOST_BYTES // shuffler.collection.envelope_width))
+        self._max_waiting = max(1, min(limits.waiting, _MAX_BYTES // shuffler.collection.envelope_width))
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._waiting = 0
         self._allowed, self._since = min(limits.rate, 1e18), time.monotonic()
@@ -77,7 +77,7 @@ class GroupCommit:
         NotStored
             If the store failed.
         """
-        if self._waiting and self._waiting + len(envelopes) > self._most:
+        if self._waiting and self._waiting + len(envelopes) > self._max_waiting:
             raise Busy(503)
         self._pay(len(envelopes))
         waiting = _Waiting(envelopes, asyncio.get_running_loop().create_future())

@@ -70,7 +70,7 @@ def serve(
     key: SecretKey,
     folder: Path,
     *,
-    told: Mapping[str, Any] | None = None,
+    specification: Mapping[str, Any] | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
     limits: Limits | None = None,
@@ -83,7 +83,7 @@ def serve(
     ----------
     collection, key, folder
         See `Shuffler`.
-    told : mapping, optional
+    specification : mapping, optional
         What the service states to devices about the collection; ``collection.specification()`` by default.
     host : str
         An address of this machine.
@@ -126,7 +126,8 @@ def serve(
         _check_certificate(*certificate)
     with Shuffler(collection, key, folder) as shuffler, _listening(host, port) as listening:
         taker = GroupCommit(shuffler, limits, say)
-        app = Front(shuffler, taker, limits, dict(collection.specification() if told is None else told), say)
+        public = collection.specification() if specification is None else specification
+        app = Front(shuffler, taker, limits, dict(public), say)
         config = uvicorn.Config(
             app,
             http=_patient(limits.seconds),
@@ -171,13 +172,13 @@ def _check_certificate(certificate: Path, key: Path) -> None:
         context.load_cert_chain(certificate, key, password="")  # nobody is asked for one
     except OSError as error:  # which SSL's errors are, too
         why = (error.strerror or type(error).__name__).lower()
-        rule = f"be a PEM file that matches its key, without a password ({why})"
-        _check.refuse("certificate", rule, str(certificate), "check both files")
+        rule = "be a PEM file that matches its key, without a password"
+        _check.refuse_state("certificate", rule, f"{str(certificate)!r} is not: {why}", "check both files")
 
 
 def _listening(host: str, port: int) -> socket.socket:
     if _check.integer("port", port) > _LAST_PORT:
-        _check.refuse("port", f"be at most {_LAST_PORT}", port, "0 is any that is free")
+        _check.refuse("port", f"be at most {_LAST_PORT}", port, "pass 0 for any that is free")
     listening = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -191,5 +192,6 @@ def _listening(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         if listening is not None:
             listening.close()
-        _check.refuse("host and port", f"be free here ({error})", f"{host}:{port}", "pass others")
+        found = f"{host}:{port} is not: {error}"
+        _check.refuse_state("host and port", "be free on this machine", found, "pass others")
     return listening

@@ -16,7 +16,7 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.shuffle.collection import NONCE, PublicCollection
 from sfumato.local.shuffle.mixed_batch import MixedBatch, random_order
 from sfumato.numerics.randomness.source import RandomSource, random_source
-from sfumato.server.store import Report, Store
+from sfumato.server.store import Report, Store, refuse_folder
 
 __all__ = ["Shuffler"]
 
@@ -79,16 +79,8 @@ class Shuffler:
     """
 
     __slots__ = (
-        "_closed",
-        "_collection",
-        "_folder",
-        "_key",
-        "_lock",
-        "_refused",
-        "_released",
-        "_source",
-        "_store",
-    )
+        "_closed", "_collection", "_folder", "_key", "_lock", "_refused", "_released", "_source", "_store",
+    )  # fmt: skip
 
     def __init__(self, collection: PublicCollection, key: SecretKey, folder: Path) -> None:
         _check.instance("collection", collection, PublicCollection, "pass that of sfumato.local.device")
@@ -113,10 +105,7 @@ class Shuffler:
             self._release()
         except OSError as error:
             self._store.close()
-            why = (error.strerror or "a failure").lower()
-            _check.refuse(
-                "folder", f"be one that can be written to ({why})", str(self._folder), "choose another"
-            )
+            refuse_folder(self._folder, error)
         except BaseException:
             self._store.close()
             raise
@@ -161,11 +150,10 @@ class Shuffler:
         """
         given: object = envelopes
         if not isinstance(given, list | tuple) or not all(isinstance(one, bytes) for one in given):
-            rule, remedy = "be a list of bytes", "pass [envelope] for one"
-            _check.refuse("envelopes", rule, type(given).__name__, remedy)
+            _check.refuse_type("envelopes", "be a list of bytes", given, "pass [envelope] for one")
         with self._lock:  # one transaction at a time, whoever calls
             if self._closed:
-                _check.refuse("the shuffler", "be open", "closed", "open another on its folder")
+                _check.refuse_state("the shuffler", "be open", "it is closed", "open another on its folder")
             reports = [self._report(envelope) for envelope in envelopes]
             self._store.take([report for report in reports if report is not None])
             self._release()

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, final
+from typing import Final, NoReturn, final
 
 import numpy as np
 
@@ -24,13 +24,13 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.local.shuffle.mixed_batch import random_order
 from sfumato.numerics.randomness.source import RandomSource
 
-__all__ = ["Report", "Store"]
+__all__ = ["Report", "Store", "refuse_folder"]
 
 Report = tuple[bytes, bytes]
 """A nonce, and the sealed records of its client."""
 
 _FORMAT: Final = 1
-_MOST_BYTES: Final = 900_000_000
+_MAX_BYTES: Final = 900_000_000
 _TAKEN: Final = b"\x01"
 _FREE: Final = b"\x00"
 _PRAGMAS: Final = (
@@ -48,6 +48,12 @@ _TABLES: Final = (
     "CREATE TABLE nonce (value BLOB PRIMARY KEY) WITHOUT ROWID",
     "CREATE TABLE batch (number INTEGER PRIMARY KEY, content BLOB NOT NULL)",
 )
+
+
+def refuse_folder(folder: Path, error: OSError) -> NoReturn:
+    """Refuse a folder that could not be written to; the reason is the system's."""
+    found = f"{str(folder)!r} is not: {(error.strerror or 'a failure').lower()}"
+    _check.refuse_state("folder", "be one that can be written to", found, "choose another")
 
 
 @final
@@ -76,16 +82,8 @@ class Store:
     """
 
     __slots__ = (
-        "_batches",
-        "_connection",
-        "_free",
-        "_mixed",
-        "_process",
-        "_size",
-        "_source",
-        "_sure",
-        "_width",
-    )
+        "_batches", "_connection", "_free", "_mixed", "_process", "_size", "_source", "_sure", "_width",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -97,8 +95,8 @@ class Store:
         mixed: Callable[[int, Records], bytes],
         source: RandomSource,
     ) -> None:
-        if size * width > _MOST_BYTES:
-            rule = f"have at most {_MOST_BYTES} bytes of sealed records"
+        if size * width > _MAX_BYTES:
+            rule = f"have at most {_MAX_BYTES} bytes of sealed records"
             _check.refuse("a batch", rule, size * width, "make batches of fewer clients")
         self._size, self._width, self._mixed, self._source = size, width, mixed, source
         self._process = os.getpid()
@@ -109,10 +107,7 @@ class Store:
                 sync_folder(folder.parent)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         except OSError as error:
-            why = (error.strerror or "a failure").lower()
-            _check.refuse(
-                "folder", f"be one that can be written to ({why})", str(path.parent), "choose another"
-            )
+            refuse_folder(path.parent, error)
         self._connection = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=False)
         try:
             self._open(path, collection)
@@ -150,7 +145,7 @@ class Store:
             self._connection.execute(table)
         self._connection.execute("INSERT INTO collection VALUES (?, 0)", (collection,))
         empty = _FREE + bytes(self._width)
-        rows = ((place, empty) for place in range(self._size))
+        rows = ((number, empty) for number in range(self._size))
         self._connection.executemany("INSERT INTO slot VALUES (?, ?)", rows)
         self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
 
@@ -158,8 +153,8 @@ class Store:
         """Find the free positions, and put them in random order."""
         (self._batches,) = self._connection.execute("SELECT batches FROM collection").fetchone()
         free = "SELECT number FROM slot WHERE substr(content, 1, 1) = ?"
-        places = np.array([row[0] for row in self._connection.execute(free, (_FREE,))], np.int64)
-        self._free: list[int] = places[random_order(len(places), self._source)].tolist()
+        numbers = np.array([row[0] for row in self._connection.execute(free, (_FREE,))], np.int64)
+        self._free: list[int] = numbers[random_order(len(numbers), self._source)].tolist()
         self._sure = True
 
     @property

@@ -48,7 +48,7 @@ class Front:
     taker : GroupCommit
         Of that shuffler.
     limits : Limits
-    told : dict
+    specification : dict
         The collection as JSON, for devices that ask.
     failed : callable
         Called with requests that no answer was foreseen for, in words for the operator.
@@ -67,13 +67,13 @@ class Front:
         shuffler: Shuffler,
         taker: GroupCommit,
         limits: Limits,
-        told: dict[str, Any],
+        specification: dict[str, Any],
         failed: Callable[[str], None],
     ) -> None:
         self._shuffler, self._taker = shuffler, taker
         self._width = shuffler.collection.envelope_width
         self._body = max(limits.body, self._width)
-        self._told, self._failed = json.dumps(told).encode(), failed
+        self._specification, self._failed = json.dumps(specification).encode(), failed
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -82,11 +82,11 @@ class Front:
         try:
             await self._route(scope, receive, send)
         except _Refused as refused:
-            await _tell(send, refused.status, {"error": refused.why}, close=refused.status != 404)
+            await _answer_json(send, refused.status, {"error": refused.why}, close=refused.status != 404)
         except Busy as busy:
-            await _tell(send, busy.status, {"error": "too much at a time; try again"}, again=True)
+            await _answer_json(send, busy.status, {"error": "too much at a time; try again"}, again=True)
         except NotStored:
-            await _tell(send, 503, {"error": "not stored; try again"}, again=True)
+            await _answer_json(send, 503, {"error": "not stored; try again"}, again=True)
         except Exception as error:
             self._failed(f"a request failed by a fault of this program or machine ({type(error).__name__})")
             raise
@@ -101,11 +101,11 @@ class Front:
         if path == "/v1/reports":
             await self._reports(_header(scope, b"content-length"), receive, send)
         elif path == "/v1/collection":
-            await _answer(send, 200, self._told)
+            await _answer(send, 200, self._specification)
         elif path == "/v1/status":
             known = self._shuffler.collection
             status = {"collection": known.id.hex(), "batch_size": known.batch_size}
-            await _tell(send, 200, {**status, "batches": self._shuffler.batches})
+            await _answer_json(send, 200, {**status, "batches": self._shuffler.batches})
         else:
             await self._batch(path.removeprefix(_BATCH), _header(scope, b"authorization"), send)
 
@@ -128,7 +128,7 @@ class Front:
         envelopes = [bytes(body[at : at + width]) for at in range(0, len(body), width)] if whole else [b""]
         taken = await self._taker.take(envelopes)
         counts = {"taken": sum(taken), "refused": len(taken) - sum(taken)}
-        await _tell(send, 200 if all(taken) else 422, counts)
+        await _answer_json(send, 200 if all(taken) else 422, counts)
 
     async def _batch(self, number: str, authorization: bytes, send: Send) -> None:
         kind, _, word = authorization.partition(b" ")
@@ -146,12 +146,12 @@ def _header(scope: MutableMapping[str, Any], name: bytes) -> bytes:
     return found
 
 
-async def _tell(
-    send: Send, status: int, told: dict[str, Any], *, close: bool = False, again: bool = False
+async def _answer_json(
+    send: Send, status: int, content: dict[str, Any], *, close: bool = False, again: bool = False
 ) -> None:
     extra = [(b"connection", b"close")] if close else []
     extra += [(b"retry-after", b"1")] if again else []
-    await _answer(send, status, json.dumps(told).encode(), extra=extra)
+    await _answer(send, status, json.dumps(content).encode(), extra=extra)
 
 
 async def _answer(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from sfumato._check import refuse
+from sfumato._check import instance, refuse, refuse_state, refuse_type
 from sfumato.errors import SimulatedCharge
-from sfumato.ledger.accounts import check_analyst
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.log.accounts import check_analyst
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.neighboring import Neighboring
@@ -135,14 +135,15 @@ def connect(
     >>> release.to_arrow().column_names
     ['smokes', 'n']
     """
-    if renewal is not None and not isinstance(renewal, Renewal):
-        refuse("renewal", "be a Renewal", type(renewal).__name__, "pass Renewal(every='month', column='day')")
+    if renewal is not None:
+        instance("renewal", renewal, Renewal, "pass Renewal(every='month', column='day')")
     rules = None if policy is None else PrivacyPolicy.read(policy)
     if rules is not None:
         privacy_unit = _unit_of(rules, privacy_unit)
         epsilon, delta = _budget_of(rules, epsilon, delta, rho, mu)
     if privacy_unit is None:
-        refuse("privacy_unit", "be given, or a policy", None, "name the column of the person")
+        found = "there is neither a unit nor a policy"
+        refuse_state("privacy_unit", "be given", found, "name the column of the person")
     require_one_dataset(privacy_unit, renewal, new_version=new_version)
     budget = _budget(epsilon, delta, rho, mu)
     asker = "" if analyst is None else check_analyst(analyst)
@@ -197,7 +198,7 @@ def connect(
 
 def _require_mapping(name: str, value: object, example: str) -> None:
     if value is not None and not isinstance(value, Mapping):
-        refuse(name, "be a mapping", type(value).__name__, f"pass one such as {example}")
+        refuse_type(name, "be a mapping", value, f"pass one such as {example}")
 
 
 def _unit_of(policy: PrivacyPolicy, given: Unit | Mapping[str, Unit] | None) -> Unit | Mapping[str, Unit]:
@@ -218,20 +219,24 @@ def _budget_of(
     if policy.epsilon_budget is None:
         return epsilon, delta
     if (epsilon, rho, mu) != (None, None, None) or delta:
-        refuse("budget", "be stated once", "the policy's and another", "leave epsilon, delta, rho and mu out")
+        refuse_state(
+            "budget",
+            "be stated once",
+            "it is stated both by the policy and by arguments",
+            "leave epsilon, delta, rho and mu out",
+        )
     return policy.epsilon_budget, policy.delta_budget or 0.0
 
 
 def _budget(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Budget:
-    given = {
-        name: value for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None
-    }
+    measures = {"epsilon": epsilon, "rho": rho, "mu": mu}
+    given = {name: value for name, value in measures.items() if value is not None}
     if len(given) != 1:
-        refuse(
+        refuse_state(
             "budget",
             "be one of epsilon, rho and mu",
-            ", ".join(sorted(given)) or "none",
-            "state for instance epsilon 1.0 and delta 1e-7",
+            f"it is given by {' and '.join(given) or 'none of them'}",
+            "state for instance epsilon=1.0 and delta=1e-7",
         )
     if rho is not None:
         return Budget.zcdp(rho=rho, delta=delta)

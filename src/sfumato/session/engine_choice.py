@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from sfumato._check import refuse
+from sfumato._check import refuse, refuse_type
 from sfumato.errors import SchemaError
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.column_types import TableTypes, require_no_types, with_types
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.engines.postgres.engine import PostgresEngine
-from sfumato.queries.engines.postgres.source import PostgresSource, as_database
+from sfumato.queries.engines.postgres.source import as_database
 from sfumato.queries.engines.spark.engine import SparkEngine
-from sfumato.queries.engines.spark.source import SparkSource, as_cluster
+from sfumato.queries.engines.spark.source import as_cluster
 
 __all__ = ["Opened", "open_engine"]
 
-_KEPT_LAYOUTS = 4  # a dashboard asks the same few groupings again and again
+_CACHED_LAYOUTS = 4  # a dashboard asks the same few groupings again and again
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,38 @@ class Opened:
     engine: Engine
     private: tuple[str, ...]
     public: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    """A kind of source whose tables stay where they are: how it is known, its engine, words of errors."""
+
+    name: str
+    source_of: Callable[[object], Any]
+    engine: Callable[[Any, Any], PostgresEngine | SparkEngine]
+    tables: str
+    remedy: str
+    settings: str
+
+
+_ELSEWHERE = (
+    _Elsewhere(
+        "PostgreSQL",
+        as_database,
+        PostgresEngine,
+        "database",
+        "name them by the same address",
+        "set work_mem on the server or in the address",
+    ),
+    _Elsewhere(
+        "Spark",
+        as_cluster,
+        SparkEngine,
+        "Spark session",
+        "use spark.createDataFrame",
+        "set what the cluster may use in the Spark session",
+    ),
+)
 
 
 def open_engine(
@@ -50,55 +83,25 @@ def open_engine(
         If the public tables are not where the private ones are, a setting is not the engine's, or a type is
         declared for what has one.
     """
-    database, listed = as_database(source), as_database(public)
-    if database is not None:
-        require_no_types(types, "PostgreSQL")
-        return _in_database(database, listed, public, memory_limit, threads)
-    cluster, lists = as_cluster(source), as_cluster(public)
-    if cluster is not None:
-        require_no_types(types, "Spark")
-        return _on_cluster(cluster, lists, public, memory_limit, threads)
-    if listed is not None or lists is not None:
-        refuse("public", "be files or frames like source", listed or lists, "load the lists as such frames")
+    for kind in _ELSEWHERE:
+        given, listed = kind.source_of(source), kind.source_of(public)
+        if given is not None:
+            require_no_types(types, kind.name)
+            if public and listed is None:
+                refuse_type("public", f"be tables of the same {kind.tables}", public, kind.remedy)
+            for name, value in (("memory_limit", memory_limit), ("threads", threads)):
+                if value is not None:
+                    refuse(name, f"be left out for {kind.name}", value, kind.settings)
+            return _apart(kind.engine(given, listed))
+    if any(kind.source_of(public) is not None for kind in _ELSEWHERE):
+        refuse_type("public", "be files or frames like source", public, "load the lists as such frames")
     private, tables = open_source(source), open_source(public) if public else {}
     _check_apart(private, tables)
     private, tables = with_types(private, tables, types)
     engine = DuckDBEngine(
-        {**private, **tables}, memory_limit=memory_limit, threads=threads, cache=_KEPT_LAYOUTS
+        {**private, **tables}, memory_limit=memory_limit, threads=threads, cache=_CACHED_LAYOUTS
     )
     return Opened(engine, tuple(private), tuple(tables))
-
-
-def _in_database(
-    source: PostgresSource,
-    listed: PostgresSource | None,
-    public: object,
-    memory_limit: str | None,
-    threads: int | None,
-) -> Opened:
-    if public and listed is None:
-        refuse(
-            "public", "be tables of the same database", type(public).__name__, "name them by the same address"
-        )
-    for name, value in (("memory_limit", memory_limit), ("threads", threads)):
-        if value is not None:
-            refuse(name, "be left out for PostgreSQL", value, "set work_mem on the server or in the address")
-    return _apart(PostgresEngine(source, listed))
-
-
-def _on_cluster(
-    source: SparkSource,
-    lists: SparkSource | None,
-    public: object,
-    memory_limit: str | None,
-    threads: int | None,
-) -> Opened:
-    if public and lists is None:
-        refuse("public", "be tables of the same session", type(public).__name__, "use spark.createDataFrame")
-    for name, value in (("memory_limit", memory_limit), ("threads", threads)):
-        if value is not None:
-            refuse(name, "be left out for Spark", value, "set what the cluster may use in the Spark session")
-    return _apart(SparkEngine(source, lists))
 
 
 def _apart(engine: PostgresEngine | SparkEngine) -> Opened:

@@ -49,7 +49,7 @@ def render_sql(
     Parameters
     ----------
     text : str
-        ``SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...) ...``
+        The query: ``SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...) ...``.
     dialect : str
         One of ``"bigquery"``, ``"snowflake"``, ``"postgres"``, ``"duckdb"``.
     tables, public : mapping of str to mapping of str to str

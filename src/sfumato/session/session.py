@@ -161,7 +161,8 @@ class Session:
         EngineError
             If the engine fails after the charge; the charge stays.
         """
-        return self._answer(self._price(text, public_groups), " ".join(text.split()))
+        self._check_usable()
+        return self.release(price(self.read(text, public_groups)), " ".join(text.split()))
 
     def explain(self, text: str, *, public_groups: Mapping[str, Sequence[object]] | None = None) -> str:
         """Say what a query would do and cost; nothing is charged and no row is read.
@@ -179,7 +180,10 @@ class Session:
         -------
         str
         """
-        priced = self._price(without_explain(text), public_groups)
+        self._check_usable()
+        priced = price(self.read(without_explain(text), public_groups))
+        for job in priced.jobs:
+            self._engine.check(job)  # it refuses what it cannot run
         return explain(priced, privacy_unit=self._privacy_unit, budget=self._account.budget)
 
     def table(self, name: str | None = None) -> Table:
@@ -210,7 +214,7 @@ class Session:
         units: float | None = None,
         level: float = 0.95,
         pilot: float | None = None,
-    ) -> WorkloadPlan:
+    ) -> WorkloadPlan[TableRelease]:
         """Choose noise for a set of queries and state the error to expect, before anything is spent.
 
         Parameters
@@ -234,7 +238,7 @@ class Session:
 
         Returns
         -------
-        Plan
+        WorkloadPlan
             To look at, and to ``release()``.
 
         Raises
@@ -351,23 +355,6 @@ class Session:
             self._policy.check(query.options)
         return query
 
-    def _price(self, text: str, public_groups: Mapping[str, Sequence[object]] | None) -> PricedQuery:
-        self._check_usable()
-        priced = price(self.read(text, public_groups))
-        for job in priced.jobs:
-            self._engine.check(job)  # it refuses what it cannot run
-        return priced
-
-    def _answer(self, priced: PricedQuery, description: str) -> TableRelease:
-        """Give the committed answer, or charge, ask the engine, add noise and commit."""
-        self._check_usable()
-        if self._policy is not None:
-            self._policy.check(priced.query.options)
-        source, unit = self.randomness(), self._privacy_unit
-        return answer(
-            priced, description, engine=self._engine, account=self._account, source=source, privacy_unit=unit
-        )
-
     def release(self, priced: PricedQuery, description: str) -> TableRelease:
         """Answer a query that was priced elsewhere, as by a plan, charging the ledger before any row is read.
 
@@ -382,9 +369,18 @@ class Session:
         TableRelease
         """
         self._check_usable()
+        if self._policy is not None:
+            self._policy.check(priced.query.options)
         for job in priced.jobs:
             self._engine.check(job)  # it refuses what it cannot run
-        return self._answer(priced, description)
+        return answer(
+            priced,
+            description,
+            engine=self._engine,
+            account=self._account,
+            source=self.randomness(),
+            privacy_unit=self._privacy_unit,
+        )
 
     def _check_usable(self) -> None:
         if self._closed:

@@ -57,7 +57,7 @@ def fixed() -> Iterator[None]:
         return f"2026-11-23T00:{minutes:02}:{second:02}.000000+00:00"
 
     with (
-        patch("sfumato.ledger.identity.draw_id", lambda: f"{next(ids):032x}"),
+        patch("sfumato.ledger.ledger.draw_id", lambda: f"{next(ids):032x}"),
         patch("sfumato.ledger.registration.draw_key", lambda: bytes(range(32))),
         patch("sfumato.ledger.log.event_log.utc_now", time),
     ):

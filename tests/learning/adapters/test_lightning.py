@@ -233,13 +233,13 @@ def test_no_checkpoint_goes_on_without_its_part(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="checkpoint must be a readable file"):
         fit(tmp_path, ckpt_path=path)
     torch.save(plain, tmp_path / "plain.ckpt")
-    with pytest.raises(ParameterError, match="ckpt_path must be of a private run"):
+    with pytest.raises(ParameterError, match="ckpt_path must be the checkpoint of a private run"):
         fit(tmp_path, ckpt_path=tmp_path / "plain.ckpt")
 
 
 def test_a_callback_is_of_one_fit(tmp_path: Path) -> None:
     callback, trainer, module = fit(tmp_path, max_steps=1)
-    with pytest.raises(ParameterError, match="callback must be of one fit"):
+    with pytest.raises(ParameterError, match="callback must be used for one fit only"):
         trainer.fit(module, callback.loader(loader()))
 
 
@@ -264,9 +264,15 @@ def no_group_left() -> Iterator[None]:
         ({"gradient_clip_val": 1.0}, "gradient_clip_val must be left out"),
         ({"max_epochs": -1}, "max_epochs must end the run"),
         ({"precision": "16-true"}, "precision must be 32 bits or bfloat16"),
-        ({"callbacks": [GradientAccumulationScheduler({0: 1, 1: 2})]}, "callbacks must accumulate alike"),
-        ({"callbacks": [LearningRateFinder()]}, "callbacks must take no settings from private rows"),
-        ({"strategy": "ddp", "devices": 1}, "strategy must be of one device"),
+        (
+            {"callbacks": [GradientAccumulationScheduler({0: 1, 1: 2})]},
+            "callbacks must accumulate as many batches in every epoch",
+        ),
+        (
+            {"callbacks": [LearningRateFinder()]},
+            "callbacks must not choose settings by measuring private rows",
+        ),
+        ({"strategy": "ddp", "devices": 1}, "strategy must run on one device"),
     ],
 )
 def test_trainers_that_would_break_it(changes: dict[str, Any], told: str, tmp_path: Path) -> None:
@@ -309,10 +315,10 @@ if run_time(__name__):
 @cases(
     ("kind", "told"),
     lambda: [
-        (Follows, "lr_scheduler must follow from the step"),
+        (Follows, "lr_scheduler must depend on the step alone"),
         (Several, "multiple optimizers"),  # Lightning's own
         (Manual, "automatic_optimization must be on"),
-        (Clips, "module must leave configure_gradient_clipping as it is"),
+        (Clips, "module must not override configure_gradient_clipping"),
     ],
 )
 def test_modules_that_would_break_it(kind: Any, told: str, tmp_path: Path) -> None:
@@ -340,7 +346,7 @@ if run_time(__name__):
     lambda: [
         (loader(sampler=WeightedRandomSampler([1.0] * 40, 40)), "have torch's RandomSampler or Seq"),
         (DataLoader(Rows(), batch_size=5), "IterableDataset"),
-        ([1, 2], "data_loader must be a torch DataLoader"),
+        ([1, 2], "data_loader must be a DataLoader"),
     ],
 )
 def test_loaders_that_cannot_be_drawn_from(given: Any, told: str) -> None:
@@ -360,10 +366,10 @@ def test_other_batches_are_refused(tmp_path: Path) -> None:
         enable_model_summary=False,
         enable_checkpointing=False,
     )
-    with pytest.raises(ParameterError, match="loader must be made by the callback"):
+    with pytest.raises(ParameterError, match="train_dataloaders must be one that the callback's loader"):
         trainer.fit(Line(), loader())
     mine = callback.loader(loader())
-    with pytest.raises(ParameterError, match="loader must be used by a private fit"):
+    with pytest.raises(ParameterError, match="loader must be used in a private fit"):
         next(iter(mine))
     with pytest.raises(ParameterError, match="train_dataloaders must be what the callback's loader"):
         trainer.fit(Line(), loader())

@@ -246,7 +246,7 @@ def test_a_module_of_ones_own_needs_a_loss(tmp_path: Path) -> None:
 def test_a_trainer_trains_once(tmp_path: Path) -> None:
     made = trainer(tmp_path, arg={"max_steps": 1})
     made.train()
-    with pytest.raises(ParameterError, match="train once"):
+    with pytest.raises(ParameterError, match="train only once"):
         made.train()
     with pytest.raises(ParameterError, match="asked for by train"):
         made.get_train_dataloader()

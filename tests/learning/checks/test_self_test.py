@@ -513,7 +513,9 @@ def test_an_attached_engine_is_refused() -> None:
     module = mlp()
     engine = Engine(module, CLIPPING)
     engine.attach()
-    with pytest.raises(ParameterError, match=r"module must have no engine on it.*call its detach\(\) first"):
+    with pytest.raises(
+        ParameterError, match=r"module must have no engine attached.*call the engine's detach\(\) first"
+    ):
         self_test(module, None, ROWS, CLIPPING)
     engine.detach()
     assert self_test(module, None, ROWS, CLIPPING, examples=2).passed

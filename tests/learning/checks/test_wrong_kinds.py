@@ -19,17 +19,23 @@ poll = learning.Poll(learning.GNMax(stddev=5), questions=3, rng=1)
 @cases(
     ("call", "rule"),
     [
-        (lambda: learning.noise_for(wrong, epsilon=1.0, delta=1e-5), "sampler must be a Sampler, got 'int'"),
-        (lambda: learning.fix_module(wrong), "module must be a Module, got 'int'"),
-        (lambda: learning.leak_probe(wrong, None), "module must be a Module, got 'int'"),
-        (lambda: learning.distill(None, wrong, poll, []), "teachers must be a Teachers, got 'int'"),
+        (
+            lambda: learning.noise_for(wrong, epsilon=1.0, delta=1e-5),
+            "sampler must be a Sampler, got a value of type int",
+        ),
+        (lambda: learning.fix_module(wrong), "module must be a Module, got a value of type int"),
+        (lambda: learning.leak_probe(wrong, None), "module must be a Module, got a value of type int"),
+        (
+            lambda: learning.distill(None, wrong, poll, []),
+            "teachers must be a Teachers, got a value of type int",
+        ),
         (
             lambda: learning.distill_in_rounds(wrong, wrong, poll, []),
-            "teachers must be a Teachers, got 'int'",
+            "teachers must be a Teachers, got a value of type int",
         ),
         (
             lambda: membership_report(np.arange(9.0), np.arange(9.0), claim=wrong),
-            "claim must be a PrivacyLoss, got 'int'",
+            "claim must be a PrivacyLoss, got a value of type int",
         ),
     ],
 )

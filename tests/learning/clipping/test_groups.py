@@ -118,7 +118,9 @@ def test_bad_groups_are_told() -> None:
         PerGroup(clip_norms={})
     with pytest.raises(ParameterError, match="allocation must be 'optimal' or 'equal'"):
         PerGroup(clip_norms={"": 1.0}, allocation="some")
-    with pytest.raises(ParameterError, match="squared_norms must have 2 groups, got 1"):
+    with pytest.raises(
+        ParameterError, match="squared_norms must have one row for each of the 2 groups, but it has 1"
+    ):
         PerGroup(clip_norms={"a": 1.0, "b": 1.0}).factors(torch.ones(1, 4))
     with pytest.raises(ParameterError, match="layers must have every parameter's, got 'tail"):
         PerLayer.of(NAMES, clip_norm=1.0).groups([*NAMES, "tail.weight"])

@@ -81,5 +81,5 @@ def test_bad_shapes_are_told() -> None:
         clipped_by_user(gradients, users.float(), clipping=Flat(clip_norm=1.0), names=NAMES)
     with pytest.raises(ParameterError, match="gradients must have a row for each of 59 examples"):
         clipped_by_user(gradients, users[1:], clipping=Flat(clip_norm=1.0), names=NAMES)
-    with pytest.raises(ParameterError, match="names must have one entry for each of 2 gradients"):
+    with pytest.raises(ParameterError, match="names must have one entry for each of the 2 gradients"):
         clipped_by_user(gradients, users, clipping=Flat(clip_norm=1.0), names=NAMES[:1])

@@ -99,7 +99,7 @@ def test_one_row_moves_each_release_as_little_as_is_paid_for(
     watched = Watched(monkeypatch)
     X, y = data()
     fitted, before = watched.fit(estimator, X, y)
-    paid = compose([DiscreteGaussianVector(each.stddev, each.part.most) for each, _ in before])
+    paid = compose([DiscreteGaussianVector(each.stddev, each.part.max_squared_norm) for each, _ in before])
     assert fitted.privacy_loss_ == paid
     assert paid.epsilon(estimator.delta) <= estimator.epsilon
     most = 0.0
@@ -108,8 +108,8 @@ def test_one_row_moves_each_release_as_little_as_is_paid_for(
         assert len(after) == len(before)
         for (one, here), (_, there) in zip(before, after, strict=True):
             moved = int(((here - there) ** 2).sum())
-            assert moved <= one.part.most
-            most = max(most, moved / one.part.most)
+            assert moved <= one.part.max_squared_norm
+            most = max(most, moved / one.part.max_squared_norm)
     assert most > 0.2  # no more noise than there must be
 
 
@@ -134,8 +134,8 @@ def test_a_row_within_its_norm_counts_and_no_other_counts_more(entries: int, nor
     steps = total.total(row[None])[0]
     assert np.allclose(steps * (norm / 2**20), row, atol=norm * 2.0**-20)
     for longer in (1.001, 3.0, 1e9, math.inf, math.nan):
-        assert int((total.total(row[None] * longer)[0] ** 2).sum()) <= part.most
-    assert part.most < (2**20 + 8) ** 2
+        assert int((total.total(row[None] * longer)[0] ** 2).sum()) <= part.max_squared_norm
+    assert part.max_squared_norm < (2**20 + 8) ** 2
 
 
 def test_the_noise_is_discrete_gaussian_on_the_grid() -> None:

@@ -9,5 +9,5 @@ from sfumato.learning.estimators.vector_sums import SumSpecification
 
 def test_rounding_takes_between_one_step_and_two_beyond_half_the_root_of_the_entries() -> None:
     for entries in range(1, 500):
-        beyond = math.isqrt(SumSpecification(norm=1.0, entries=entries).most) - 2**20
+        beyond = math.isqrt(SumSpecification(norm=1.0, entries=entries).max_squared_norm) - 2**20
         assert 1 <= beyond - math.sqrt(entries) / 2 <= 2, entries

@@ -187,11 +187,13 @@ def test_wrong_use_is_told() -> None:
     noise.add_([torch.zeros(2)], step=0, stddevs=[1.0])
     with pytest.raises(ParameterError, match="step must be below the strategy's 3, got 3"):
         noise.add_([torch.zeros(2)], step=3, stddevs=[1.0])
-    with pytest.raises(ParameterError, match="stddevs must be the same at every step"):
+    with pytest.raises(ParameterError, match="stddevs must stay the same at every step"):
         noise.add_([torch.zeros(2)], step=1, stddevs=[1.1])
-    with pytest.raises(ParameterError, match="stddevs must be the same at every step"):
+    with pytest.raises(ParameterError, match="stddevs must stay the same at every step"):
         noise.add_([torch.zeros(3)], step=1, stddevs=[1.0])
-    with pytest.raises(ParameterError, match="noise must be independent for a number beside the gradients"):
+    with pytest.raises(
+        ParameterError, match="noise must be independent for a number released beside the gradients"
+    ):
         noise.scalar(step=0, stddev=1.0)
     assert noise.simulated
     assert not CorrelatedNoise(SquareRoot(steps=3)).simulated

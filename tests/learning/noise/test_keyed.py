@@ -85,7 +85,9 @@ def test_bad_parameters_are_told() -> None:
     noise = KeyedNoise()
     with pytest.raises(ParameterError, match="key must be 32 bytes"):
         KeyedNoise(b"short")
-    with pytest.raises(ParameterError, match="stddevs must have one entry for each of 1 gradients, got 2"):
+    with pytest.raises(
+        ParameterError, match="stddevs must have one entry for each of the 1 gradients, but there are 2"
+    ):
         noise.add_([torch.zeros(3)], step=0, stddevs=[1.0, 1.0])
     with pytest.raises(ParameterError, match="gradients must be dense tensors of floats"):
         noise.add_([torch.zeros(3, dtype=torch.int64)], step=0, stddevs=[1.0])

@@ -58,7 +58,7 @@ def test_two_trainings_do_not_share_their_noise(make_noise: Callable[[], Noise])
     first, second = federated(noise, poisson()), federated(noise, poisson())
     first.run(1)
     before = [p.clone() for p in second.module.parameters()]
-    with pytest.raises(ParameterError, match="noise must be of one run"):
+    with pytest.raises(ParameterError, match="noise must belong to one run"):
         second.run(1)
     assert second.rounds == 0
     assert all(torch.equal(a, b) for a, b in zip(before, second.module.parameters(), strict=True))
@@ -68,14 +68,14 @@ def test_two_trainings_do_not_share_their_noise(make_noise: Callable[[], Noise])
 def test_nor_a_key_that_two_noises_are_made_of() -> None:
     key = bytes(range(100, 132))
     federated(KeyedNoise(key), poisson()).run(1)
-    with pytest.raises(ParameterError, match="noise must be of one run"):
+    with pytest.raises(ParameterError, match="noise must belong to one run"):
         federated(GridNoise(key), poisson()).run(1)
 
 
 def test_nor_their_batches() -> None:
     sampler = poisson()
     federated(KeyedNoise(), sampler).run(1)
-    with pytest.raises(ParameterError, match="sampler must be of one run"):
+    with pytest.raises(ParameterError, match="sampler must belong to one run"):
         federated(KeyedNoise(), sampler).run(1)
 
 
@@ -88,7 +88,7 @@ def test_a_runs_noise_and_batches_are_its_own() -> None:
     made = Made(noise_generator=None)
     run = made.engine.run
     for noise, sampler in ((run.noise, poisson()), (KeyedNoise(), poisson(run.sampler.seed))):
-        with pytest.raises(ParameterError, match="be of one run"):
+        with pytest.raises(ParameterError, match="belong to one run"):
             federated(noise, sampler).run(1)
 
 

@@ -51,10 +51,10 @@ def test_the_whole_poll_is_charged_at_once(ledger: Ledger) -> None:
 
 def test_no_more_questions_than_paid_for() -> None:
     poll = Poll(GNMax(stddev=5), questions=3, answers=2, rng=1)
-    with pytest.raises(ParameterError, match="votes must be at most 3"):
+    with pytest.raises(ParameterError, match="votes must have at most 3 rows"):
         poll.label(np.ones((4, 2), int))
     assert poll.label(np.tile([90, 10], (3, 1))).tolist() == [0, 0, -1]
-    with pytest.raises(ParameterError, match="votes must be at most 0"):
+    with pytest.raises(ParameterError, match="votes must have at most 0 rows"):
         poll.label(np.ones((1, 2), int))
     assert poll.label(np.ones((0, 2), int)).tolist() == []
     assert "questions_left=0" in repr(poll)
@@ -132,7 +132,7 @@ def test_a_student_asks_again_where_it_is_wrong() -> None:
 def test_a_poll_without_answers_teaches_nothing() -> None:
     X, y = problem()
     poll = Poll(ConfidentGNMax(threshold=500, check_stddev=1, stddev=1), questions=10, rng=1)
-    with pytest.raises(ParameterError, match="poll must answer a question"):
+    with pytest.raises(ParameterError, match="poll must answer at least one question"):
         distill(LogisticRegression(), taught(X[:500], y[:500]), poll, X[500:510])
 
 

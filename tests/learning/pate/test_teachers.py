@@ -183,5 +183,5 @@ def test_a_row_without_a_unit_is_dropped() -> None:
     kept = units != 7
     holed = np.where(kept, units, None)
     assert (fit(X, y, holed).votes(X) == fit(X[kept], y[kept], units[kept]).votes(X)).all()
-    with pytest.raises(ParameterError, match="X must have a type"):
+    with pytest.raises(ParameterError, match="X must be an array"):
         fit(X.tolist(), y, units)

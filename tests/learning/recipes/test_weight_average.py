@@ -125,9 +125,9 @@ def test_a_kept_average_goes_on() -> None:
     assert all(torch.equal(one.weights[name], other.weights[name]) for name in one.weights)
     with pytest.raises(ParameterError, match="decay must be that of the state"):
         WeightAverage(module, decay=0.8).load_state_dict(one.state_dict())
-    with pytest.raises(ParameterError, match="state must be of the module's parameters"):
+    with pytest.raises(ParameterError, match="state must have the module's parameters"):
         WeightAverage(nn.Linear(3, 2), decay=0.9).load_state_dict(one.state_dict())
-    with pytest.raises(ParameterError, match=r"state must be one of state_dict\(\), got 'one without decay"):
+    with pytest.raises(ParameterError, match=r"be what state_dict\(\) returned, but it has no decay"):
         one.load_state_dict({"updates": 1, "weights": {}})
 
 

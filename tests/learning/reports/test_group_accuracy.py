@@ -140,7 +140,7 @@ def test_it_is_charged_before_the_data_is_looked_at(ledger: Ledger) -> None:
     ("changed", "says"),
     [
         ({"right": RIGHT.astype(int)}, "right must be a bool array"),
-        ({"groups": GROUPS[:-1]}, "groups must be one for each example"),
+        ({"groups": GROUPS[:-1]}, "groups must have one entry for each example"),
         ({"public_groups": []}, "public_groups must be distinct"),
         ({"public_groups": ["a", "a"]}, "public_groups must be distinct"),
         ({"public_groups": [("a", "b")]}, "public_groups must be single values"),

@@ -174,7 +174,7 @@ def test_nobody_has_paid_before_the_first_step() -> None:
         ),
         (
             lambda: IndividualLosses(sampler=full(), noise_multiplier=1.0).summary(1e-5, groups=["a"]),
-            "groups must be one for each",
+            "groups must have one entry for each",
         ),
         (lambda: IndividualLosses(sampler=full(), noise_multiplier=1.0).epsilons(1.0), "delta must be"),
     ],

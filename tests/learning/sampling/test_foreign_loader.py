@@ -54,7 +54,7 @@ def test_it_agrees_with_the_sampler_of_the_same_epochs() -> None:
 def test_a_batch_that_was_not_charged_is_refused_and_not_counted() -> None:
     loader = ForeignLoader(max_participations=1)
     loader.admit([4, 5])
-    with pytest.raises(ParameterError, match="ids must be in at most 1 batches, got 'one more batch'"):
+    with pytest.raises(ParameterError, match="ids must be in at most 1 batches, but an example is"):
         loader.admit([6, 5])
     assert (loader.batches, loader.participations) == (1, 1)
     loader.admit([6])
@@ -63,7 +63,7 @@ def test_a_batch_that_was_not_charged_is_refused_and_not_counted() -> None:
 def test_an_example_twice_in_a_batch_is_refused() -> None:
     loader = ForeignLoader(max_participations=5)
     for ids in ([3, 3], ["a", "b", "a"]):
-        with pytest.raises(ParameterError, match="ids must be different in a batch"):
+        with pytest.raises(ParameterError, match="ids must be different within a batch"):
             ForeignLoader(max_participations=5).admit(ids)
     assert loader.batches == 0
 
@@ -88,7 +88,7 @@ def test_ids_that_cannot_be_known_are_refused() -> None:
         with pytest.raises(ParameterError, match="ids must be positions"):
             loader.admit([number])
     loader.admit([1])
-    with pytest.raises(ParameterError, match="ids must be positions as before, got 'keys'"):
+    with pytest.raises(ParameterError, match="positions, as in earlier batches, but they are keys"):
         loader.admit(["one"])
 
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from sfumato.learning.sampling.permutations import Allocated, Held, permutation, subset, subsets
+from sfumato.learning.sampling.permutations import Allocated, LastValue, permutation, subset, subsets
 from sfumato.learning.sampling.seed import Seed
 from tests.cases import cases
 from tests.chance import FALSE_ALARM, accepts_only
@@ -135,12 +135,12 @@ def test_allocated_units_are_sorted_by_step() -> None:
 
 
 def test_held_values_are_made_once_for_a_key() -> None:
-    held: Held[int] = Held()
+    last: LastValue[int] = LastValue()
     made: list[int] = []
 
     def make(value: int) -> int:
         made.append(value)
         return value
 
-    assert [held.of(key, lambda key=key: make(key)) for key in (1, 1, 2, 2, 1)] == [1, 1, 2, 2, 1]  # type: ignore[misc]
+    assert [last.of(key, lambda key=key: make(key)) for key in (1, 1, 2, 2, 1)] == [1, 1, 2, 2, 1]  # type: ignore[misc]
     assert made == [1, 2, 1]

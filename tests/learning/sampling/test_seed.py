@@ -69,7 +69,7 @@ def test_long_streams_are_of_one_piece() -> None:
 
 
 def test_bad_seeds_are_refused() -> None:
-    with pytest.raises(ParameterError, match="secret must be 32 bytes long, got 3"):
+    with pytest.raises(ParameterError, match="secret must have 32 bytes, but it has 3"):
         Seed(b"abc")
     for bad in (-1, 1.5, True, "x"):
         with pytest.raises(ParameterError, match="seed must"):

@@ -166,7 +166,7 @@ def test_a_gradient_that_is_not_finite_contributes_nothing() -> None:
     lambda: [
         (
             {"float_safe": True},
-            "noise must be drawn for each step by itself, and not on a grid, got 'GridNoise'",
+            "noise must be independent in each step, and not on a grid, got a value of type GridNoise",
         ),
         ({"clipping": AdaptiveQuantile(clip_norm=1.0, count_stddev=5.0)}, "clipping must not adapt"),
     ],
@@ -182,7 +182,7 @@ def test_a_run_that_has_begun_and_another_word_are_refused(make: Make) -> None:
     with pytest.raises(ParameterError, match="unseen must be"):
         IndividualObserver(made.engine.run, unseen="none")  # type: ignore[arg-type]
     made.epoch()
-    with pytest.raises(ParameterError, match="watched from its first step, got 'step 4'"):
+    with pytest.raises(ParameterError, match="observed from its first step, but it has taken 4 steps"):
         IndividualObserver(made.engine.run)
 
 

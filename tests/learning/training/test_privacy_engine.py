@@ -118,7 +118,7 @@ def test_parts_of_a_batch_are_one_step(make: Make) -> None:
         for a, b in zip(whole.weights, made.weights, strict=True):
             torch.testing.assert_close(a, b)
     assert len(next(iter(managed.loader))[0]) > 4
-    with pytest.raises(ParameterError, match="be of make_private"):
+    with pytest.raises(ParameterError, match="be a PrivateLoader"):
         BatchMemoryManager(
             data_loader=whole.data_loader, max_physical_batch_size=4, optimizer=whole.optimizer
         )
@@ -364,7 +364,7 @@ def test_batches_from_elsewhere_are_refused_where_a_ledger_was_charged(
     x, y = next(iter(made.data_loader))
     before = made.weights
     made.loss(x, y).backward()
-    with pytest.raises(ParameterError, match="come from the returned loader"):
+    with pytest.raises(ParameterError, match="come from the private loader"):
         made.optimizer.step()
     assert all(torch.equal(a, b) for a, b in zip(before, made.weights, strict=True))
     assert made.epoch() == 4
@@ -468,14 +468,23 @@ if run_time(__name__):
         ({"epochs": 0}, "epochs must be an integer of at least 1"),
         ({"max_physical_batch_size": 0}, "max_physical_batch_size must be"),
         ({"data_loader": DataLoader(Endless())}, "IterableDataset"),
-        ({"data_loader": [1]}, "be a torch DataLoader"),
+        ({"data_loader": [1]}, "be a DataLoader"),
         ({"data_loader": DataLoader(make_data(), batch_size=None)}, "have a batch_size"),
-        ({"optimizer": torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=1)}, "parameters of the module only"),
+        (
+            {"optimizer": torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=1)},
+            "hold the module's parameters only",
+        ),
         ({"optimizer": torch.optim.LBFGS(nn.Linear(1, 1).parameters())}, "use each batch once"),
         ({"replayable": True}, "be of one process with a ledger"),
-        ({"module": 3, "optimizer": 3}, "module must be of its kind, got 'int'; pass a torch.nn.Module"),
-        ({"views": 3}, "views must be of its kind, got 'int'; pass Views"),
-        ({"ledger": "kept.ledger", "epochs": 1}, "ledger must be of its kind, got 'str'; pass Ledger.open"),
+        (
+            {"module": 3, "optimizer": 3},
+            "module must be a Module, got a value of type int; pass a torch.nn.Module",
+        ),
+        ({"views": 3}, "views must be Views, got a value of type int; pass Views"),
+        (
+            {"ledger": "kept.ledger", "epochs": 1},
+            "ledger must be an open ledger, got a value of type str; pass Ledger.open",
+        ),
         ({"sampler": "poisson"}, "sampler must be a function of population"),
         ({"sampler": PoissonSampler}, "sampler must be a function of population"),
         ({"noise": "tree"}, "noise must be a function of sampler, key and seed"),
@@ -493,9 +502,9 @@ def test_parts_of_one_run_are_refused_by_another(make: Make) -> None:
         make(module=made.module, optimizer=made.optimizer)
     with pytest.raises(ParameterError, match="module must belong to one run"):
         make(module=made.module)
-    with pytest.raises(ParameterError, match="data_loader must belong to one run"):
+    with pytest.raises(ParameterError, match="data_loader must be a plain DataLoader"):
         make(data_loader=made.loader)
-    with pytest.raises(ParameterError, match="make one run private"):
+    with pytest.raises(ParameterError, match="make only one run private"):
         made.engine.make_private(
             module=made.module,
             optimizer=made.optimizer,
@@ -605,7 +614,7 @@ def test_a_curve_takes_a_loss_that_is_no_number_and_shows_no_value(make: Make) -
     curve = LearningCurve(make().engine.run, delta=1e-5)
     assert math.isnan(curve.add(loss=math.nan).values["loss"])
     assert curve.add(loss=math.inf).values["loss"] == math.inf
-    with pytest.raises(ParameterError, match="loss must be a number, got 'str'"):
+    with pytest.raises(ParameterError, match="loss must be a number, got a value of type str"):
         curve.add(loss="secret")  # type: ignore[arg-type]
 
 

@@ -48,9 +48,9 @@ def test_the_table_is_right(row: tuple[str, ...]) -> None:
     assert oracle.longitudinal_loss().epsilon(0.0) == pytest.approx(float(epsilon), rel=1e-3)
     assert abs(oracle.variance(1) - float(variance)) <= 0.0051
     if most.isdigit():
-        assert oracle.device.most_memos == int(most)
+        assert oracle.device.memo_limit == int(most)
     else:
-        assert oracle.device.most_keys == 1024
+        assert oracle.device.max_keys == 1024
 
 
 def test_all_rows_are_read() -> None:

@@ -51,7 +51,7 @@ def values_of(oracle: Any) -> range:
     device = oracle.device
     if not isinstance(oracle, LongitudinalLocalHashing):
         return range(len(oracle.domain))
-    return range(device.most_keys)
+    return range(device.max_keys)
 
 
 def over_buckets(oracle: Any) -> Any:
@@ -105,7 +105,7 @@ def test_reports_of_a_memo_cost_more_and_more_up_to_the_memo(oracle: Any) -> Non
 @cases("oracle", [*LAYERED, *SENT, *AGAIN], ids=name)
 def test_a_lifetime_costs_as_many_memos_as_there_can_be(oracle: Any) -> None:
     memo = oracle.permanent_loss.epsilon(0.0)
-    most = oracle.device.most_memos
+    most = oracle.device.memo_limit
     costs = [oracle.longitudinal_loss(changes).epsilon(0.0) for changes in (0, 1, 2, 3, 100)]
     assert costs == pytest.approx([memo * min(most, count) for count in (1, 2, 3, 4, 101)])
     assert oracle.longitudinal_loss().epsilon(0.0) == costs[-1]

@@ -86,7 +86,7 @@ def everything(oracle: Any) -> tuple[Any, Any, Any, Any]:
     device, size = oracle.device, len(oracle.domain)
     if isinstance(oracle, LongitudinalLocalHashing):
         # One seed for each function from values to buckets: ideally, each function is as likely.
-        buckets = device.most_keys
+        buckets = device.max_keys
         tried = np.arange(1 << 15, dtype=np.uint32)
         images = np.array([bucket_of(tried, np.full(len(tried), value), buckets) for value in range(size)]).T
         keys, places = np.unique(images, axis=0, return_index=True)
@@ -95,7 +95,7 @@ def everything(oracle: Any) -> tuple[Any, Any, Any, Any]:
         named = np.arange(buckets, dtype=np.uint64) << np.uint64(32)
         records = device.layout.pack((named + tried[places, None]).ravel())
         assert (oracle.tally(records) == supported.sum(axis=(0, 1))).all()
-        own = laws(device.inner.permanent.probabilities, device.inner.fresh_law, buckets)
+        own = laws(device.inner.permanent.probabilities, device.inner.fresh_probabilities, buckets)
         memos, reports = (np.array([law] * len(keys)) for law in own)
         return keys, memos, reports, oracle.support.shares(supported, 1)
     if isinstance(oracle, MemoizedBitFlip):
@@ -112,8 +112,8 @@ def everything(oracle: Any) -> tuple[Any, Any, Any, Any]:
         records = (device.inner.packed(np.tile(places, (len(bits), 1)), bits) for places in drawn)
         parts = np.array([[oracle.shares(oracle.tally(one[None]), 1) for one in each] for each in records])
         return keys, *(np.array([law] * len(keys)) for law in (memos, reports)), parts
-    memos, reports = laws(device.permanent.probabilities, device.fresh_law, size)
-    rows = device.fresh_law(next(iter(device.permanent.probabilities(0))))
+    memos, reports = laws(device.permanent.probabilities, device.fresh_probabilities, size)
+    rows = device.fresh_probabilities(next(iter(device.permanent.probabilities(0))))
     told = [oracle.shares(oracle.tally(np.frombuffer(row, np.uint8)[None]), 1) for row in rows]
     return np.arange(size)[None], memos[None], reports[None], np.array(told)[None]
 
@@ -137,7 +137,7 @@ def test_the_moments_of_two_rounds_are_those_of_all_that_devices_draw(oracle: An
     for truth in ends:
         np.testing.assert_allclose(oracle.error_model.variance(truth), truth @ exact.variances, rtol=1e-9)
         kept = truth @ exact.shared[np.arange(5), np.arange(5)]
-        np.testing.assert_allclose(oracle.permanent_spread.variance(truth), kept, rtol=1e-9)
+        np.testing.assert_allclose(oracle.permanent_error_model.variance(truth), kept, rtol=1e-9)
     shared = np.einsum("ab,abv->v", JOINT, exact.shared)
     np.testing.assert_allclose(oracle.round_covariance(JOINT, 40), shared / 40, rtol=1e-9)
     assert (shared > 0).all()

@@ -49,7 +49,7 @@ def sent(protocol: Any, rounds: int, seed: int) -> Callable[[int, int], Any]:
         seeds, _ = protocol.device.opened(batches[0].records)
         told = []
         for code in (0, 1):
-            places = bucket_of(seeds, np.full(size, code), protocol.device.most_keys)
+            places = bucket_of(seeds, np.full(size, code), protocol.device.max_keys)
             told += [protocol.device.opened(batch.records)[1] == places for batch in batches]
         return np.stack(told, axis=1).astype(np.uint8)
 

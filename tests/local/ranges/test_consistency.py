@@ -161,7 +161,7 @@ def test_variances_of_coefficients(oracle: Any, size: int, epsilon: float) -> No
     parts = []
     places = np.arange(size)
     for at, level in enumerate(protocol.levels):
-        shares = np.bincount(protocol.device.at_level(places, at), truth, 2 * nodes[at])
+        shares = np.bincount(protocol.device.answers(places, at), truth, 2 * nodes[at])
         # All reports there are, one by one: what each adds to the differences, and how likely it is.
         device = level.device
         laws = [device.probabilities(code) for code in range(2 * nodes[at])]  # type: ignore[attr-defined]

@@ -94,7 +94,7 @@ def test_variances_are_those_of_all_reports(sizes: tuple[int, int], oracle: Any,
     covariance = -(np.diag(truth) - np.outer(truth, truth)) / sum(asked)
     mean = nothing.copy()
     for at, level in enumerate(protocol.levels):
-        shares = np.bincount(protocol.device.at_level(places, at), truth, len(level.device.domain))
+        shares = np.bincount(protocol.device.answers(places, at), truth, len(level.device.domain))
         laws = [level.device.probabilities(code) for code in range(len(shares))]  # type: ignore[attr-defined]
         chances = shares @ np.array([[float(x) for x in law.values()] for law in laws])
         rows = np.array([np.frombuffer(report, np.uint8) for report in laws[0]])

@@ -322,7 +322,10 @@ def test_a_thousand_million_people_are_simulated_at_once() -> None:
 
 def test_a_plan_names_the_parameter_that_is_wrong() -> None:
     for wrong, rule in (
-        ({"strings": "abc"}, r"strings must be a Strings, got 'str'; pass Strings\(length=...\)"),
+        (
+            {"strings": "abc"},
+            r"strings must be a Strings, got a value of type str; pass Strings\(length=...\)",
+        ),
         ({"epsilon": 0.0}, r"epsilon must be positive and finite, got 0\.0$"),
         ({"n": 0}, r"n must be an integer of at least 1"),
     ):

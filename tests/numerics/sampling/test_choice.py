@@ -184,7 +184,7 @@ def test_uniform_integers_are_even() -> None:
 @cases(
     ("call", "message"),
     [
-        (lambda: choose(np.array([], int), 1), "gaps must hold at least one candidate, got 0"),
+        (lambda: choose(np.array([], int), 1), "gaps must hold at least one candidate, but it is empty"),
         (lambda: choose(np.array([1.5]), 1), "gaps must be a one-dimensional array of integers"),
         (lambda: choose(np.array([[1]]), 1), "gaps must be a one-dimensional"),
         (lambda: choose(np.array([1]), 0), "rate must be positive"),
@@ -194,7 +194,7 @@ def test_uniform_integers_are_even() -> None:
         ),
         (
             lambda: choose(np.array([1]), 1, multiplicity=np.array([0])),
-            "multiplicity must have a positive sum, got 0",
+            "multiplicity must have a positive sum, but all its entries are 0",
         ),
         (lambda: choose(np.array([1]), 1, size=-1), "size must be an integer"),
     ],

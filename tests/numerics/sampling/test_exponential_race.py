@@ -146,7 +146,7 @@ def test_orders_take_every_candidate_once() -> None:
         (lambda: choose_distinct(np.zeros(2, int), 1, 3), "count must be at most the number of candidates"),
         (lambda: choose_distinct(np.zeros(2, int), 1, -1), "count must be an integer"),
         (lambda: choose_distinct(np.zeros(2, int), 2**65, 1), r"rate must be at most 2\*\*64"),
-        (lambda: choose_distinct(np.array([], int), 1, 0), "gaps must hold at least one candidate, got 0"),
+        (lambda: choose_distinct(np.array([], int), 1, 0), "gaps must hold at least one candidate, but"),
         (
             lambda: choose_distinct(np.zeros(2, int), 1, 2, multiplicity=np.array([0, 1])),
             "count must be at most the number of candidates",

@@ -20,8 +20,8 @@ from sfumato.privacy import (
     compose,
 )
 from sfumato.privacy.accountant.moments import approximate_rdp, pair_rdp
+from sfumato.privacy.composition import loss_moments
 from sfumato.privacy.conversion import rdp_epsilon
-from sfumato.privacy.pairs.loss_moments import loss_moments
 from tests.cases import cases
 
 ORDERS = (1.05, 1.5, 2.0, 4.0, 10.0)

@@ -23,7 +23,6 @@ from sfumato.privacy import (
     propose_test_release,
 )
 from sfumato.privacy.pairs.derived import fine_cuts
-from sfumato.privacy.pairs.hockey_stick import log_profile
 from tests.cases import cases
 
 mpmath.mp.dps = 40
@@ -95,7 +94,7 @@ def test_one_group_is_priced_as_the_worse_of_both_cases(base: PrivacyLoss, thres
         for swapped in (False, True):
             # One that is never shown, against one that seldom is, and the reverse.
             lone = max(0.0, 1 - math.exp(x) * (1 - mass)) if swapped else max(mass, 1 - math.exp(x))
-            found = math.exp(log_profile(pair.bins(cuts, swapped=swapped).split(), x))
+            found = math.exp(pair.bins(cuts, swapped=swapped).split().log_profile(x))
             assert found * (1 + 1e-9) >= max(noise * (1 - 2e-3), lone)
             assert found <= max(noise, lone) * (1 + 2e-3) + 1e-12
         assert x < 0 or leaf.delta(x) <= max(noise, mass, 1 - math.exp(x) * (1 - mass)) * (1 + 2e-3)

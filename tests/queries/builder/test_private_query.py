@@ -23,6 +23,7 @@ from sfumato.queries.plan.sql_text import literal_sql
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from tests.cases import cases
+from tests.queries.canonical_sql import canonical_text
 
 COLUMNS = Schema(
     (
@@ -53,7 +54,7 @@ careless_mean: Any = sf.mean
 
 
 def meaning(text: str) -> str:
-    return read(text, CATALOG).text
+    return canonical_text(read(text, CATALOG))
 
 
 @cases(

@@ -273,7 +273,7 @@ def test_what_no_counter_can_tell_is_refused() -> None:
                 book.counter(query, **terms)
         with pytest.raises(sf.errors.SchemaError, match="column 'spend' does not exist"):
             book.counter(book.table().agg(sf.sum("spend", bounds=(0, 9))), **terms)
-        with pytest.raises(ParameterError, match="builder"):
+        with pytest.raises(ParameterError, match="query must be a PrivateQuery"):
             book.counter("SELECT COUNT(*) FROM data", **terms)  # type: ignore[arg-type]
         assert book.ledger.entries() == ()
 

@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.errors import SchemaError
 from sfumato.queries.plan.schema import Column, ColumnType, Schema
-from sfumato.queries.sql.scope import output_name
+from sfumato.queries.sql.catalog import output_name
 
 
 def test_columns_under_new_names_keep_types_and_what_declares_them() -> None:

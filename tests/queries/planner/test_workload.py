@@ -130,7 +130,7 @@ def test_only_a_magnitude_that_is_known_from_nowhere_else_has_a_pilot() -> None:
         (
             [COUNT, MIDDLE],
             {"n": sf.relative(0.1), "m": 1.0},
-            "COUNT, SUM or AVG, got \"PERCENTILE_CONT for 'm'",
+            "COUNT, SUM or AVG, but 'm' is PERCENTILE_CONT",
         ),
     ],
 )

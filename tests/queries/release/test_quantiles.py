@@ -31,6 +31,7 @@ from sfumato.session.connection import connect
 from sfumato.session.units import ROW
 from tests.cases import cases
 from tests.chance import accepts_only, at_least
+from tests.queries.canonical_sql import canonical_text
 
 _SCHEMA = Schema(
     (
@@ -325,7 +326,7 @@ def test_arrays_are_shown_only(clause: str) -> None:
 def test_spellings_of_one_quantile_are_one_query() -> None:
     bounds = f"{_ROW}(0, 1)"
     texts = {
-        _query(f"g, {call} AS q FROM data GROUP BY g").text
+        canonical_text(_query(f"g, {call} AS q FROM data GROUP BY g"))
         for call in (
             f"MEDIAN(x, {bounds})",
             f"PERCENTILE_CONT(x, 0.5, {bounds})",
@@ -334,7 +335,7 @@ def test_spellings_of_one_quantile_are_one_query() -> None:
     }
     assert len(texts) == 1
     others = {
-        _query(f"g, {call} AS q FROM data GROUP BY g").text
+        canonical_text(_query(f"g, {call} AS q FROM data GROUP BY g"))
         for call in (
             f"PERCENTILE_CONT(x, 0.25, {bounds})",
             f"APPROX_QUANTILES(x, 1, {bounds})",
@@ -394,9 +395,9 @@ def _neighbors(seed: int) -> list[str]:
             by = sum(abs(a[leaf] - b[leaf]) for leaf in a.keys() | b.keys())
             assert mechanism.sensitivity is not None
             if by > mechanism.sensitivity:
-                found.append(f"{query.text}: moved by {by}")
+                found.append(f"{canonical_text(query)}: moved by {by}")
     if moved > (query.options.max_groups_contributed or 1):
-        found.append(f"{query.text}: {moved} groups moved")
+        found.append(f"{canonical_text(query)}: {moved} groups moved")
     return found
 
 

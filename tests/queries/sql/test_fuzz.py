@@ -34,6 +34,7 @@ from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.clauses.joins import scans
 from tests.cases import cases
+from tests.queries.canonical_sql import canonical_text
 from tests.queries.people import CATALOG
 
 DEFAULTS = {"epsilon": 1.0, "delta": 1e-8, "max_groups_contributed": 2, "max_rows_per_group": 3}
@@ -159,8 +160,8 @@ def check_plan(query: Query) -> None:
     assert not query.keys or query.public_groups is not None or query.options.delta > 0
     assert len({name.casefold() for name in query.output}) == len(query.output)
     if query.public_groups is None:
-        again = read(query.text, CATALOG)
-        assert again.text == query.text
+        again = read(canonical_text(query), CATALOG)
+        assert canonical_text(again) == canonical_text(query)
         assert query_key(again) == query_key(query)
 
 

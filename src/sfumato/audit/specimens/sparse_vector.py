@@ -96,6 +96,11 @@ class LeeCliftonSparseVector(SparseVectorSpecimen):
 
     Outputs: for each query 0 (below), 1 (above) or -1 (after the end).
 
+    Parameters
+    ----------
+    positives : int
+        After how many "above" it ends.
+
     Examples
     --------
     >>> broken = LeeCliftonSparseVector(epsilon=1.0, rng=1)

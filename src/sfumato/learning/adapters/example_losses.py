@@ -37,12 +37,9 @@ def known_loss(model: nn.Module) -> str:
     if kind is None and type(inner).__name__ in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values():
         kind = _SHIFTED
     if kind not in {_SHIFTED, *_WHOLE, *_TOKENS} or getattr(config, "is_encoder_decoder", False):
-        _check.refuse(
-            "model",
-            "be a classifier of sequences or tokens, or a language model without an encoder",
-            type(inner).__name__,
-            "pass compute_loss_func=, which returns one loss for each example",
-        )
+        remedy = "pass compute_loss_func=, which returns one loss for each example"
+        rule = "be a classifier of sequences or tokens, or a language model without an encoder"
+        _check.refuse_type("model", rule, inner, remedy)
     return str(kind)
 
 
@@ -91,7 +88,12 @@ def example_losses(
         return _whole(logits, labels, problem_type, label_smoothing)
     if logits.ndim != 3 or logits.shape[:2] != labels.shape:
         rule = "have as many tokens as the predictions"
-        _check.refuse("labels", rule, f"{labels.ndim} dimensions", "pass compute_loss_func=")
+        _check.refuse_state(
+            "labels",
+            rule,
+            f"labels have shape {tuple(labels.shape)} and predictions {tuple(logits.shape)}",
+            "pass compute_loss_func=",
+        )
     if kind == _SHIFTED:
         logits, labels = logits[:, :-1], labels[:, 1:]
     losses = nn.functional.cross_entropy(

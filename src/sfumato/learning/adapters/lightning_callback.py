@@ -62,7 +62,8 @@ class _Batches:
         # Lightning asks for an iterator before the fit has begun, and for its first item afterwards.
         if self.private is None:
             remedy = "put the callback that made it into Trainer(callbacks=[...])"
-            _check.refuse("loader", "be used by a private fit", "another use", remedy)
+            rule = "be used in a private fit"
+            _check.refuse_state("loader", rule, "no private fit has begun with it", remedy)
         yield from until_exhausted(self.private)
 
 
@@ -108,10 +109,7 @@ class PrivacyCallback(Callback):
         module: str | None = None,
         directory: str | os.PathLike[str] | None = None,
     ) -> None:
-        if not isinstance(privacy, PrivacyArguments):
-            _check.refuse(
-                "privacy", "be PrivacyArguments", type(privacy).__name__, "pass PrivacyArguments(...)"
-            )
+        _check.instance("privacy", privacy, PrivacyArguments, "pass PrivacyArguments(...)")
         self._privacy, self._name = privacy, module
         self._directory = None if directory is None else Path(directory)
         self._batches: _Batches | None = None
@@ -133,10 +131,7 @@ class PrivacyCallback(Callback):
         iterable of batches
             For ``Trainer.fit(model, train_dataloaders=...)``; batches are of different sizes.
         """
-        if not isinstance(data_loader, DataLoader):
-            _check.refuse(
-                "data_loader", "be a torch DataLoader", type(data_loader).__name__, "pass your own DataLoader"
-            )
+        _check.instance("data_loader", data_loader, DataLoader, "pass your own DataLoader")
         population = self._privacy.sampling.population
         epoch_of(data_loader, population)
         self._batches = _Batches(data_loader, population)
@@ -146,7 +141,7 @@ class PrivacyCallback(Callback):
     def privacy_engine(self) -> PrivacyEngine:
         """The engine of the run, once it has begun."""
         if self._begun is None:
-            _check.refuse("trainer", "have begun to fit", "none", "call fit()")
+            _check.refuse_state("trainer", "have begun to fit", "fit() has not begun a run", "call fit()")
         return self._begun
 
     def get_epsilon(self) -> float:
@@ -174,11 +169,13 @@ class PrivacyCallback(Callback):
         if stage != "fit":
             return
         if self._begun is not None:
-            _check.refuse(
-                "callback", "be of one fit", "a second", "make another PrivacyCallback: another run"
-            )
+            remedy = "make another PrivacyCallback, for another run"
+            rule = "be used for one fit only"
+            _check.refuse_state("callback", rule, "it was already used in another fit", remedy)
         if self._batches is None:
-            _check.refuse("loader", "be made by the callback", "none", "fit(module, privacy.loader(loader))")
+            remedy = "call fit(module, privacy.loader(loader))"
+            rule = "be one that the callback's loader() returned"
+            _check.refuse_state("train_dataloaders", rule, "loader() was never called", remedy)
         _check_trainer(trainer)
         _check_module(pl_module, self._name)
         self._accumulated = trainer.accumulate_grad_batches
@@ -201,7 +198,8 @@ class PrivacyCallback(Callback):
             return
         if _KEY not in checkpoint:
             remedy = "load its weights with load_from_checkpoint, and begin a run"
-            _check.refuse("ckpt_path", "be of a private run", "another checkpoint", remedy)
+            rule = "be the checkpoint of a private run"
+            _check.refuse_state("ckpt_path", rule, "the checkpoint has no private run in it", remedy)
         self._resumed = self._folder(trainer) / checkpoint[_KEY]
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -215,17 +213,15 @@ class PrivacyCallback(Callback):
         """
         steps = trainer.estimated_stepping_batches
         if len(trainer.optimizers) != 1:
-            _check.refuse(
-                "configure_optimizers",
-                "return one optimizer",
-                len(trainer.optimizers),
-                "return one that has all parameters",
-            )
+            remedy = "return one that has all parameters"
+            rule = "return exactly one optimizer"
+            _check.refuse("configure_optimizers", rule, len(trainer.optimizers), remedy)
         if any(schedule.reduce_on_plateau for schedule in trainer.lr_scheduler_configs):
             remedy = (
                 "use a schedule of the step alone; what follows from measurements on rows is not in epsilon"
             )
-            _check.refuse("lr_scheduler", "follow from the step", "one that follows a measurement", remedy)
+            rule = "depend on the step alone"
+            _check.refuse_state("lr_scheduler", rule, "it follows a measured value", remedy)
         if not math.isfinite(steps):
             _check.refuse("max_epochs", "end the run", trainer.max_epochs, "pass max_epochs= or max_steps=")
         batches = self._bound()
@@ -250,7 +246,8 @@ class PrivacyCallback(Callback):
         """
         if trainer.train_dataloader is not self._batches:
             remedy = "fit(module, train_dataloaders=privacy.loader(loader))"
-            _check.refuse("train_dataloaders", "be what the callback's loader() returned", "another", remedy)
+            rule = "be what the callback's loader() returned"
+            _check.refuse_state("train_dataloaders", rule, "fit() was given another one", remedy)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -338,13 +335,23 @@ def _check_trainer(trainer: Trainer) -> None:
         _check.refuse("gradient_clip_val", "be left out", trainer.gradient_clip_val, remedy)
     if type(trainer.strategy) is not SingleDeviceStrategy or trainer.world_size > 1:
         remedy = "train on one device, or in a loop of your own with DPDDP"
-        _check.refuse("strategy", "be of one device", type(trainer.strategy).__name__, remedy)
+        _check.refuse_type("strategy", "run on one device", trainer.strategy, remedy)
     if any(isinstance(callback, GradientAccumulationScheduler) for callback in trainer.callbacks):
         remedy = "pass Trainer(accumulate_grad_batches=...), which says how large a step's batch is"
-        _check.refuse("callbacks", "accumulate alike in all epochs", "a scheduler", remedy)
+        _check.refuse_state(
+            "callbacks",
+            "accumulate as many batches in every epoch",
+            "a GradientAccumulationScheduler changes how many batches make a step",
+            remedy,
+        )
     if any(isinstance(callback, LearningRateFinder | BatchSizeFinder) for callback in trainer.callbacks):
         remedy = "choose settings on public data, or pay for the search with sfumato.learning.tune"
-        _check.refuse("callbacks", "take no settings from private rows", "a finder", remedy)
+        _check.refuse_state(
+            "callbacks",
+            "not choose settings by measuring private rows",
+            "a LearningRateFinder or BatchSizeFinder measures them",
+            remedy,
+        )
     if str(trainer.precision).startswith("16"):
         remedy = "gradient scalers change what is clipped: use 'bf16-mixed'"
         _check.refuse("precision", "be 32 bits or bfloat16", trainer.precision, remedy)
@@ -359,7 +366,8 @@ def _check_module(pl_module: LightningModule, name: str | None) -> None:
     for hook in ("configure_gradient_clipping", "optimizer_step", "optimizer_zero_grad", "backward"):
         if getattr(kind, hook) is not getattr(LightningModule, hook):
             remedy = "the private step takes its place"
-            _check.refuse("module", f"leave {hook} as it is", kind.__name__, remedy)
+            _check.refuse_state("module", f"not override {hook}", f"{kind.__name__} overrides it", remedy)
     if name is None and kind.forward is LightningModule.forward:
         remedy = "define forward() and call self(...), or pass module= the submodule's name"
-        _check.refuse("module", "have a forward that training_step calls", kind.__name__, remedy)
+        rule = "have a forward that training_step calls"
+        _check.refuse_state("module", rule, f"{kind.__name__} has none of its own", remedy)

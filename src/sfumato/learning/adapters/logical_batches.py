@@ -44,7 +44,12 @@ class LogicalBatches:
             if size_of(part) != self._loader.size:
                 # A row of several examples is clipped as one: any of them could move it by two clip norms.
                 remedy = "leave packing out"
-                _check.refuse("data_collator", "make one row of each example", "another number", remedy)
+                _check.refuse_state(
+                    "data_collator",
+                    "make one row of each example",
+                    "a batch has another number of rows than examples",
+                    remedy,
+                )
             parts.append(part)
             if self._loader.ended:
                 yield parts

@@ -22,7 +22,7 @@ from sfumato.learning.training.setup.batches import epoch_of
 
 __all__ = ["PrivateTrainer", "PrivateTrainerMixin"]
 
-PLACE = "_privacy"
+FOLDER = "_privacy"
 """Beside the checkpoints, with an underscore: what is pushed to a hub leaves such folders out."""
 
 _OURS = ("compute_loss", "training_step", "get_train_dataloader", "_get_train_sampler")
@@ -43,7 +43,11 @@ class PrivateTrainerMixin(_Loop):
     ----------
     model : torch.nn.Module or PreTrainedModel, optional
     args : TrainingArguments
+    *more
+        What else `Trainer` takes by position.
     privacy : PrivacyArguments
+    **options
+        What else `Trainer` takes by name.
 
     Raises
     ------
@@ -92,7 +96,8 @@ class PrivateTrainerMixin(_Loop):
     def privacy_engine(self) -> PrivacyEngine:
         """The engine of the run, once it has begun."""
         if self._begun is None:
-            _check.refuse("trainer", "have begun to train", "none", "call train()")
+            remedy = "call train()"
+            _check.refuse_state("trainer", "have begun to train", "train() has not begun a run", remedy)
         return self._begun
 
     def get_epsilon(self) -> float:
@@ -111,6 +116,10 @@ class PrivateTrainerMixin(_Loop):
         ----------
         resume_from_checkpoint : str or bool, optional
             A checkpoint of the same run: nothing is charged again.
+        trial : object, optional
+            Refused: `sfumato.learning.tune` charges for a search.
+        **more
+            What else `Trainer.train` takes.
 
         Returns
         -------
@@ -118,9 +127,11 @@ class PrivateTrainerMixin(_Loop):
             Without the training loss, unless it is to be shown.
         """
         if self._begun is not None:
-            _check.refuse("trainer", "train once", "a second time", "make another trainer: another run")
+            remedy = "make another trainer, for another run"
+            _check.refuse_state("trainer", "train only once", "it has already trained", remedy)
         if trial is not None:
-            _check.refuse("trial", "be left out", "one", "sfumato.learning.tune charges for a search")
+            remedy = "sfumato.learning.tune charges for a search"
+            _check.refuse_state("trial", "be left out", "a hyperparameter search passed one", remedy)
         if isinstance(resume_from_checkpoint, bool) and resume_from_checkpoint:
             resume_from_checkpoint = get_last_checkpoint(self.args.output_dir)
             if resume_from_checkpoint is None:
@@ -153,7 +164,8 @@ class PrivateTrainerMixin(_Loop):
         """
         if not self._training:
             remedy = "make a DataLoader to look at the data"
-            _check.refuse("train_dataloader", "be asked for by train()", "another call", remedy)
+            rule = "be asked for by train() only"
+            _check.refuse_state("train_dataloader", rule, "it was asked for outside of train()", remedy)
         if self._begun is None:
             self._begun = self._begin()
         return LogicalBatches(self._begun.parts.loader)
@@ -178,8 +190,8 @@ class PrivateTrainerMixin(_Loop):
         """Return a plain loader of logical batches, from whose dataset the private one draws."""
         args, dataset, collate = self.args, self.train_dataset, self.data_collator
         if dataset is None or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
-            remedy = "use a dataset with a length and __getitem__"
-            _check.refuse("train_dataset", "be one that can be drawn from", type(dataset).__name__, remedy)
+            remedy = "pass a dataset that rows can be drawn from"
+            _check.refuse_type("train_dataset", "have a length and __getitem__", dataset, remedy)
         if hasattr(dataset, "remove_columns"):
             dataset = self._remove_unused_columns(dataset, description="Training")
         else:
@@ -245,11 +257,11 @@ class PrivateTrainerMixin(_Loop):
             losses = self.compute_loss_func(outputs, labels, num_items_in_batch=None)
             if not isinstance(losses, Tensor) or losses.shape != (size,):
                 remedy = "leave the mean over the batch out"
-                _check.refuse("compute_loss_func", "return one loss for each example", "another", remedy)
+                _check.refuse_type("compute_loss_func", "return one loss for each example", losses, remedy)
         else:
             if labels is None:
                 remedy = "name the targets so, or pass compute_loss_func="
-                _check.refuse("inputs", "have labels", "none", remedy)
+                _check.refuse_state("inputs", "have labels", "there are none", remedy)
             losses = example_losses(
                 outputs["logits"] if isinstance(outputs, dict) else outputs[0],
                 labels,
@@ -299,14 +311,14 @@ class PrivateTrainerMixin(_Loop):
             part.parent.mkdir(parents=True, exist_ok=True)
             self.privacy_engine.save_checkpoint(path=part)
         super()._save_checkpoint(*args, **options)
-        for part in (folder / PLACE).glob("checkpoint-*.pt"):
+        for part in (folder / FOLDER).glob("checkpoint-*.pt"):
             if not (folder / part.stem).is_dir():
                 part.unlink()
                 part.with_name(f"{part.name}.secrets").unlink(missing_ok=True)
 
     @staticmethod
     def _private_part(checkpoint: Path) -> Path:
-        return checkpoint.parent / PLACE / f"{checkpoint.name}.pt"
+        return checkpoint.parent / FOLDER / f"{checkpoint.name}.pt"
 
 
 class PrivateTrainer(PrivateTrainerMixin, Trainer):
@@ -328,10 +340,10 @@ def _check_bases(kind: type) -> None:
     for base in kind.__mro__:
         for name in _OURS:
             if base not in (PrivateTrainerMixin, Trainer) and name in vars(base):
-                _check.refuse(
+                _check.refuse_state(
                     "trainer",
-                    f"leave {name} as it is",
-                    base.__name__,
+                    f"not override {name}",
+                    f"{base.__name__} overrides it",
                     "pass compute_loss_func= for another loss, and PrivacyArguments(options=) with a sampler "
                     "for other batches",
                 )

@@ -55,7 +55,7 @@ _UNFIT: tuple[tuple[str, Callable[[Any], bool], str, str], ...] = (
 )
 
 
-def check_arguments(args: object, privacy: object) -> TrainingArguments:
+def check_arguments(args: Any, privacy: Any) -> TrainingArguments:
     """Return training arguments, or refuse those that break a guarantee, each by its name.
 
     Raises
@@ -63,25 +63,17 @@ def check_arguments(args: object, privacy: object) -> TrainingArguments:
     ParameterError
         With what to do instead.
     """
-    if not isinstance(args, TrainingArguments):
-        _check.refuse(
-            "args", "be TrainingArguments", type(args).__name__, "pass transformers.TrainingArguments(...)"
-        )
-    if not isinstance(privacy, PrivacyArguments):
-        remedy = "pass privacy=PrivacyArguments(...)"
-        _check.refuse("privacy", "be PrivacyArguments", type(privacy).__name__, remedy)
+    _check.instance("args", args, TrainingArguments, "pass transformers.TrainingArguments(...)")
+    _check.instance("privacy", privacy, PrivacyArguments, "pass privacy=PrivacyArguments(...)")
     for name, unfit, rule, remedy in _UNFIT:
         value = getattr(args, name, None)
         if value is not None and unfit(value):
             _check.refuse(name, rule, value, remedy)
     own = args.max_grad_norm
     if own and own not in (_ITS_OWN_CLIP, privacy.max_grad_norm):
-        _check.refuse(
-            "max_grad_norm",
-            "be the privacy's, or left out: noisy gradients are not clipped a second time",
-            own,
-            "pass PrivacyArguments(max_grad_norm=...), the clip norm of an example",
-        )
+        remedy = "pass PrivacyArguments(max_grad_norm=...), the clip norm of an example"
+        rule = "be the privacy's, or left out: noisy gradients are not clipped a second time"
+        _check.refuse("max_grad_norm", rule, own, remedy)
     return args
 
 

@@ -58,10 +58,6 @@ def batch_of(*shapes: str) -> Any:
     if not any(names):
         return arguments[0][1] if len(arguments) == 1 else tuple(tensor for _, tensor in arguments)
     if None in names or len(set(names)) < len(names):
-        _check.refuse(
-            "shape",
-            "have a name of its own for each argument, or for none",
-            shapes,
-            "write x=3,32,32 for each argument",
-        )
+        remedy = "write x=3,32,32 for each argument"
+        _check.refuse("shape", "have a name of its own for each argument, or for none", shapes, remedy)
     return dict(arguments)

@@ -45,7 +45,7 @@ def _children(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
         return [(str(key), inner) for key, inner in value.items()]
     if isinstance(value, tuple | list):
-        return [(str(place), inner) for place, inner in enumerate(value)]
+        return [(str(index), inner) for index, inner in enumerate(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return [(field.name, getattr(value, field.name, None)) for field in dataclasses.fields(value)]
     if isinstance(value, nn.Module | type) or not hasattr(value, "__dict__"):
@@ -71,8 +71,8 @@ def mapped(change: Callable[[str, Tensor], Tensor], batch: Any, path: str = "") 
         return fresh
     if isinstance(batch, tuple | list):
         parts = [
-            mapped(change, inner, f"{path}.{place}" if path else str(place))
-            for place, inner in enumerate(batch)
+            mapped(change, inner, f"{path}.{index}" if path else str(index))
+            for index, inner in enumerate(batch)
         ]
         return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
     if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
@@ -93,12 +93,8 @@ def batch_size(batch: Any) -> int:
     for _, tensor in leaves(batch):
         if tensor.ndim:
             return tensor.shape[0]
-    return _check.refuse(
-        "batch",
-        "hold a tensor with one row for each example",
-        type(batch).__name__,
-        "pass tensors, or lists and mappings of them",
-    )
+    remedy = "pass tensors, or lists and mappings of them"
+    return _check.refuse_type("batch", "hold a tensor with one row for each example", batch, remedy)
 
 
 def is_example(tensor: Tensor, size: int) -> bool:

@@ -175,7 +175,7 @@ class Trial:
         size = batch_size(self._other)
         with torch.no_grad(), seeded(self._module, self._seed):
             whole = float(self._loss(self._module, self._other))
-            singles = [rows(self._other, torch.tensor([place])) for place in range(size)]
+            singles = [rows(self._other, torch.tensor([example])) for example in range(size)]
             each = [float(self._loss(self._module, single)) for single in singles]
         allowed = 10 * self._close * sum(map(abs, each))
         factors = (("mean", float(size)), ("sum", 1.0))
@@ -251,8 +251,8 @@ class Trial:
             )
 
     def _leave_out(self, whole: ClippedSums, scale: float) -> None:
-        for place in range(self._size):
-            index = torch.tensor([other for other in range(self._size) if other != place])
+        for example in range(self._size):
+            index = torch.tensor([other for other in range(self._size) if other != example])
             rest = self._sums(rows(self._batch, index), scale)
             if rest is None:
                 return
@@ -260,23 +260,23 @@ class Trial:
 
     def _singles(self) -> None:
         """Where every pass draws anew, only one example's own sum can be compared with the bound."""
-        for place in range(self._size):
+        for example in range(self._size):
             for scale in (1.0, 1e3):
-                sums = self._sums(rows(self._batch, torch.tensor([place])), scale)
+                sums = self._sums(rows(self._batch, torch.tensor([example])), scale)
                 if sums is None:
                     return
                 self._bound(sums.gradients)
 
     def _bound(self, moved: Mapping[str, Tensor]) -> None:
         groups = self._clipping.groups(list(moved))
-        totals = torch.zeros(max(groups) + 1, dtype=torch.float64)
+        squares = torch.zeros(max(groups) + 1, dtype=torch.float64)
         for group, difference in zip(groups, moved.values(), strict=True):
-            totals[group] += difference.detach().cpu().double().square().sum()
+            squares[group] += difference.detach().cpu().double().square().sum()
         bounds = torch.tensor(self._clipping.group_sensitivities, dtype=torch.float64)
-        parts = [float(part) for part in totals.sqrt() / bounds[: len(totals)]]
-        most = max(*parts, float(totals.sum().sqrt()) / self._clipping.sensitivity)
-        self._notes.removal = max(self._notes.removal, most)
-        if not most <= 1 + self._size * self._close:
+        parts = [float(part) for part in squares.sqrt() / bounds[: len(squares)]]
+        ratio = max(*parts, float(squares.sum().sqrt()) / self._clipping.sensitivity)
+        self._notes.removal = max(self._notes.removal, ratio)
+        if not ratio <= 1 + self._size * self._close:
             self._notes.faults.append(
                 "leaving out one example must move the sum by at most the sensitivity, got more; what one "
                 "example adds must not depend on the others"

@@ -40,9 +40,11 @@ def check_criterion(criterion: object) -> None:
         return
     remedy = "use reduction='sum' for both, or the mean of reduction='none' over the batch"
     if criterion.ignore_index != _NO_CLASS:
-        _check.refuse("criterion", "divide by the number of examples", "ignore_index in a mean", remedy)
+        rule = "divide by the number of examples"
+        _check.refuse_state("criterion", rule, "with ignore_index a mean divides by another number", remedy)
     if criterion.weight is not None:
-        _check.refuse("criterion", "divide by the number of examples", "weight in a mean", remedy)
+        rule = "divide by the number of examples"
+        _check.refuse_state("criterion", rule, "with class weights a mean divides by their sum", remedy)
 
 
 def watch_criterion(criterion: object, *, loss_reduction: Reduction) -> None:
@@ -92,7 +94,9 @@ def check_loss(criterion: nn.Module, batch: Any, *, loss_reduction: Reduction, s
     if not abs(whole * factor - sum(each)) <= _CLOSE * sum(map(abs, each)):
         remedy = "leave out what joins examples, or pass loss_reduction as the loss does it"
         rule = f"be a {loss_reduction} over examples of a loss of each alone"
-        _check.refuse("criterion", rule, "another function", remedy, error=UnfitModule)
+        _check.refuse_state(
+            "criterion", rule, "its value on random outputs is another", remedy, error=UnfitModule
+        )
 
 
 def _wide(tensor: Tensor) -> Tensor:

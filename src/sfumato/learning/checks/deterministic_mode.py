@@ -27,7 +27,7 @@ _SWITCHED: dict[Any, tuple[str, object]] = {
 }
 """Functions of Python, with the parameter that turns their randomness off."""
 
-_PLACES: dict[Any, tuple[int, str, object]] = {
+_BY_POSITION: dict[Any, tuple[int, str, object]] = {
     torch.dropout: (2, "train", False),
     F.scaled_dot_product_attention: (4, "dropout_p", 0.0),
 }
@@ -50,8 +50,8 @@ class _Calm(TorchFunctionMode):
             bound = inspect.signature(func).bind(*args, **kwargs)
             bound.arguments[name] = value
             return func(*bound.args, **bound.kwargs)
-        if func in _PLACES:
-            index, name, value = _PLACES[func]
+        if func in _BY_POSITION:
+            index, name, value = _BY_POSITION[func]
             if len(args) > index:
                 args = (*args[:index], value, *args[index + 1 :])
             else:
@@ -91,7 +91,7 @@ def without_dropout(module: nn.Module) -> Iterator[None]:
     for inner, name, _ in rates:
         setattr(inner, name, 0.0)
     try:
-        with _Calm(_SWITCHED.keys() | _PLACES.keys()):
+        with _Calm(_SWITCHED.keys() | _BY_POSITION.keys()):
             yield
     finally:
         for inner, name, rate in rates:

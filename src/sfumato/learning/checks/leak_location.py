@@ -67,11 +67,11 @@ def _recorded(module: nn.Module) -> Iterator[list[_Call]]:
     pending: list[list[tuple[str, Tensor]]] = []
 
     def enter(_: nn.Module, arguments: Any, named: Any) -> None:
-        pending.append(_kept((arguments, named)))
+        pending.append(_copied((arguments, named)))
 
     def leave(name: str) -> Callable[..., None]:
         def hook(_: nn.Module, arguments: Any, named: Any, outputs: Any) -> None:
-            calls.append(_Call(name, pending.pop(), _kept(outputs)))
+            calls.append(_Call(name, pending.pop(), _copied(outputs)))
 
         return hook
 
@@ -86,7 +86,7 @@ def _recorded(module: nn.Module) -> Iterator[list[_Call]]:
             handle.remove()
 
 
-def _kept(value: Any) -> list[tuple[str, Tensor]]:
+def _copied(value: Any) -> list[tuple[str, Tensor]]:
     return [(path, tensor.detach().clone()) for path, tensor in leaves(value)]
 
 
@@ -115,15 +115,15 @@ def leaking_module(
         with _recorded(module) as calls, torch.no_grad():
             run(batch)
         recordings.append(calls)
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     others: dict[tuple[str, int], _Call] = {}
     for call in recordings[1]:
-        others[call.name, seen.setdefault(call.name, 0)] = call
-        seen[call.name] += 1
-    seen = {}
+        others[call.name, counts.setdefault(call.name, 0)] = call
+        counts[call.name] += 1
+    counts = {}
     for call in recordings[0]:  # in the order in which they ended: inner ones first
-        other = others.get((call.name, seen.setdefault(call.name, 0)))
-        seen[call.name] += 1
+        other = others.get((call.name, counts.setdefault(call.name, 0)))
+        counts[call.name] += 1
         if other is None:
             continue
         if _apart(call.inputs, other.inputs, example, size) and not _apart(

@@ -162,7 +162,7 @@ def leak_probe(
     >>> print(leak_probe(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), torch.zeros(8, 3)).leaks[0])
     1 (BatchNorm1d): an example that is drawn anew changes the outputs of others
     """
-    _check.instance("module", module, nn.Module)
+    _check.instance("module", module, nn.Module, "pass the model itself")
     with preserved_state(module) as hold_still:
         if not module.training:
             module.train()
@@ -205,12 +205,8 @@ class _Probe:
         draw = random_batch or drawing_for(batch, self.run).batch
         self._batches = [draw(self.size, seed + index) for index in range(1 + _CROWDS)]
         if (got := batch_size(self._batches[0])) != self.size:
-            _check.refuse(
-                "random_batch",
-                f"return {self.size} examples when asked",
-                got,
-                "make it return as many as its argument says",
-            )
+            remedy = "make it return as many as its argument says"
+            _check.refuse("random_batch", f"return {self.size} examples when asked", got, remedy)
 
     def run(self, batch: Any) -> Any:
         """Return the outputs."""
@@ -267,10 +263,12 @@ class _Probe:
         per_example = [t for t in outputs.values() if self._has_rows(t)]
         if not per_example and not aggregates:
             rule = "have a row for each example"
-            _check.refuse("outputs", rule, sorted(outputs), "pass run=", error=UnfitModule)
+            _check.refuse_state(
+                "outputs", rule, f"no output has one: {sorted(outputs)}", "pass run=", error=UnfitModule
+            )
         if any(bool(t.isnan().any()) for t in per_example):
             rule = "be numbers on random inputs"
-            _check.refuse("outputs", rule, "NaN", "pass random_batch=", error=UnfitModule)
+            _check.refuse_state("outputs", rule, "some are NaN", "pass random_batch=", error=UnfitModule)
 
     def _compare(
         self,

@@ -52,7 +52,9 @@ class OwnLoss:
             self.number = (named or losses)[0]
         if not chosen:
             rule = "have float entries in a row for each example"
-            _check.refuse("outputs", rule, sorted(outputs), "pass loss_fn=", error=UnfitModule)
+            _check.refuse_state(
+                "outputs", rule, f"no output has any: {sorted(outputs)}", "pass loss_fn=", error=UnfitModule
+            )
         total = sum((_each(tensor) for tensor in chosen), start=torch.zeros(size, device=chosen[0].device))
         return total.mean() if self._reduction == "mean" else total.sum()
 
@@ -84,16 +86,15 @@ def outputs_of(loss: Loss) -> Callable[[nn.Module, Any], Any]:
     """Return what runs a loss and gives the outputs of the module in it."""
 
     def run(module: nn.Module, batch: Any) -> Any:
-        seen: list[Any] = []
-        handle = module.register_forward_hook(lambda *called: seen.append(called[-1]))
+        outputs_seen: list[Any] = []
+        handle = module.register_forward_hook(lambda *called: outputs_seen.append(called[-1]))
         try:
             loss(module, batch)
         finally:
             handle.remove()
-        if not seen:
-            _check.refuse(
-                "loss_fn", "call the module", "one that does not", "call it in loss_fn", error=UnfitModule
-            )
-        return seen
+        if not outputs_seen:
+            remedy = "call it in loss_fn"
+            _check.refuse_state("loss_fn", "call the module", "it did not", remedy, error=UnfitModule)
+        return outputs_seen
 
     return run

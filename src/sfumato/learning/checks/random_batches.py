@@ -172,7 +172,7 @@ def _along(input: Tensor, dim: Any, index: Any = None, **__: Any) -> tuple[Any, 
 
 def _indexed(table: Tensor, index: Any) -> tuple[Any, int]:
     entries = index if isinstance(index, tuple) else (index,)
-    found = [place for place, entry in enumerate(entries) if isinstance(entry, Tensor)]
+    found = [index for index, entry in enumerate(entries) if isinstance(entry, Tensor)]
     plain = bool(found) and all(isinstance(entry, Tensor | slice) for entry in entries)
     return (entries[found[0]], table.shape[found[0]]) if plain and table.ndim else (None, math.inf)  # type: ignore[return-value]
 

@@ -41,10 +41,10 @@ class PerExample:
     def squared_norms(self, clipping: Clipping) -> Tensor:
         """Return the squared norms in float64, of shape (groups, examples)."""
         groups = clipping.groups(list(self.gradients))
-        totals = torch.zeros(max(groups) + 1, len(self.losses), dtype=torch.float64)
+        sums = torch.zeros(max(groups) + 1, len(self.losses), dtype=torch.float64)
         for group, gradient in zip(groups, self.gradients.values(), strict=True):
-            totals[group] += _rows(gradient).square().sum(1)
-        return totals
+            sums[group] += _rows(gradient).square().sum(1)
+        return sums
 
     def clipped(self, clipping: Clipping) -> dict[str, Tensor]:
         """Return the sums of clipped gradients, in float64."""

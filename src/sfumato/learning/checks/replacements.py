@@ -15,16 +15,16 @@ from sfumato.errors import UnfitModule
 
 __all__ = ["faults", "fix_module"]
 
-_MOST_GROUPS = 32
-_LEAST_CHANNELS = {nn.BatchNorm1d: 16}
-_LEAST = 4
+_MAX_GROUPS = 32
+_MIN_CHANNELS = {nn.BatchNorm1d: 16}
+_MIN = 4
 
 
 def _group_norm(old: Any) -> nn.Module:
-    smallest = _LEAST_CHANNELS.get(type(old), _LEAST)
+    smallest = _MIN_CHANNELS.get(type(old), _MIN)
     channels = old.num_features
     groups = max(
-        (n for n in range(1, _MOST_GROUPS + 1) if channels % n == 0 and channels >= n * smallest), default=1
+        (n for n in range(1, _MAX_GROUPS + 1) if channels % n == 0 and channels >= n * smallest), default=1
     )
     return nn.GroupNorm(groups, channels, eps=old.eps, affine=old.affine)
 
@@ -125,7 +125,7 @@ def fix_module(module: nn.Module) -> nn.Module:
       (1): GroupNorm(2, 8, eps=1e-05, affine=True...)
     )
     """
-    _check.instance("module", module, nn.Module)
+    _check.instance("module", module, nn.Module, "pass the model itself")
     if stuck := [f"{name}: {why}" for name, _, why in faults(module) if why is not None]:
         raise UnfitModule(f"layers must be replaceable, got {'; '.join(stuck)}")
     fresh = copy.deepcopy(module)

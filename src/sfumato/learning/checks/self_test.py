@@ -22,7 +22,7 @@ from sfumato.learning.engine.engine import Engine, Mode, Reduction
 
 __all__ = ["SelfTest", "self_test"]
 
-_FEW, _MOST = 4, 8
+_FEW, _MAX_EXAMPLES = 4, 8
 
 
 @final
@@ -141,10 +141,11 @@ def self_test(
     >>> self_test(nn.Linear(3, 1), loss, batch, Flat(clip_norm=1.0)).passed
     True
     """
-    if not 2 <= _check.integer("examples", examples) <= _MOST:
-        _check.refuse("examples", f"be from 2 to {_MOST}", examples, "use the default, 4")
+    if not 2 <= _check.integer("examples", examples) <= _MAX_EXAMPLES:
+        _check.refuse("examples", f"be from 2 to {_MAX_EXAMPLES}", examples, "use the default, 4")
     if any(isinstance(getattr(h, "__self__", None), Engine) for h in module._forward_pre_hooks.values()):  # noqa: SLF001
-        _check.refuse("module", "have no engine on it", "one that is attached", "call its detach() first")
+        remedy = "call the engine's detach() first"
+        _check.refuse_state("module", "have no engine attached", "an engine is attached to it", remedy)
     loss: Loss = OwnLoss(loss_reduction) if loss_fn is None else loss_fn
     with preserved_state(module):
         if not module.training:
@@ -164,7 +165,7 @@ def self_test(
                     module=module,
                     loss=chosen,
                     batch=draw(examples, seed),
-                    other=draw(_MOST, seed + 1),
+                    other=draw(_MAX_EXAMPLES, seed + 1),
                     clipping=clipping,
                     reduction=loss_reduction,
                     mode=mode,

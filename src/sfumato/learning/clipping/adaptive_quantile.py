@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AdaptiveQuantile"]
 
-_LEAST, _MOST = 2.0**-40, 2.0**40
+_MIN, _MAX = 2.0**-40, 2.0**40
 _SLACK = 1 + 2.0**-48
 
 
@@ -190,4 +190,4 @@ class AdaptiveQuantile(Clipping):
         # Far outside [0, 1] only by noise; held so that one step moves little.
         share = min(max(centred / expected + 0.5, -1.0), 2.0)
         moved = self.clip_norm * exp(-self.learning_rate * (share - self.quantile))
-        return replace(self, clip_norm=min(max(moved, _LEAST), _MOST))
+        return replace(self, clip_norm=min(max(moved, _MIN), _MAX))

@@ -20,13 +20,13 @@ __all__ = ["SLACK", "Clipping", "bounded", "clip_norm_of", "finite_only", "norms
 SLACK = 2.0**-12
 """By how much a clipped gradient may pass its bound, relative to it: what floats may lose of a norm."""
 
-_LEAST, _MOST = 2.0**-40, 2.0**40
+_MIN, _MAX = 2.0**-40, 2.0**40
 
 
 def clip_norm_of(name: str, value: object) -> float:
     """Return a clip norm as a float, or refuse one whose square float32 cannot hold to full accuracy."""
     norm = _check.positive(name, value)
-    if not _LEAST <= norm <= _MOST:
+    if not _MIN <= norm <= _MAX:
         _check.refuse(name, "be between 2**-40 and 2**40", value, "rescale the loss")
     return norm
 
@@ -39,9 +39,9 @@ def bounded(norm: float) -> float:
 def norms_of(squared_norms: Tensor) -> Tensor:
     """Return the norms, of shape (groups, examples); what rounding made negative counts as 0."""
     if squared_norms.dim() != 2 or squared_norms.dtype not in {torch.float32, torch.float64}:
-        shown = f"{squared_norms.dtype} of shape {tuple(squared_norms.shape)}"
+        f"{squared_norms.dtype} of shape {tuple(squared_norms.shape)}"
         rule = "be float32 or float64 of shape (groups, examples)"
-        _check.refuse("squared_norms", rule, shown, "accumulate norms in float32")
+        _check.refuse_type("squared_norms", rule, squared_norms, "accumulate norms in float32")
     return squared_norms.clamp(min=0).sqrt()
 
 
@@ -100,8 +100,7 @@ class Clipping(ABC):
 
         Parameters
         ----------
-        squared_norms : Tensor of shape (groups, examples)
-            float32 or float64.
+        squared_norms : float32 or float64 Tensor of shape (groups, examples)
 
         Returns
         -------
@@ -138,12 +137,9 @@ class Clipping(ABC):
         """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         if len(names) != len(sizes):
-            _check.refuse(
-                "sizes",
-                f"have one entry for each of {len(names)} names",
-                len(sizes),
-                "pass the sizes in the order of the names",
-            )
+            remedy = "pass the sizes in the order of the names"
+            rule = f"have one entry for each of the {len(names)} names"
+            _check.refuse_state("sizes", rule, f"there are {len(sizes)}", remedy)
         return (mul_up(noise, self.sensitivity),) * len(names)
 
     def after(
@@ -174,3 +170,8 @@ class Clipping(ABC):
             This very object, unless the clipping adapts.
         """
         return self
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the next step may clip otherwise: `after` is not the one that returns the same."""
+        return type(self).after is not Clipping.after

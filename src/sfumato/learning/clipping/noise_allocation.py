@@ -18,12 +18,9 @@ _SLACK = 1 + 2.0**-40
 def sizes_by_group(groups: Sequence[int], sizes: Sequence[int], count: int) -> list[int]:
     """Return how many entries each group has."""
     if len(groups) != len(sizes):
-        _check.refuse(
-            "sizes",
-            f"have one entry for each of {len(groups)} names",
-            len(sizes),
-            "pass the sizes in the order of the names",
-        )
+        remedy = "pass the sizes in the order of the names"
+        rule = f"have one entry for each of the {len(groups)} names"
+        _check.refuse_state("sizes", rule, f"there are {len(sizes)}", remedy)
     total = [0] * count
     for group, size in zip(groups, sizes, strict=True):
         total[group] += _check.integer("sizes", size)

@@ -29,7 +29,9 @@ def grouped_factors(squared_norms: Tensor, clip_norms: Sequence[float]) -> Tenso
     """Return each group's clip norm over its norm, at most 1."""
     norms = norms_of(squared_norms)
     if len(norms) != len(clip_norms):
-        _check.refuse("squared_norms", f"have {len(clip_norms)} groups", len(norms), "see groups()")
+        remedy = "number the groups as groups() does"
+        rule = f"have one row for each of the {len(clip_norms)} groups"
+        _check.refuse_state("squared_norms", rule, f"it has {len(norms)}", remedy)
     bounds = torch.tensor(clip_norms, dtype=norms.dtype, device=norms.device)[:, None]
     return finite_only((bounds / norms).clamp(max=1), squared_norms)
 
@@ -72,9 +74,9 @@ class PerGroup(Clipping):
         pairs = given.items() if isinstance(given, Mapping) else given
         checked = tuple((str(prefix), clip_norm_of("clip_norms", norm)) for prefix, norm in pairs)
         if not checked or len(dict(checked)) != len(checked):
-            _check.refuse(
-                "clip_norms", "have one or more different prefixes", len(checked), "give each prefix one norm"
-            )
+            remedy = "give each prefix one norm"
+            rule = "have one or more different prefixes"
+            _check.refuse_state("clip_norms", rule, "there are none, or one occurs twice", remedy)
         if self.allocation not in ALLOCATIONS:
             _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
         object.__setattr__(self, "clip_norms", checked)
@@ -105,7 +107,7 @@ class PerGroup(Clipping):
                 _check.refuse("clip_norms", "have a prefix of every parameter", name, remedy)
             found.append(prefixes.index(max(fitting, key=len)))
         if missing := set(range(len(prefixes))) - set(found):
-            unused = [prefixes[place] for place in sorted(missing)]
+            unused = [prefixes[index] for index in sorted(missing)]
             _check.refuse("clip_norms", "have prefixes of trained parameters only", unused, "leave them out")
         return tuple(found)
 

@@ -56,12 +56,9 @@ class PerLayer(Clipping):
         object.__setattr__(self, "clip_norm", clip_norm_of("clip_norm", self.clip_norm))
         object.__setattr__(self, "layers", tuple(self.layers))
         if not self.layers or len(set(self.layers)) != len(self.layers):
-            _check.refuse(
-                "layers",
-                "be one or more different names",
-                len(self.layers),
-                "use PerLayer.of(names, clip_norm=...)",
-            )
+            remedy = "use PerLayer.of(names, clip_norm=...)"
+            rule = "be one or more different names"
+            _check.refuse_state("layers", rule, "there are none, or one occurs twice", remedy)
         if self.allocation not in ALLOCATIONS:
             _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
 

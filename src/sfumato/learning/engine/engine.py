@@ -31,7 +31,7 @@ __all__ = ["Engine", "Mode", "Reduction"]
 Reduction: TypeAlias = Literal["mean", "sum"]
 Mode: TypeAlias = Literal["auto", "book_keeping", "vmap", "microbatch"]
 
-_KEPT = 2**26
+_STORED_BYTES = 2**26
 """Bytes of per-example gradients that one use may keep."""
 
 
@@ -103,7 +103,7 @@ class Engine:
             _check.refuse("mode", f"be one of {', '.join(get_args(Mode))}", mode, "use 'auto' if unsure")
         self.module, self.clipping = module, clipping
         self._mean, self._mode = loss_reduction == "mean", mode
-        self._memory = _KEPT if memory is None else _check.integer("memory", memory, minimum=1)
+        self._memory = _STORED_BYTES if memory is None else _check.integer("memory", memory, minimum=1)
         self._views = _check.integer("views", views, minimum=1)
         self._loss_scale = power_of_two("loss_scale", loss_scale)
         self._chunk = None if chunk is None else _check.integer("chunk", chunk, minimum=1) * self._views
@@ -113,7 +113,7 @@ class Engine:
         self._found: ProbeResult | None = None
         self._vmap: bool | None = None
         self._open: tuple[ExitStack, GradientCollector, Tensor] | None = None
-        self._quiet: ExitStack | None = None
+        self._without_graph: ExitStack | None = None
         self._busy = False
         self._pool = MemoryPool(self._memory // 4, 5 * self._memory // 8)
         self._reset()
@@ -123,7 +123,7 @@ class Engine:
         self._sums: dict[str, Tensor] = {}
         self._norms: list[Tensor] = []
         self._examples = 0
-        self._strays: set[str] = set()
+        self._unattributed: set[str] = set()
         self._empty = False
 
     def attach(self) -> None:
@@ -182,7 +182,7 @@ class Engine:
             If the engine counted other ``examples``; what it added up is dropped.
         """
         self._settle()
-        strays = sorted(self._strays)
+        unattributed = sorted(self._unattributed)
         gradients = {
             name: self._sums[name] if name in self._sums else torch.zeros_like(wide(p.detach()))
             for name, p in self._parameters.items()
@@ -190,14 +190,15 @@ class Engine:
         norms = torch.cat(self._norms, 1) if self._norms else torch.zeros(max(self._groups.values()) + 1, 0)
         sums = ClippedSums(gradients=gradients, examples=self._examples, norms=norms)
         self._reset()
-        if strays:
+        if unattributed:
             raise UnattributedParameter(
-                f"{', '.join(strays)} must get gradients from uses in the module's forward only, got one "
-                "from elsewhere; move that use into the forward"
+                f"{', '.join(unattributed)} must get gradients from uses in the module's forward only, got "
+                "one from elsewhere; move that use into the forward"
             )
         if examples is not None and sums.examples != _check.integer("examples", examples):
             remedy = "pass the batch as the first tensor of the forward, or set batch_dim="
-            _check.refuse("examples", "be as many as the forward took", "another number", remedy)
+            rule = "be as many as the forward took"
+            _check.refuse_state("examples", rule, "the forward took another number", remedy)
         return sums
 
     def forget(self) -> int:
@@ -236,7 +237,7 @@ class Engine:
     def _watch(self, name: str) -> Any:
         def arrived(parameter: Tensor) -> None:
             if not self._empty:
-                self._strays.add(name)
+                self._unattributed.add(name)
             parameter.grad = None
 
         return arrived
@@ -254,7 +255,7 @@ class Engine:
             self._pool.release()
             return
         with torch.no_grad(), OutOfMemoryRemedy():
-            sums, norms = done.totals(self.clipping, self._groups, self._scale(done.count))
+            sums, norms = done.sums_and_norms(self.clipping, self._groups, self._scale(done.count))
         for name, total in sums.items():
             self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
         self._norms.append(norms)
@@ -280,8 +281,8 @@ class Engine:
         plan = self._found.plan if self._found is not None else None
         if plan is None or self._mode in ("vmap", "microbatch") or (self._chunk or count) < count:
             self._state = torch.get_rng_state()
-            self._quiet = ExitStack()
-            self._quiet.enter_context(torch.no_grad())
+            self._without_graph = ExitStack()
+            self._without_graph.enter_context(torch.no_grad())
             return
         collector = self._collector(count)
         (stack := ExitStack()).enter_context(RuleDispatch(plan, collector))
@@ -309,9 +310,9 @@ class Engine:
     def _after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
         if self._busy:
             return None
-        if self._quiet is not None:
-            self._quiet.close()
-            self._quiet = None
+        if self._without_graph is not None:
+            self._without_graph.close()
+            self._without_graph = None
             return None if output is None else self._replayed(args, kwargs, output)
         if self._open is None:
             return None

@@ -94,12 +94,9 @@ class ClippedGrad:
     def _count(self, batch: Sequence[Any]) -> int:
         counts = {len(batch[index - 1]) for index in self.batch_argnums}
         if len(counts) != 1:
-            _check.refuse(
-                "batch",
-                "have as many rows in each of its arguments",
-                sorted(counts),
-                "pass one row for each example in every argument",
-            )
+            remedy = "pass one row for each example in every argument"
+            rule = "have as many rows in each of its arguments"
+            _check.refuse_state("batch", rule, f"the arguments have {sorted(counts)} rows", remedy)
         return counts.pop()
 
     def _gradients(
@@ -190,12 +187,11 @@ def clipped_grad(
         _check.refuse("clip_norm", "be given unless clipping is", clip_norm, "pass one of the two")
     indices = (batch_argnums,) if isinstance(batch_argnums, int) else tuple(batch_argnums)
     if not indices or min(indices) < 1 or len(set(indices)) < len(indices):
-        rule = "be different places of arguments after the parameters"
+        rule = "name different arguments after the parameters"
         _check.refuse("batch_argnums", rule, batch_argnums, "count from 1")
     if randomness not in ("error", "different", "same"):
-        _check.refuse(
-            "randomness", "be 'error', 'different' or 'same'", randomness, "use 'different' for dropout"
-        )
+        remedy = "use 'different' for dropout"
+        _check.refuse("randomness", "be 'error', 'different' or 'same'", randomness, remedy)
     return ClippedGrad(
         loss=loss_fn,
         clipping=Flat(clip_norm=clip_norm) if clipping is None else clipping,  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ class OutOfMemoryRemedy:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Tell the remedy if memory has ended."""
-        if _is_exhaustion(error):
+        if _is_out_of_memory(error):
             raise OutOfMemory(
                 f"batch must fit into memory with what its clipping keeps, got one that does not; {_REMEDY}"
             ) from error
@@ -38,11 +38,11 @@ class OutOfMemoryRemedy:
 
 def add_remedy(error: BaseException | None) -> None:
     """Add a note to an error of memory that came up in the user's own forward."""
-    if error is not None and _is_exhaustion(error):
+    if error is not None and _is_out_of_memory(error):
         error.add_note(_REMEDY)
 
 
-def _is_exhaustion(error: BaseException | None) -> bool:
+def _is_out_of_memory(error: BaseException | None) -> bool:
     """Return whether an error is one of memory: Python's, a device's, or of torch's allocator for CPUs."""
     if error is None or isinstance(error, OutOfMemory):
         return False

@@ -13,7 +13,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
-from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed, plain_draws
+from sfumato.learning.estimators.private_estimator import (
+    PrivateEstimator,
+    box,
+    encoded,
+    plain_draws,
+    scaled,
+)
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
 from sfumato.numerics.randomness.source import RandomSource
 
@@ -34,14 +40,14 @@ class _Tree:
     values: _Array
 
     @staticmethod
-    def leaves(places: _Array, features: NDArray[np.int64], thresholds: _Array) -> NDArray[np.int64]:
+    def leaves(positions: _Array, features: NDArray[np.int64], thresholds: _Array) -> NDArray[np.int64]:
         """Return the leaf of each row."""
-        above = places[:, features] > thresholds
+        above = positions[:, features] > thresholds
         return np.asarray(above @ (1 << np.arange(len(features))), np.int64)
 
-    def scores(self, places: _Array) -> _Array:
+    def scores(self, positions: _Array) -> _Array:
         """Return what the tree adds to each row's scores."""
-        return np.asarray(self.values[self.leaves(places, self.features, self.thresholds)])
+        return np.asarray(self.values[self.leaves(positions, self.features, self.thresholds)])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -62,30 +68,30 @@ class _Boosting(PrivateEstimator):
         return [SumSpecification(norm=math.sqrt(2.0), entries=scores + 1, times=trees)]
 
     def _boost(
-        self, places: _Array, gradients: Any, scores: int, total: VectorSum, source: RandomSource
+        self, positions: _Array, gradients: Any, scores: int, total: VectorSum, source: RandomSource
     ) -> None:
         """Grow the trees one after another.
 
         ``gradients`` maps scores to rows of gradients of an L2 norm of at most 1 and a weight of at most 1.
         """
         draws = plain_draws(source)
-        current = np.zeros((len(places), scores))
+        current = np.zeros((len(positions), scores))
         self.trees_: list[_Tree] = []
         for _ in range(self.n_estimators):
-            features = draws.integers(0, places.shape[1], self.depth)
+            features = draws.integers(0, positions.shape[1], self.depth)
             thresholds = draws.uniform(-1, 1, self.depth)
-            leaves = _Tree.leaves(places, features, thresholds)
+            leaves = _Tree.leaves(positions, features, thresholds)
             found = total.release(gradients(current), source, leaves, 1 << self.depth)
             # Noise of so many deviations stands for as many rows that pull to 0.
             weight = np.maximum(found[:, scores:], 0.0) + 2 * total.deviation() + 1e-3
             tree = _Tree(features, thresholds, -self.learning_rate * found[:, :scores] / weight)
-            current += tree.scores(places)
+            current += tree.scores(positions)
             self.trees_.append(tree)
 
     def _raw(self, X: Any) -> _Array:
         check_is_fitted(self)
-        places = placed(self._table(X, reset=False), self._bounds)
-        return np.asarray(sum(tree.scores(places) for tree in self.trees_))
+        positions = scaled(self._table(X, reset=False), self._bounds)
+        return np.asarray(sum(tree.scores(positions) for tree in self.trees_))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -161,7 +167,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):
         scores = max(1, len(self.classes_))
         (total,), source = self._pay(self._parts(scores))
         labels = encoded(y, self.classes_, finite)
-        places, labels = placed(X, self._bounds)[labels >= 0], labels[labels >= 0]
+        positions, labels = scaled(X, self._bounds)[labels >= 0], labels[labels >= 0]
 
         def gradients(current: _Array) -> _Array:
             misses = softmax(current, axis=1)
@@ -169,7 +175,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):
             misses[np.arange(len(labels)), labels] -= 1
             return np.concatenate([misses / math.sqrt(2), weight[:, None]], axis=1)
 
-        self._boost(places, gradients, scores, total, source)
+        self._boost(positions, gradients, scores, total, source)
         return self
 
     def decision_function(self, X: Any) -> _Array:
@@ -269,12 +275,12 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):
         self._bounds = box("bounds", self.bounds, X.shape[1])
         self._y_bounds = box("y_bounds", self.y_bounds, 1)
         (total,), source = self._pay(self._parts(1))
-        answer = placed(np.asarray(y, np.float64)[:, None], self._y_bounds)
+        answer = scaled(np.asarray(y, np.float64)[:, None], self._y_bounds)
 
         def gradients(current: _Array) -> _Array:
             return np.concatenate([np.clip(current - answer, -1.0, 1.0), np.ones_like(answer)], axis=1)
 
-        self._boost(placed(X, self._bounds), gradients, 1, total, source)
+        self._boost(scaled(X, self._bounds), gradients, 1, total, source)
         return self
 
     def predict(self, X: Any) -> _Array:
@@ -288,6 +294,6 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):
         -------
         array of shape (n,)
         """
-        place = np.clip(self._raw(X)[:, 0], -1.0, 1.0)
+        position = np.clip(self._raw(X)[:, 0], -1.0, 1.0)
         lower, upper = (float(end[0]) for end in self._y_bounds)
-        return np.asarray((lower + upper) / 2 + place * (upper - lower) / 2)
+        return np.asarray((lower + upper) / 2 + position * (upper - lower) / 2)

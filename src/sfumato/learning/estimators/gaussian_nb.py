@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
-from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, scaled
 
 __all__ = ["GaussianNB"]
 
@@ -93,9 +93,9 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
         (total,), source = self._pay([mean_and_variance_part(X.shape[1])])
         labels = encoded(y, self.classes_, finite)
         known = labels >= 0
-        places = placed(X, self._bounds)[known]
+        positions = scaled(X, self._bounds)[known]
         count = max(1, len(self.classes_))
-        moments = noisy_mean_and_variance(total, places, source, labels[known], count)
+        moments = noisy_mean_and_variance(total, positions, source, labels[known], count)
         half = (upper - lower) / 2
         self.class_prior_ = moments.rows / moments.rows.sum()
         self.theta_ = (lower + upper) / 2 + moments.mean * half

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
-from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed, plain_draws
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, plain_draws, scaled
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, products
 from sfumato.numerics.randomness.source import RandomSource
 
@@ -111,19 +111,19 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
             SumSpecification(norm=math.sqrt(2.0), entries=size + 1, times=steps),
         ]
         (start, sums), source = self._pay(parts)
-        places = placed(X, self._bounds)
-        mean, variance = (part[0] for part in noisy_mean_and_variance(start, places, source)[1:])
+        positions = scaled(X, self._bounds)
+        mean, variance = (part[0] for part in noisy_mean_and_variance(start, positions, source)[1:])
         draws = plain_draws(source)
         centres = _apart(mean, variance, clusters, draws)
-        rows = np.concatenate([np.ones((len(X), 1)), places / math.sqrt(size)], axis=1)
+        rows = np.concatenate([np.ones((len(X), 1)), positions / math.sqrt(size)], axis=1)
         for _ in range(steps):
-            centres = _moved(centres, rows, _nearest(places, centres), sums, source)
+            centres = _moved(centres, rows, _nearest(positions, centres), sums, source)
             empty = np.isnan(centres[:, 0])
             centres[empty] = _apart(mean, variance, clusters, draws)[empty]
         lower, upper = self._bounds
-        self._places = centres
+        self._positions = centres
         self.cluster_centers_ = (lower + upper) / 2 + centres * (upper - lower) / 2
-        self.labels_ = _nearest(places, centres).astype(np.int32)
+        self.labels_ = _nearest(positions, centres).astype(np.int32)
         self.n_iter_ = steps
         return self
 
@@ -139,7 +139,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
         array of shape (n,)
         """
         check_is_fitted(self)
-        return _nearest(placed(self._table(X, reset=False), self._bounds), self._places).astype(np.int32)
+        return _nearest(scaled(self._table(X, reset=False), self._bounds), self._positions).astype(np.int32)
 
     def transform(self, X: Any) -> _Array:
         """Return the distance of each row from each centre.
@@ -172,8 +172,8 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
         return np.array([f"kmeans{k}" for k in range(len(self.cluster_centers_))], dtype=object)
 
 
-def _nearest(places: _Array, centres: _Array) -> NDArray[np.int64]:
-    distance = (centres**2).sum(axis=1)[None, :] - 2 * products(places, centres)
+def _nearest(positions: _Array, centres: _Array) -> NDArray[np.int64]:
+    distance = (centres**2).sum(axis=1)[None, :] - 2 * products(positions, centres)
     return np.asarray(distance.argmin(axis=1), np.int64)
 
 

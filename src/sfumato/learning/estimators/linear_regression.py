@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.learning.estimators.moments import moments_part, noisy_moments
-from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, scaled
 
 __all__ = ["LinearRegression"]
 
@@ -84,9 +84,9 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
         lower, upper = box("bounds", self.bounds, X.shape[1])
         low, high = (float(end[0]) for end in box("y_bounds", self.y_bounds, 1))
         (total,), source = self._pay([moments_part(X.shape[1] + 1)])
-        answer = placed(np.asarray(y, np.float64)[:, None], (np.array([low]), np.array([high])))
-        places = np.concatenate([placed(X, (lower, upper)), answer], axis=1)
-        moments = noisy_moments(total, places, source)
+        answer = scaled(np.asarray(y, np.float64)[:, None], (np.array([low]), np.array([high])))
+        positions = np.concatenate([scaled(X, (lower, upper)), answer], axis=1)
+        moments = noisy_moments(total, positions, source)
         size = X.shape[1] + 1
         ridge = np.full(size, total.deviation() * math.sqrt(size))
         ridge[0] = 0.0 if moments[0, 0] > ridge[0] else ridge[0]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
-from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, scaled
 from sfumato.learning.estimators.vector_sums import SumSpecification, products
 
 __all__ = ["LogisticRegression"]
@@ -212,7 +212,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
 
     def _features(self, X: _Array) -> _Array:
         """Return the positions in the bounds, from 0 to 1, and a one."""
-        return np.concatenate([(placed(X, self._bounds) + 1) / 2, np.ones((len(X), 1))], axis=1)
+        return np.concatenate([(scaled(X, self._bounds) + 1) / 2, np.ones((len(X), 1))], axis=1)
 
 
 def _gradients(features: _Array, labels: NDArray[np.int64], weights: _Array, clip: float) -> _Array:

@@ -50,22 +50,22 @@ def mean_and_variance_part(columns: int, weight: float = 1.0) -> SumSpecificatio
     return SumSpecification(norm=2 * math.sqrt(columns), entries=2 * columns + 1, weight=weight)
 
 
-def mean_and_variance_rows(places: _Array) -> _Array:
+def mean_and_variance_rows(positions: _Array) -> _Array:
     """Return what each row adds to that sum."""
-    one = np.full((len(places), 1), math.sqrt(2 * places.shape[1]))
-    return np.concatenate([one, places, places**2], axis=1)
+    one = np.full((len(positions), 1), math.sqrt(2 * positions.shape[1]))
+    return np.concatenate([one, positions, positions**2], axis=1)
 
 
 def noisy_mean_and_variance(
     total: VectorSum,
-    places: _Array,
+    positions: _Array,
     source: RandomSource,
     groups: NDArray[np.int64] | None = None,
     count: int = 1,
 ) -> MeanAndVariance:
     """Release number, mean and variance of the columns, by group."""
-    columns = places.shape[1]
-    found = total.release(mean_and_variance_rows(places), source, groups, count)
+    columns = positions.shape[1]
+    found = total.release(mean_and_variance_rows(positions), source, groups, count)
     number = np.maximum(1.0, found[:, 0] / math.sqrt(2 * columns))
     mean = np.clip(found[:, 1 : columns + 1] / number[:, None], -1.0, 1.0)
     square = np.clip(found[:, columns + 1 :] / number[:, None], 0.0, 1.0)
@@ -81,17 +81,17 @@ def moments_part(columns: int) -> SumSpecification:
     return SumSpecification(norm=float(size), entries=size * (size + 1) // 2)
 
 
-def noisy_moments(total: VectorSum, places: _Array, source: RandomSource) -> _Array:
+def noisy_moments(total: VectorSum, positions: _Array, source: RandomSource) -> _Array:
     """Release the matrix of products of a one and the positions, shape (columns + 1, columns + 1).
 
     It is projected to what data can have: no negative eigenvalue.
     """
-    size = places.shape[1] + 1
+    size = positions.shape[1] + 1
     i, j = np.triu_indices(size)
     weight = np.where(i == j, 1.0, math.sqrt(2))
     steps = np.zeros((1, len(i)), np.int64)
-    for start in range(0, len(places), _CHUNK):
-        part = places[start : start + _CHUNK]
+    for start in range(0, len(positions), _CHUNK):
+        part = positions[start : start + _CHUNK]
         rows = np.concatenate([np.ones((len(part), 1)), part], axis=1)
         steps += total.total(rows[:, i] * rows[:, j] * weight)
     found = total.noisy(steps, source)[0] / weight

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.moments import moments_part, noisy_moments
-from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, scaled
 
 __all__ = ["PCA"]
 
@@ -90,30 +90,26 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         """
         X = self._table(X, reset=True)
         size = X.shape[1]
-        components_kept = (
+        wanted = (
             size
             if self.n_components is None
             else _check.integer("n_components", self.n_components, minimum=1)
         )
-        if components_kept > size:
-            _check.refuse(
-                "n_components",
-                f"be at most {size}, the features",
-                components_kept,
-                "ask for fewer components",
-            )
+        if wanted > size:
+            remedy = "ask for fewer components"
+            _check.refuse("n_components", f"be at most {size}, the features", wanted, remedy)
         lower, upper = bounds = box("bounds", self.bounds, size)
         (total,), source = self._pay([moments_part(size)])
-        moments = noisy_moments(total, placed(X, bounds), source)
+        moments = noisy_moments(total, scaled(X, bounds), source)
         count = max(1.0, moments[0, 0])
         mean = np.clip(moments[0, 1:] / count, -1, 1)
         half = (upper - lower) / 2
         covariance = (moments[1:, 1:] / count - np.outer(mean, mean)) * np.outer(half, half)
         values, vectors = np.linalg.eigh(covariance)
-        components = vectors.T[::-1][:components_kept]
-        signs = np.sign(components[np.arange(components_kept), np.abs(components).argmax(axis=1)])
+        components = vectors.T[::-1][:wanted]
+        signs = np.sign(components[np.arange(wanted), np.abs(components).argmax(axis=1)])
         self.components_ = components * signs[:, None]
-        self.explained_variance_ = np.maximum(values[::-1][:components_kept], 0.0)
+        self.explained_variance_ = np.maximum(values[::-1][:wanted], 0.0)
         self.mean_ = (lower + upper) / 2 + mean * half
         return self
 

@@ -21,7 +21,7 @@ from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum,
 from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["PrivateEstimator", "UndeclaredClasses", "box", "encoded", "placed", "plain_draws"]
+__all__ = ["PrivateEstimator", "UndeclaredClasses", "box", "encoded", "plain_draws", "scaled"]
 
 _Array = NDArray[np.float64]
 
@@ -167,14 +167,14 @@ def _entries(values: Sequence[Any]) -> Any:
     if any(np.ndim(one) for one in values if not isinstance(one, str | bytes)):
         return values
     found = np.empty(len(values), object)
-    for place, one in enumerate(values):
-        found[place] = one
+    for index, one in enumerate(values):
+        found[index] = one
     return found
 
 
 def encoded(y: NDArray[Any], classes: NDArray[Any], finite: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the place of each label among the classes; -1 for what is none of them, or not finite."""
-    known = {label: place for place, label in enumerate(classes.tolist())}
+    known = {label: index for index, label in enumerate(classes.tolist())}
     return np.where(finite, np.array([known.get(label, -1) for label in y.tolist()], np.int64), -1)
 
 
@@ -213,7 +213,7 @@ def box(name: str, bounds: Any, size: int) -> tuple[_Array, _Array]:
     return lower, upper
 
 
-def placed(X: _Array, bounds: tuple[_Array, _Array]) -> _Array:
+def scaled(X: _Array, bounds: tuple[_Array, _Array]) -> _Array:
     """Return each number's position in its bounds, from -1 to 1; NaN is in the middle."""
     lower, upper = bounds
     middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2

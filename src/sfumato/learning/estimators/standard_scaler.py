@@ -11,7 +11,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
-from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, scaled
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
 from sfumato.numerics.randomness.source import RandomSource
 
@@ -96,7 +96,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
             parts.append(SumSpecification(norm=float(np.sqrt(size)), entries=_BINS * size))
         (total, *counts), source = self._pay(parts)
         self.bounds_ = _found(X, counts[0], source) if given is None else given
-        moments = noisy_mean_and_variance(total, placed(X, self.bounds_), source)
+        moments = noisy_mean_and_variance(total, scaled(X, self.bounds_), source)
         lower, upper = self.bounds_
         self.mean_ = (lower + upper) / 2 + moments.mean[0] * (upper - lower) / 2
         self.var_ = moments.variance[0] * ((upper - lower) / 2) ** 2
@@ -139,11 +139,11 @@ def _found(X: _Array, counts: VectorSum, source: RandomSource) -> tuple[_Array, 
     real = np.nan_to_num(X, nan=0.0)
     exponent = np.clip(np.frexp(real)[1] - 1, _EXPONENTS[0] - 1, _EXPONENTS[-1]) - _EXPONENTS[0] + 1
     exponent = np.where(np.isinf(real), len(_EXPONENTS), np.where(real == 0, 0, exponent))
-    place = np.where(real < 0, -exponent, exponent) + len(_EXPONENTS)
+    bins = np.where(real < 0, -exponent, exponent) + len(_EXPONENTS)
     size = X.shape[1]
     total = np.zeros((1, _BINS * size), np.int64)
     for start in range(0, len(X), _CHUNK):
-        part = place[start : start + _CHUNK]
+        part = bins[start : start + _CHUNK]
         rows = np.zeros((len(part), size, _BINS))
         np.put_along_axis(rows, part[:, :, None], 1.0, axis=2)
         total += counts.total(rows.reshape(len(part), -1))

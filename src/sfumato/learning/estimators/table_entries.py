@@ -45,7 +45,7 @@ def numbers_of(X: Any) -> Any:
     refuse_complex("X", [given.dtype])
     if given.ndim != 2 and given.dtype.kind in "biufOUS" and X is not None:
         remedy = "Reshape your data: array.reshape(-1, 1) for one column, array.reshape(1, -1) for one row"
-        _check.refuse("X", "be a table: Expected 2D array", f"{given.ndim}D array", remedy)
+        _check.refuse_state("X", "be a table: Expected 2D array", f"got {given.ndim}D array", remedy)
     if given.dtype.kind in "OUS" and given.ndim == 2:
         return _column(given.ravel().tolist()).reshape(given.shape)
     return X
@@ -59,7 +59,7 @@ def refuse_complex(name: str, kinds: Iterable[Any]) -> None:
     """Refuse complex numbers by their type; objects are looked at one by one, and are none."""
     if any(getattr(kind, "kind", "O") == "c" for kind in kinds):
         rule = "be of real numbers: Complex data not supported"
-        _check.refuse(name, rule, "complex numbers", "pass real and imaginary parts as columns")
+        _check.refuse_state(name, rule, "it has complex numbers", "pass real and imaginary parts as columns")
 
 
 def is_label(value: Any) -> bool:

@@ -25,7 +25,7 @@ _Array = NDArray[np.float64]
 
 _ONE: Final = 1 << 20
 _CHUNK: Final = 1 << 21
-_MOST_ENTRIES: Final = 1 << 20
+_MAX_ENTRIES: Final = 1 << 20
 """The squares of so many entries, of up to 2^42 each, add up within 64 bits."""
 
 
@@ -52,22 +52,22 @@ class SumSpecification:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.entries > _MOST_ENTRIES:
-            rule = f"need at most {_MOST_ENTRIES} numbers a row"
+        if self.entries > _MAX_ENTRIES:
+            rule = f"need at most {_MAX_ENTRIES} numbers a row"
             _check.refuse("X", rule, self.entries, "take fewer features")
 
     @property
-    def most(self) -> int:
+    def max_squared_norm(self) -> int:
         """The most that a rounded row's entries, in steps, squared, add up to."""
         return (_ONE + math.isqrt(self.entries) // 2 + 2) ** 2
 
     def noise(self, multiplier: float) -> int:
         """Return the standard deviation in steps."""
-        return max(1, math.ceil(multiplier * self.weight * math.sqrt(self.most)))
+        return max(1, math.ceil(multiplier * self.weight * math.sqrt(self.max_squared_norm)))
 
     def loss(self, multiplier: float) -> PrivacyLoss:
         """Return the loss of all sums of this kind."""
-        return DiscreteGaussianVector(self.noise(multiplier), self.most) * self.times
+        return DiscreteGaussianVector(self.noise(multiplier), self.max_squared_norm) * self.times
 
 
 @final
@@ -132,13 +132,13 @@ class VectorSum:
 
     @property
     def _mechanism(self) -> Gaussian:
-        return Gaussian(l2=sqrt_up(Fraction(self.part.most)), stddev=self.stddev, integral=True)
+        return Gaussian(l2=sqrt_up(Fraction(self.part.max_squared_norm)), stddev=self.stddev, integral=True)
 
     def _steps(self, rows: _Array) -> NDArray[np.int64]:
         limit = float(2 * _ONE)
         scaled = np.nan_to_num(rows * (_ONE / self.part.norm), nan=0.0, posinf=limit, neginf=-limit)
         steps = np.rint(np.clip(scaled, -limit, limit)).astype(np.int64)
-        steps[(steps * steps).sum(axis=1) > self.part.most] = 0
+        steps[(steps * steps).sum(axis=1) > self.part.max_squared_norm] = 0
         return steps
 
 

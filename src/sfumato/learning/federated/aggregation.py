@@ -77,12 +77,9 @@ class TrustedAggregator:
         for contribution in contributions:
             if [part.shape for part in contribution] != [part.shape for part in like]:
                 shown = [tuple(part.shape) for part in contribution]
-                _check.refuse(
-                    "contributions",
-                    "have the parameters' shapes",
-                    shown,
-                    "return one tensor for each parameter",
-                )
+                remedy = "return one tensor for each parameter"
+                rule = "have the parameters' shapes"
+                _check.refuse_state("contributions", rule, f"a contribution has the shapes {shown}", remedy)
             for total, part in zip(sums, contribution, strict=True):
                 total.add_(part)
         return sums

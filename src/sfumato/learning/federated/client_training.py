@@ -68,7 +68,8 @@ def local_change(module: nn.Module, local: LocalTraining[T], data: T) -> list[Te
             other = after.get(name)
             if other is None or other.shape != parameter.shape:
                 remedy = "train the module's parameters in place"
-                _check.refuse("local", "leave the module's parameters as they are called", name, remedy)
+                rule = "keep the module's parameters"
+                _check.refuse_state("local", rule, f"{name!r} was replaced or has another shape", remedy)
             changes.append(other.detach().to(parameter) - parameter.detach())
     return changes
 

@@ -152,9 +152,8 @@ class FederatedTraining(Generic[T]):
         self._noise = KeyedNoise() if noise is None else noise
         self._names = list(trained(module))
         if not self._names:
-            _check.refuse(
-                "module", "have parameters that require a gradient", "none", "set requires_grad on some"
-            )
+            remedy = "set requires_grad on some"
+            _check.refuse_state("module", "have parameters that require a gradient", "there are none", remedy)
         self._optimizer = server(list(trained(module).values()))
         self._groups = clipping.groups(self._names)
         self._run: Run | None = None
@@ -209,7 +208,8 @@ class FederatedTraining(Generic[T]):
         """
         if os.getpid() != self._process:
             remedy = "make the training in the child"
-            _check.refuse("training", "go on in the process that made it", "a forked one", remedy)
+            rule = "continue in the process that made it"
+            _check.refuse_state("training", rule, "this process is a fork of it", remedy)
         left = self.sampler.steps - self.rounds
         count = left if rounds is None else _check.integer("rounds", rounds)
         if count > left:
@@ -239,7 +239,9 @@ class FederatedTraining(Generic[T]):
         number, self.rounds = self.rounds, self.rounds + 1
         parameters = trained(self.module)
         if list(parameters) != self._names:
-            _check.refuse("module", "keep its parameters", "other ones", "begin a new training")
+            remedy = "begin a new training"
+            rule = "have the parameters that the training began with"
+            _check.refuse_state("module", rule, "they were exchanged", remedy)
         norms: list[Tensor] = []
         like = [parameter.detach() for parameter in parameters.values()]
         sums = self._aggregation.total(self._contributions(number, norms), like)
@@ -298,25 +300,19 @@ def _drawing(sampler: Sampler, clients: int) -> Sampler:
 
 
 def _check_sampler(sampler: Sampler) -> None:
-    if not isinstance(sampler, Sampler):
-        _check.refuse("sampler", "be a Sampler", type(sampler).__name__, "pass PoissonSampler(...)")
+    _check.instance("sampler", sampler, Sampler, "pass PoissonSampler(...)")
     if not sampler.distinct:
-        _check.refuse(
-            "sampler", "draw each client once in a round", type(sampler).__name__, "use PoissonSampler(...)"
-        )
+        _check.refuse_type("sampler", "draw each client once in a round", sampler, "use PoissonSampler(...)")
     if sampler.clips != "example":
-        _check.refuse(
-            "sampler", "be priced for clipping each client", sampler.clips, "draw clients, not users"
-        )
+        remedy = "draw clients, not users"
+        _check.refuse("sampler", "be priced for clipping each client", sampler.clips, remedy)
 
 
 def _check_parts(module: object, local: object, clipping: object) -> None:
-    if not isinstance(module, nn.Module):
-        _check.refuse("module", "be a torch.nn.Module", type(module).__name__, "pass the model itself")
+    _check.instance("module", module, nn.Module, "pass the model itself")
     if not callable(local):
         _check.refuse("local", "be a function of a module and a client's data", local, "pass local_sgd(...)")
-    if not isinstance(clipping, Clipping):
-        _check.refuse("clipping", "be a Clipping", clipping, "pass Flat(clip_norm=...), say")
+    _check.instance("clipping", clipping, Clipping, "pass Flat(clip_norm=...), say")
 
 
 def _check_noise(noise: Noise | None, sampler: Sampler, clipping: Clipping) -> None:
@@ -328,6 +324,6 @@ def _check_noise(noise: Noise | None, sampler: Sampler, clipping: Clipping) -> N
     if noise.participation != sampler.participation:
         remedy = "pass participation=sampler.participation"
         _check.refuse("noise", f"be for {sampler.participation}", noise.participation, remedy)
-    if type(clipping).after is not Clipping.after:
+    if clipping.adapts:
         remedy = "the noise of one round is taken off in later ones: fix the clip norm"
-        _check.refuse("clipping", "not adapt with correlated noise", type(clipping).__name__, remedy)
+        _check.refuse_type("clipping", "not adapt with correlated noise", clipping, remedy)

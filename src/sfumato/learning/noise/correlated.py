@@ -132,7 +132,8 @@ class CorrelatedNoise(Noise):
             ]
         if [stream.shape for stream in self._streams] != shapes:
             remedy = "keep parameters and clip norms as they are, or begin a new run"
-            _check.refuse("stddevs", "be the same at every step, as the gradients' sizes", "others", remedy)
+            rule = "stay the same at every step, as the gradients' shapes"
+            _check.refuse_state("stddevs", rule, "parameters or stddevs changed", remedy)
         for stream, gradient in zip(self._streams, gradients, strict=True):
             change_entries(gradient, stream.adding(step))
 
@@ -151,9 +152,8 @@ class CorrelatedNoise(Noise):
         float
         """
         remedy = "use a clipping that does not adapt"
-        return _check.refuse(
-            "noise", "be independent for a number beside the gradients", "correlated", remedy
-        )
+        rule = "be independent for a number released beside the gradients"
+        return _check.refuse_state("noise", rule, "this noise is correlated over the steps", remedy)
 
 
 class _Parameter:

@@ -21,7 +21,7 @@ __all__ = ["GridNoise"]
 
 _BITS: Final = 30
 _MULTIPLIER: Final = 1024.0
-_LEAST: Final = 2.0**-400
+_MIN: Final = 2.0**-400
 _WIDEST: Final = 2.0**52
 _PART: Final = 1 << 18
 
@@ -167,7 +167,7 @@ class _Drawn:
         like: float | None = None,
         first: int = 0,
     ) -> None:
-        if not _LEAST <= stddev <= 1 / _LEAST:
+        if not _MIN <= stddev <= 1 / _MIN:
             _check.refuse("stddevs", "be 0, or between 2**-400 and 2**400", stddev, "rescale the loss")
         self._key, self._stream, self._first = key, stream, first
         self._stddev, self._grid = stddev, _spacing(stddev if like is None else like)

@@ -35,15 +35,15 @@ def change_entries(tensor: Tensor, change: Callable[[NDArray[Any]], None]) -> No
     change : callable
         Takes the entries in the order of their indices.
     """
-    seen = tensor.detach()
-    shared = seen.device.type == "cpu" and seen.dtype in {torch.float32, torch.float64}
-    if shared and seen.is_contiguous() and not seen.is_neg():
-        change(seen.view(-1).numpy())
+    detached = tensor.detach()
+    shared = detached.device.type == "cpu" and detached.dtype in {torch.float32, torch.float64}
+    if shared and detached.is_contiguous() and not detached.is_neg():
+        change(detached.view(-1).numpy())
         return
-    wide = torch.float64 if seen.dtype is torch.float64 else torch.float32
-    copy = seen.to(device="cpu", dtype=wide, memory_format=torch.contiguous_format, copy=True)
+    wide = torch.float64 if detached.dtype is torch.float64 else torch.float32
+    copy = detached.to(device="cpu", dtype=wide, memory_format=torch.contiguous_format, copy=True)
     change(copy.view(-1).numpy())
-    seen.copy_(copy)
+    detached.copy_(copy)
 
 
 def _add_by_parts(entries: NDArray[Any], drawn: tuple[bytes, tuple[int, int], float, int]) -> None:
@@ -64,12 +64,12 @@ def _add_by_parts(entries: NDArray[Any], drawn: tuple[bytes, tuple[int, int], fl
 
 
 def _add_there(gradient: Tensor, key: bytes, stream: tuple[int, int], stddev: float, first: int) -> None:
-    seen = gradient.detach()
-    wide = torch.float64 if seen.dtype is torch.float64 else torch.float32
-    flat = seen.to(wide, memory_format=torch.contiguous_format).reshape(-1)
+    detached = gradient.detach()
+    wide = torch.float64 if detached.dtype is torch.float64 else torch.float32
+    flat = detached.to(wide, memory_format=torch.contiguous_format).reshape(-1)
     add_normals_on_device(flat, key, stream, stddev, first)
-    if flat.data_ptr() != seen.data_ptr():
-        seen.copy_(flat.view(seen.shape))
+    if flat.data_ptr() != detached.data_ptr():
+        detached.copy_(flat.view(detached.shape))
 
 
 class _Keyed(Noise):
@@ -90,8 +90,8 @@ class _Keyed(Noise):
         stddevs: Sequence[float],
         parts: Sequence[ParameterSlice],
     ) -> None:
-        for place, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
-            drawn = (self._entries, (step, place), stddev, part.start)
+        for index, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
+            drawn = (self._entries, (step, index), stddev, part.start)
             if gradient.device.type == "cuda":
                 _add_there(gradient, *drawn)
             else:

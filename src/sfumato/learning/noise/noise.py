@@ -14,7 +14,7 @@ from sfumato import _check
 __all__ = ["Noise", "ParameterSlice", "parts_of"]
 
 _FLOATS = {torch.float32, torch.float64, torch.bfloat16, torch.float16}
-_MOST = 1 << 31
+_MAX_STEPS = 1 << 31
 
 
 class ParameterSlice(NamedTuple):
@@ -43,18 +43,15 @@ def parts_of(gradients: Sequence[Tensor], parts: Sequence[ParameterSlice] | None
     if parts is None:
         return [ParameterSlice(0, gradient.numel()) for gradient in gradients]
     if len(parts) != len(gradients):
-        _check.refuse(
-            "parts",
-            f"have one entry for each of {len(gradients)} gradients",
-            len(parts),
-            "pass one part for each gradient",
-        )
+        remedy = "pass one part for each gradient"
+        rule = f"have one entry for each of the {len(gradients)} gradients"
+        _check.refuse_state("parts", rule, f"there are {len(parts)}", remedy)
     for gradient, (start, whole) in zip(gradients, parts, strict=True):
         if not 0 <= start <= whole - gradient.numel():
-            _check.refuse(
+            _check.refuse_state(
                 "parts",
                 "lie in their parameters",
-                (start, gradient.numel(), whole),
+                f"one begins at {start}, and has {gradient.numel()} of {whole} entries",
                 "check where the parts begin",
             )
     return parts
@@ -142,20 +139,17 @@ class Noise(ABC):
             If a tensor is not floating, or the numbers of tensors, deviations and parts differ.
         """
         _check.integer("step", step)
-        if step >= _MOST:
+        if step >= _MAX_STEPS:
             _check.refuse("step", "be below 2**31", step, "start a new run with a new key")
         if len(gradients) != len(stddevs):
-            _check.refuse(
-                "stddevs",
-                f"have one entry for each of {len(gradients)} gradients",
-                len(stddevs),
-                "pass one deviation for each gradient",
-            )
+            remedy = "pass one deviation for each gradient"
+            rule = f"have one entry for each of the {len(gradients)} gradients"
+            _check.refuse_state("stddevs", rule, f"there are {len(stddevs)}", remedy)
         for gradient, stddev in zip(gradients, stddevs, strict=True):
             _check.non_negative("stddevs", stddev)
             if gradient.dtype not in _FLOATS or gradient.layout is not torch.strided:
-                shown = f"{gradient.dtype}, {gradient.layout}"
-                _check.refuse("gradients", "be dense tensors of floats", shown, "call to_dense() first")
+                remedy = "call to_dense() first"
+                _check.refuse_type("gradients", "be dense tensors of floats", gradient, remedy)
         with torch.no_grad():
             self._add(gradients, step, stddevs, parts_of(gradients, parts))
 

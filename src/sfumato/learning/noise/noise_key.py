@@ -39,7 +39,7 @@ class NoiseKey:
             return cls(secret=made, seed=seed)
         secret: object = os.urandom(KEY_BYTES) if key is None else key
         if not isinstance(secret, bytes) or len(secret) != KEY_BYTES:
-            _check.refuse("key", f"be {KEY_BYTES} bytes", type(key).__name__, "leave it out for a fresh one")
+            _check.refuse_type("key", f"be {KEY_BYTES} bytes", secret, "leave it out for a fresh one")
         return cls(secret=secret)
 
     @property

@@ -63,7 +63,8 @@ def _bind(owner: str, noise: Noise, sampler: Sampler, *, keep: bool) -> None:
             bound["noise"] = _KEYLESS.get(noise, owner)
         for name, other in bound.items():
             if other != owner:
-                _check.refuse(name, "be of one run", "that of another run", "make another for each run")
+                remedy = "make another for each run"
+                _check.refuse_state(name, "belong to one run", "it belongs to another run", remedy)
         if keep:
             _OWNERS.update(dict.fromkeys(marks.values(), owner))
             if keyless:

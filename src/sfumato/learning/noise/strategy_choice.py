@@ -18,7 +18,7 @@ from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 
 __all__ = ["Candidate", "StrategyChoice", "choose_strategy", "optimizer_workload"]
 
-_MOST_BUFFERS = 5
+_MAX_BUFFERS = 5
 
 
 def optimizer_workload(
@@ -175,7 +175,7 @@ def _candidates(
             f"banded, {bands} bands",
             BandedToeplitz.optimal(steps=steps, bands=bands, participation=participation, workload=workload),
         )
-    for buffers in range(1, min(memory, _MOST_BUFFERS) + 1 if steps > 1 else 1):
+    for buffers in range(1, min(memory, _MAX_BUFFERS) + 1 if steps > 1 else 1):
         strategy = BufferedToeplitz.optimal(
             steps=steps,
             buffers=buffers,

@@ -48,10 +48,7 @@ class Aggregator(ABC):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring", "be a Neighboring", self.neighboring, "use Neighboring.ADD_REMOVE, say"
-            )
+        _check.instance("neighboring", self.neighboring, Neighboring, "use Neighboring.ADD_REMOVE, say")
         self._settle()
 
     @property
@@ -136,13 +133,9 @@ def as_votes(votes: Any) -> NDArray[np.int64]:
     """Return votes as an array of shape (n, classes); the values are not looked at."""
     array = np.asarray(votes)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] < 2:
-        got = f"array of {array.dtype} of shape {array.shape}"
-        _check.refuse(
-            "votes",
-            "be integers of shape (examples, classes), two classes or more",
-            got,
-            "count the teachers' votes for each class",
-        )
+        remedy = "count the teachers' votes for each class"
+        rule = "be integers of shape (examples, classes), two classes or more"
+        _check.refuse_type("votes", rule, array, remedy)
     return array.astype(np.int64)
 
 

@@ -96,8 +96,8 @@ class Consensus:
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregator, GNMax | ConfidentGNMax):
-            name = type(self.aggregator).__name__
-            _check.refuse("aggregator", "be a GNMax or ConfidentGNMax", name, "use GNMax(...)")
+            remedy = "use GNMax(...)"
+            _check.refuse_type("aggregator", "be a GNMax or ConfidentGNMax", self.aggregator, remedy)
         object.__setattr__(self, "teachers", _check.integer("teachers", self.teachers, minimum=1))
         object.__setattr__(self, "classes", _check.integer("classes", self.classes, minimum=2))
         order = _check.finite("order", self.order)
@@ -116,7 +116,7 @@ class Consensus:
         -------
         float64 array of shape (n,)
         """
-        return np.asarray(self.table[self.places(votes)])
+        return np.asarray(self.table[self.table_indices(votes)])
 
     @property
     def worst(self) -> float:
@@ -125,7 +125,7 @@ class Consensus:
         rho = self.aggregator.answer_loss.zcdp().rho + (0.0 if question is None else question.zcdp().rho)
         return self.order * rho * _SLACK
 
-    def places(self, votes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def table_indices(self, votes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return where in the table each question is: private.
 
         The first index is the most votes (0 where they do not matter), the second how many more they are than
@@ -142,8 +142,8 @@ class Consensus:
             The first and the second index.
         """
         ordered = np.sort(np.clip(as_votes(votes), 0, self.teachers), axis=1)
-        most, gap = ordered[:, -1], ordered[:, -1] - ordered[:, -2]
-        return (most if isinstance(self.aggregator, ConfidentGNMax) else np.zeros_like(most)), gap
+        maximum, gap = ordered[:, -1], ordered[:, -1] - ordered[:, -2]
+        return (maximum if isinstance(self.aggregator, ConfidentGNMax) else np.zeros_like(maximum)), gap
 
     @cached_property
     def table(self) -> _Array:
@@ -216,13 +216,13 @@ def _turn(rho: float, order: float) -> float:
     return high
 
 
-def _log_tails(variance: float, most: int) -> _Array:
-    """Return bounds on the log of ``P(Z >= k)`` for k from 0 to ``most``, Z a discrete Gaussian.
+def _log_tails(variance: float, maximum: int) -> _Array:
+    """Return bounds on the log of ``P(Z >= k)`` for k from 0 to ``maximum``, Z a discrete Gaussian.
 
     It also bounds the difference of two whose variances add up to ``variance``: see the notes of `Consensus`,
     where the sum over j is below the one for the sum of variances.
     """
-    last = most + 1 + math.ceil(8 * math.sqrt(variance))
+    last = maximum + 1 + math.ceil(8 * math.sqrt(variance))
     k = np.arange(last + 1)
     wave = math.exp(-(math.pi**2) * variance / 2)
     height = (
@@ -232,4 +232,4 @@ def _log_tails(variance: float, most: int) -> _Array:
     beyond = math.log(variance / last) - last**2 / (2 * variance)
     masses = np.append(-(k**2) / (2 * variance), beyond)
     sums = np.logaddexp.accumulate(masses[::-1])[::-1]
-    return np.asarray(np.minimum(sums[: most + 1] + height + _LOG_SLACK, 0.0))
+    return np.asarray(np.minimum(sums[: maximum + 1] + height + _LOG_SLACK, 0.0))

@@ -62,10 +62,10 @@ class ConsensusRelease(Mechanism):
     moves by at most ``smoothness``.
 
     *Smooth sensitivity.* A question's cost is a function of two whole numbers, the most votes and the gap
-    (`Consensus.places`). One teacher moves them by at most 1 and 2; so by how much a neighbor's cost differs
-    at most, for any votes d units away, is the largest such difference in a window of the table. Summed over
-    the questions, times :math:`e^{-\beta d}`, and maximized over d, this is :math:`\beta`-smooth and at least
-    the local sensitivity (Nissim, Raskhodnikova, Smith 2007). Costs are whole steps, rounded up, so the sums
+    (`Consensus.table_indices`). One teacher moves them by at most 1 and 2; so by how much a neighbor's cost
+    differs at most, for any votes d units away, is the largest such difference in a window of the table. Summed
+    over the questions, times :math:`e^{-\beta d}`, and maximized over d, this is :math:`\beta`-smooth and at
+    least the local sensitivity (Nissim, Raskhodnikova, Smith 2007). Costs are whole steps, rounded up, so the sums
     are exact.
 
     It is worth its own cost where teachers are many and mostly agree: a sum of costs that is small because
@@ -98,8 +98,7 @@ class ConsensusRelease(Mechanism):
     failure: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not isinstance(self.consensus, Consensus):
-            _check.refuse("consensus", "be a Consensus", type(self.consensus).__name__, "pass Consensus(...)")
+        _check.instance("consensus", self.consensus, Consensus, "pass Consensus(...)")
         object.__setattr__(self, "questions", _check.integer("questions", self.questions, minimum=1))
         beta = 0.4 / self.consensus.order if self.smoothness is None else self.smoothness
         object.__setattr__(self, "smoothness", _check.positive("smoothness", beta))
@@ -128,7 +127,7 @@ class ConsensusRelease(Mechanism):
 
         Parameters
         ----------
-        value : integer array of shape (questions, classes)
+        value : int array of shape (questions, classes)
             The votes, of all questions asked.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -141,7 +140,8 @@ class ConsensusRelease(Mechanism):
         votes = as_votes(value)
         if votes.shape != (self.questions, self.consensus.classes):
             rule = f"have shape ({self.questions}, {self.consensus.classes})"
-            _check.refuse("votes", rule, votes.shape, "pass one row of counts for each question")
+            remedy = "pass one row of counts for each question"
+            _check.refuse_state("votes", rule, f"their shape is {votes.shape}", remedy)
         source = random_source(rng)
         total, smooth = self._around(votes)
         noisy = total + rounded(normal, Fraction(self.noise_multiplier) * Fraction(smooth), LIMIT, source)
@@ -205,16 +205,16 @@ class ConsensusRelease(Mechanism):
     def _around(self, votes: NDArray[np.int64]) -> tuple[int, float]:
         """Return the sum of the costs and its smooth sensitivity, both in steps."""
         table = np.ceil(self.consensus.table / _STEP).astype(np.int64)
-        places = self.consensus.places(votes)
+        table_indices = self.consensus.table_indices(votes)
         best = 1.0
         for distance, differences in enumerate(_differences(table, self.consensus.aggregator.teachers_moved)):
             weight = math.exp(-self._beta * distance)
             if weight * float(differences.max()) * len(votes) <= best:
                 break
-            best = max(best, weight * float(differences[places].sum()))
+            best = max(best, weight * float(differences[table_indices].sum()))
             if differences.min() == differences.max():  # further away there is only less weight
                 break
-        return int(table[places].sum()), best
+        return int(table[table_indices].sum()), best
 
 
 def _differences(table: _Steps, moved: int) -> Iterator[_Steps]:

@@ -60,7 +60,7 @@ def distill(student: Any, teachers: Teachers, poll: Poll, X: Any) -> Release:  #
     X = np.asarray(X)[: poll.questions_left]  # noqa: N806
     labels = poll.label(teachers.votes(X))
     _learn(student, teachers, X, labels)
-    return _told(student, poll)
+    return _release_of(student, poll)
 
 
 def distill_in_rounds(
@@ -120,7 +120,7 @@ def distill_in_rounds(
     if student is None:
         student = make()
         _learn(student, teachers, X, labels)
-    return _told(student, poll)
+    return _release_of(student, poll)
 
 
 def _check_asked(teachers: object, poll: object) -> None:
@@ -132,7 +132,7 @@ def _learn(student: Any, teachers: Teachers, X: NDArray[Any], labels: NDArray[np
     answered = labels != UNANSWERED
     if not answered.any():
         remedy = "ask more questions, or lower the aggregator's threshold"
-        _check.refuse("poll", "answer a question", "no answer", remedy)
+        _check.refuse_state("poll", "answer at least one question", "it answered none", remedy)
     student.fit(X[answered], np.asarray(teachers.classes)[labels[answered]])
 
 
@@ -147,7 +147,7 @@ def _thoughts(student: Any, teachers: Teachers, X: NDArray[Any]) -> NDArray[np.f
     return guess
 
 
-def _told(student: Any, poll: Poll) -> Release:
+def _release_of(student: Any, poll: Poll) -> Release:
     return Release(
         value=student,
         loss=poll.loss,

@@ -79,7 +79,7 @@ class GNMax(Aggregator):
 
         Parameters
         ----------
-        votes : integer array of shape (n, classes)
+        votes : int array of shape (n, classes)
             The teachers' votes.
         answers : int
             The maximum number of questions that are answered.

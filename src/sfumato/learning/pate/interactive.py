@@ -78,7 +78,7 @@ class InteractiveGNMax(NoisyCheckAggregator):
 
         Parameters
         ----------
-        votes : integer array of shape (n, classes)
+        votes : int array of shape (n, classes)
             The teachers' votes.
         answers : int
             The maximum number of questions that are answered.
@@ -106,10 +106,5 @@ def as_probabilities(given: object, shape: tuple[int, ...]) -> NDArray[np.float6
     guess = np.asarray(given)
     if guess.dtype.kind != "f" or guess.shape != shape or not ((guess >= 0) & (guess <= 1)).all():
         rule = f"be probabilities of shape {shape}"
-        _check.refuse(
-            "probabilities",
-            rule,
-            f"array of {guess.dtype} of shape {guess.shape}",
-            "pass the student's predict_proba",
-        )
+        _check.refuse_type("probabilities", rule, guess, "pass the student's predict_proba")
     return guess.astype(np.float64)

@@ -20,7 +20,7 @@ __all__ = ["label_distribution", "vote_divergence"]
 
 _Array = NDArray[np.float64]
 
-_LEAST: Final = 720.0
+_EXPONENT: Final = 720.0
 """Minus the log of the smallest probability that is followed."""
 
 
@@ -45,21 +45,20 @@ def label_distribution(aggregator: Aggregator, votes: NDArray[np.int64]) -> _Arr
     sum over z of integrals of a polynomial, for which Gauss and Legendre's rule is exact.
     """
     if isinstance(aggregator, LNMax):
-        return _winner_law(votes, *_laplace(float(aggregator.scale)))
+        return _winner_distribution(votes, *_laplace(float(aggregator.scale)))
     if isinstance(aggregator, GNMax):
-        return _winner_law(votes, *_gaussian(float(aggregator.stddev)))
+        return _winner_distribution(votes, *_gaussian(float(aggregator.stddev)))
     if isinstance(aggregator, ConfidentGNMax):
         pmf, below = _gaussian(float(aggregator.check_stddev))
         reach = len(pmf) // 2
-        place = min(max(aggregator.threshold - int(votes.max()) + reach, 0), len(pmf) - 1)
+        index = min(max(aggregator.threshold - int(votes.max()) + reach, 0), len(pmf) - 1)
         # The distribution is symmetric: the chance to pass is summed from its own end.
-        fails, passes = below[place], below[len(pmf) - 1 - place] + pmf[place]
-        winner = _winner_law(votes, *_gaussian(float(aggregator.stddev)))
+        fails, passes = below[index], below[len(pmf) - 1 - index] + pmf[index]
+        winner = _winner_distribution(votes, *_gaussian(float(aggregator.stddev)))
         return np.append(passes * winner, fails)
-    name = type(aggregator).__name__
-    return _check.refuse(
-        "aggregator", "ask questions that depend on no earlier label", name, "use GNMax or ConfidentGNMax"
-    )
+    remedy = "use GNMax or ConfidentGNMax"
+    rule = "ask questions that depend on no earlier label"
+    return _check.refuse_type("aggregator", rule, aggregator, remedy)
 
 
 def vote_divergence(aggregator: Aggregator, votes: NDArray[np.int64], order: float) -> float:
@@ -102,20 +101,20 @@ def _near(votes: NDArray[np.int64], moved: int) -> Iterator[NDArray[np.int64]]:
 
 
 def _renyi(p: _Array, q: _Array, order: float) -> float:
-    seen = (p > 0) & (q > 0)
-    terms = order * np.log(p[seen]) + (1 - order) * np.log(q[seen])
+    positive = (p > 0) & (q > 0)
+    terms = order * np.log(p[positive]) + (1 - order) * np.log(q[positive])
     return max(0.0, float(np.logaddexp.reduce(terms)) / (order - 1))
 
 
 @lru_cache(maxsize=8)
 def _gaussian(stddev: float) -> tuple[_Array, _Array]:
-    reach = math.ceil(stddev * math.sqrt(2 * _LEAST))
+    reach = math.ceil(stddev * math.sqrt(2 * _EXPONENT))
     return _cumulated(np.exp(-((np.arange(-reach, reach + 1) / stddev) ** 2) / 2))
 
 
 @lru_cache(maxsize=8)
 def _laplace(scale: float) -> tuple[_Array, _Array]:
-    reach = math.ceil(scale * _LEAST)
+    reach = math.ceil(scale * _EXPONENT)
     return _cumulated(np.exp(-np.abs(np.arange(-reach, reach + 1)) / scale))
 
 
@@ -125,14 +124,14 @@ def _cumulated(weights: _Array) -> tuple[_Array, _Array]:
     return pmf, np.concatenate([[0.0], np.cumsum(pmf)[:-1]])
 
 
-def _winner_law(votes: NDArray[np.int64], pmf: _Array, below: _Array) -> _Array:
+def _winner_distribution(votes: NDArray[np.int64], pmf: _Array, below: _Array) -> _Array:
     reach, classes = len(pmf) // 2, len(votes)
     z = np.arange(votes.min() - reach, votes.max() + reach + 1)
     at = z[None, :] - votes[:, None] + reach
     inside = (at >= 0) & (at < len(pmf))
-    place = np.clip(at, 0, len(pmf) - 1)
-    equal = np.where(inside, pmf[place], 0.0)
-    less = np.where(inside, below[place], np.where(at < 0, 0.0, 1.0))
+    index = np.clip(at, 0, len(pmf) - 1)
+    equal = np.where(inside, pmf[index], 0.0)
+    less = np.where(inside, below[index], np.where(at < 0, 0.0, 1.0))
     nodes, rule = np.polynomial.legendre.leggauss(classes // 2 + 1)
     distribution = np.zeros(classes)
     for node, weight in zip((nodes + 1) / 2, rule / 2, strict=True):

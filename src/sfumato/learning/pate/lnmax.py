@@ -72,7 +72,7 @@ class LNMax(Aggregator):
 
         Parameters
         ----------
-        votes : integer array of shape (n, classes)
+        votes : int array of shape (n, classes)
             The teachers' votes.
         answers : int
             The maximum number of questions that are answered.

@@ -46,19 +46,14 @@ def parts_of(units: Any, count: int, rng: Rng = None) -> NDArray[np.int64]:
     count = _check.integer("count", count, minimum=1)
     array = column(units)
     if array.ndim != 1 or array.dtype.kind not in "iuUSO":
-        got = f"array of {array.dtype} with {array.ndim} axes"
-        _check.refuse(
-            "units",
-            "be a one-dimensional array of integers, strings or bytes",
-            got,
-            "convert them to strings",
-        )
-    names, places = _distinct(array)
+        remedy = "convert them to strings"
+        _check.refuse_type("units", "be a one-dimensional array of integers, strings or bytes", array, remedy)
+    names, indices = _distinct(array)
     key = random_source(rng).bytes(32)
     parts = [
         int.from_bytes(hashlib.blake2b(name, key=key, digest_size=16).digest()) % count for name in names
     ]
-    return np.array(parts, np.int64)[places]
+    return np.array(parts, np.int64)[indices]
 
 
 def column(values: Any) -> NDArray[Any]:
@@ -69,18 +64,18 @@ def column(values: Any) -> NDArray[Any]:
     if not isinstance(values, list | tuple):
         return np.asarray(values)
     array = np.empty(len(values), object)
-    for place, value in enumerate(values):
-        array[place] = value
+    for index, value in enumerate(values):
+        array[index] = value
     return array
 
 
 def _distinct(array: NDArray[Any]) -> tuple[list[bytes], NDArray[np.int64]]:
     """Return the distinct names as bytes, and the place of each row's name among them."""
     if array.dtype.kind != "O":
-        found, places = np.unique(array, return_inverse=True)
-        return [_bytes(name) for name in found.tolist()], np.asarray(places, np.int64)
+        found, indices = np.unique(array, return_inverse=True)
+        return [_bytes(name) for name in found.tolist()], np.asarray(indices, np.int64)
     named = [_bytes(name) for name in array.tolist()]
-    order = {name: place for place, name in enumerate(dict.fromkeys(named))}
+    order = {name: index for index, name in enumerate(dict.fromkeys(named))}
     return list(order), np.array([order[name] for name in named], np.int64)
 
 
@@ -92,6 +87,4 @@ def _bytes(name: object) -> bytes:
         return b"s" + name.encode("utf-8", "surrogatepass")
     if isinstance(name, int | np.integer) and not isinstance(name, bool):
         return b"i%d" % int(name)
-    return _check.refuse(
-        "units", "be integers, strings or bytes", type(name).__name__, "convert them to strings"
-    )
+    return _check.refuse_type("units", "be integers, strings or bytes", name, "convert them to strings")

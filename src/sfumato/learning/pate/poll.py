@@ -75,10 +75,7 @@ class Poll:
         description: str = "labels by PATE",
         rng: Rng = None,
     ) -> None:
-        if not isinstance(aggregator, Aggregator):
-            _check.refuse(
-                "aggregator", "be an Aggregator", type(aggregator).__name__, "pass GNMax(stddev=40)"
-            )
+        _check.instance("aggregator", aggregator, Aggregator, "pass GNMax(stddev=40)")
         _check.ledger(ledger)
         self._loss = aggregator.loss(questions=questions, answers=answers)
         self._aggregator = aggregator
@@ -135,7 +132,7 @@ class Poll:
 
         Parameters
         ----------
-        votes : integer array of shape (n, classes)
+        votes : int array of shape (n, classes)
             Private: the teachers' votes, one a teacher in each row.
         probabilities : float array of shape (n, classes), optional
             What the student thinks of the examples, where the aggregator is interactive.
@@ -152,11 +149,14 @@ class Poll:
         """
         array = as_votes(votes)
         if os.getpid() != self._process:
-            _check.refuse("poll", "be asked by the process that made it", "a forked one", "make another poll")
+            remedy = "make another poll"
+            rule = "be asked by the process that made it"
+            _check.refuse_state("poll", rule, "this process is a fork of it", remedy)
         with self._lock:
             if len(array) > self._questions:
-                rule = f"be at most {self._questions}, the questions left"
-                _check.refuse("votes", rule, len(array), "make another poll, which is another charge")
+                remedy = "make another poll, which is another charge"
+                rule = f"have at most {self._questions} rows, the questions left"
+                _check.refuse_state("votes", rule, f"there are {len(array)}", remedy)
             labels, answered = self._aggregator.label(array, self._answers, self._source, probabilities)
             self._questions -= len(array)
             self._answers -= answered

@@ -107,18 +107,18 @@ class Teachers:
         """
         if isinstance(X, list | tuple):
             remedy = "pass an array, whose type no row decides"
-            _check.refuse("X", "have a type", type(X).__name__, remedy)
+            _check.refuse_type("X", "be an array", X, remedy)
         X, y, units, known = np.asarray(X), column(y), column(units), _classes(classes)  # noqa: N806
         if X.ndim < 2 or y.shape != X.shape[:1] or units.shape != y.shape:
-            _check.refuse(
+            _check.refuse_state(
                 "X, y and units",
-                "have rows, a label each and a unit each",
-                "other shapes",
+                "have one label and one unit for each row",
+                f"their shapes are {X.shape}, {y.shape} and {units.shape}",
                 "pass arrays of one length",
             )
         count = _check.integer("count", count, minimum=1)
         _try_out(make, X, np.asarray(classes))
-        names, labels = np.asarray(classes), _places(y, known)
+        names, labels = np.asarray(classes), _class_indices(y, known)
         named = np.array([not _missing(unit) for unit in units.tolist()], np.bool_)
         parts = np.full(len(y), -1, np.int64)
         parts[named] = parts_of(units[named], count, random_source(rng))
@@ -157,10 +157,10 @@ class Teachers:
             return nothing
         try:
             with warnings.catch_warnings(action="ignore"):
-                places = _places(np.asarray(model.predict(X)), self.classes)
+                indices = _class_indices(np.asarray(model.predict(X)), self.classes)
         except Exception:
             return nothing
-        return np.maximum(places, 0) if places.shape == nothing.shape else nothing
+        return np.maximum(indices, 0) if indices.shape == nothing.shape else nothing
 
 
 def _classes(given: Sequence[Any]) -> tuple[Any, ...]:
@@ -170,14 +170,14 @@ def _classes(given: Sequence[Any]) -> tuple[Any, ...]:
     return known
 
 
-def _places(labels: NDArray[Any], classes: tuple[Any, ...]) -> NDArray[np.int64]:
+def _class_indices(labels: NDArray[Any], classes: tuple[Any, ...]) -> NDArray[np.int64]:
     """Return the place of each label among the classes, or -1."""
-    known = {label: place for place, label in enumerate(classes)}
+    known = {label: index for index, label in enumerate(classes)}
 
-    def place(label: Any) -> int:
+    def index(label: Any) -> int:
         return known.get(label, -1) if isinstance(label, Hashable) else -1
 
-    return np.array([place(label) for label in labels.tolist()], np.int64)
+    return np.array([index(label) for label in labels.tolist()], np.int64)
 
 
 def _missing(unit: Any) -> bool:
@@ -197,12 +197,9 @@ def _try_out(make: Callable[[int], Predictor], X: NDArray[Any], classes: NDArray
     model.fit(made, np.resize(classes, rows))
     predicted = np.asarray(model.predict(made))
     if predicted.shape != (rows,):
-        _check.refuse(
-            "make",
-            "return a classifier that predicts a label a row",
-            f"shape {predicted.shape}",
-            "return a classifier of scikit-learn's kind",
-        )
+        remedy = "pass a function that returns a scikit-learn classifier"
+        rule = "return a classifier that predicts one label for each row"
+        _check.refuse_state("make", rule, f"it returned labels of shape {predicted.shape}", remedy)
 
 
 def _trained(
@@ -210,10 +207,10 @@ def _trained(
     number: int,
     X: NDArray[Any],  # noqa: N803
     y: NDArray[Any],
-    places: NDArray[np.int64],
+    indices: NDArray[np.int64],
 ) -> Predictor | None:
     """Return a trained teacher, or None for one that always votes for the first class."""
-    if not len(y) or (places == places[0]).all():
+    if not len(y) or (indices == indices[0]).all():
         return None if not len(y) else _Constant(y[0])
     try:
         model = make(number)

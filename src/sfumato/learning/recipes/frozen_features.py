@@ -85,24 +85,16 @@ def frozen_features(
     (torch.Size([20, 5]), True)
     """
     if public is not True:
-        _check.refuse(
-            "public",
-            "be True, for an extractor whose weights follow from public data only",
-            public,
-            "one that was trained on private rows releases them: train it privately, and all in one run",
-        )
+        remedy = "one that was trained on private rows releases them: train it privately, and all in one run"
+        rule = "be True, for an extractor whose weights follow from public data only"
+        _check.refuse("public", rule, public, remedy)
     if normalization not in get_args(Normalization):
-        _check.refuse(
-            "normalization",
-            f"be one of {', '.join(get_args(Normalization))}",
-            normalization,
-            "use the default if unsure",
-        )
+        remedy = "use the default if unsure"
+        rule = f"be one of {', '.join(get_args(Normalization))}"
+        _check.refuse("normalization", rule, normalization, remedy)
     size = _check.integer("batch_size", batch_size, minimum=1)
     if not getattr(dataset, "__len__", int)():
-        _check.refuse(
-            "dataset", "have a length and examples", type(dataset).__name__, "pass a Dataset with indices"
-        )
+        _check.refuse_type("dataset", "have a length and examples", dataset, "pass a Dataset with indices")
     loader = DataLoader(dataset, batch_size=size, num_workers=num_workers)
     first, _ = _parts(next(iter(DataLoader(dataset, batch_size=min(size, 8)))))
     leak_probe(extractor, first, run=_in_eval, random_batch=random_batch).check()
@@ -137,19 +129,17 @@ def _parts(batch: Any) -> tuple[Tensor, list[Tensor]]:
     parts = list(batch) if isinstance(batch, tuple | list) else [batch]
     if not parts or not all(isinstance(part, Tensor) for part in parts):
         kinds = ", ".join(type(part).__name__ for part in parts)
-        _check.refuse("dataset", "give tuples of tensors and numbers", kinds, "wrap it in one that does")
+        remedy = "wrap it in one that does"
+        rule = "give tuples of tensors and numbers"
+        _check.refuse_state("dataset", rule, f"an example has parts of the types {kinds}", remedy)
     return parts[0], parts[1:]
 
 
 def _rows(output: Any, count: int) -> Tensor:
     if not isinstance(output, Tensor) or output.shape[:1] != (count,):
-        shown = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-        _check.refuse(
-            "extractor",
-            "return one tensor with a row for each input",
-            shown,
-            "return the features as one tensor",
-        )
+        tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        remedy = "return the features as one tensor"
+        _check.refuse_type("extractor", "return one tensor with a row for each input", output, remedy)
     return output.detach().flatten(1)
 
 

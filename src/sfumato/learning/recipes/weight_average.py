@@ -186,25 +186,18 @@ class WeightAverage:
             If it is of other parameters or of another decay.
         """
         if missing := {"decay", "updates", "weights"} - set(state):
-            _check.refuse(
-                "state",
-                "be one of state_dict()",
-                f"one without {', '.join(sorted(missing))}",
-                "pass what state_dict() returned",
-            )
+            remedy = "pass it unchanged"
+            rule = "be what state_dict() returned"
+            _check.refuse_state("state", rule, f"it has no {', '.join(sorted(missing))}", remedy)
         stored: Mapping[str, Tensor] = state["weights"]
         shapes = {name: average.shape for name, average in self.weights.items()}
         if {name: average.shape for name, average in stored.items()} != shapes:
-            _check.refuse(
-                "state", "be of the module's parameters", sorted(stored), "make it of the same module"
-            )
+            remedy = "make it of the same module"
+            rule = "have the module's parameters"
+            _check.refuse_state("state", rule, "its weights have other names or shapes", remedy)
         if state["decay"] != self._decay:
-            _check.refuse(
-                "decay",
-                f"be that of the state, {state['decay']!r}",
-                self._decay,
-                "make the average with that decay",
-            )
+            remedy = "make the average with that decay"
+            _check.refuse("decay", f"be that of the state, {state['decay']!r}", self._decay, remedy)
         self.updates = _check.integer("updates", state["updates"])
         for name, average in self.weights.items():
             average.copy_(stored[name])

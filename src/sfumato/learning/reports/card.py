@@ -251,12 +251,9 @@ class PrivacyCard:
         _require_fields("run", run, _RUN)
         neighboring = _NEIGHBORINGS.get(guarantee["neighboring"])
         if neighboring is None:
-            _check.refuse(
-                "neighboring",
-                f"be one of {', '.join(_NEIGHBORINGS)}",
-                guarantee["neighboring"],
-                "check the file",
-            )
+            remedy = "check the file"
+            rule = f"be one of {', '.join(_NEIGHBORINGS)}"
+            _check.refuse("neighboring", rule, guarantee["neighboring"], remedy)
         sampling = dict(run["sampler"])
         return cls(
             epsilon=NUMBER.decode("epsilon", guarantee["epsilon"]),
@@ -343,4 +340,4 @@ _RUN: Final = {
 def _require_fields(name: str, document: object, fields: set[str]) -> None:
     if not isinstance(document, dict) or document.keys() != fields:
         remedy = "pass what to_json wrote"
-        _check.refuse(name, f"have the fields {', '.join(sorted(fields))}", "others", remedy)
+        _check.refuse_state(name, f"have the fields {', '.join(sorted(fields))}", "it has others", remedy)

@@ -163,14 +163,11 @@ def group_accuracies(
     hits, group = np.asarray(right), column(groups)
     if hits.dtype != np.bool_ or hits.ndim != 1:
         rule = "be a bool array with one entry for each example"
-        _check.refuse("right", rule, f"{hits.dtype} of {hits.ndim} dimensions", "pass predicted == label")
+        _check.refuse_type("right", rule, hits, "pass predicted == label")
     if group.shape != hits.shape:
-        _check.refuse(
-            "groups",
-            "be one for each example",
-            f"shape {group.shape} beside {hits.shape}",
-            "pass one group for each example",
-        )
+        remedy = "pass one group for each example"
+        rule = "have one entry for each example"
+        _check.refuse_state("groups", rule, f"their shape is {group.shape} beside {hits.shape}", remedy)
     cells = 2 * len(names)
     counted = Laplace.for_query(Histogram(categories=range(cells + 1)), epsilon=epsilon)
     loss, receipt = counted.mechanism.privacy_loss, None

@@ -92,8 +92,8 @@ class IndividualSummary:
             for share, value in self.quantiles.items()
         ]
         lines += [
-            f"group {group}: mean {mean:.4g}, at most {text_above(most, 4)}"
-            for group, (mean, most) in self.groups.items()
+            f"group {group}: mean {mean:.4g}, at most {text_above(maximum, 4)}"
+            for group, (mean, maximum) in self.groups.items()
         ]
         return "\n".join(lines)
 
@@ -137,7 +137,7 @@ class IndividualLosses:
     def __init__(self, *, sampler: Sampler, noise_multiplier: float) -> None:
         if not isinstance(sampler, PoissonSampler | FullBatchSampler):
             remedy = "use PoissonSampler or FullBatchSampler"
-            _check.refuse("sampler", "draw each step independently", type(sampler).__name__, remedy)
+            _check.refuse_type("sampler", "draw each step independently", sampler, remedy)
         if sampler.neighboring is Neighboring.REPLACE_ONE:
             raise NeighboringMismatch(
                 "neighboring must be add/remove or zero-out, got replace-one; of two records that are "
@@ -170,7 +170,7 @@ class IndividualLosses:
         given = np.asarray(contributions, dtype=np.float64)
         if given.shape != (self._sampler.population,) or not ((given >= 0) & (given <= 1)).all():
             rule = "be one number from 0 to 1 for each example"
-            _check.refuse("contributions", rule, "other values", "divide norms by the sensitivity")
+            _check.refuse_state("contributions", rule, "they are not", "divide norms by the sensitivity")
         levels = np.ceil(given * _LEVELS).astype(np.intp)
         there = np.flatnonzero(levels)
         self._counted(1)
@@ -189,8 +189,9 @@ class IndividualLosses:
 
     def _counted(self, steps: int) -> None:
         if self._steps + steps > self._sampler.steps:
-            rule = f"be at most the planned {self._sampler.steps}"
-            _check.refuse("steps", rule, self._steps + steps, "plan a longer run")
+            remedy = "plan a longer run"
+            rule = f"add up to at most the planned {self._sampler.steps}"
+            _check.refuse_state("steps", rule, f"this makes {self._steps + steps}", remedy)
         self._steps += steps
 
     def loss_of(self, example: int) -> PrivacyLoss:
@@ -208,9 +209,8 @@ class IndividualLosses:
         """
         example = _check.integer("example", example)
         if example >= self._sampler.population:
-            _check.refuse(
-                "example", f"be below {self._sampler.population}", example, "number the examples from 0"
-            )
+            remedy = "number the examples from 0"
+            _check.refuse("example", f"be below {self._sampler.population}", example, remedy)
         return self._loss(self._counts[example])
 
     def run_loss(self) -> PrivacyLoss:
@@ -272,12 +272,9 @@ class IndividualLosses:
         if groups is not None:
             names = column(groups)
             if names.shape != found.shape:
-                _check.refuse(
-                    "groups",
-                    "be one for each example",
-                    f"shape {names.shape}",
-                    "pass one group for each example",
-                )
+                remedy = "pass one group for each example"
+                rule = "have one entry for each example"
+                _check.refuse_state("groups", rule, f"their shape is {names.shape}", remedy)
             for name in np.unique(names):
                 own = found[names == name]
                 by_group[name] = (float(own.mean()), float(own.max()))

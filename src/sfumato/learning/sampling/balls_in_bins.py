@@ -7,7 +7,7 @@ from typing import final
 
 from sfumato import _check
 from sfumato.learning.sampling.independent import IndependentSampler
-from sfumato.learning.sampling.permutations import Allocated, Held
+from sfumato.learning.sampling.permutations import Allocated, LastValue
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.strategies.participation import Participation
@@ -59,7 +59,7 @@ class BallsInBinsSampler(IndependentSampler):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
-    _held: Held[Allocated] = field(default_factory=Held, init=False, repr=False)
+    _last: LastValue[Allocated] = field(default_factory=LastValue, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_independent()
@@ -90,7 +90,7 @@ class BallsInBinsSampler(IndependentSampler):
             Indices of the examples.
         """
         index = self._step(step) % self.bins
-        return self._held.of(0, self._allocated).batch(index)
+        return self._last.of(0, self._allocated).batch(index)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
         """Return the loss of all epochs that were begun.

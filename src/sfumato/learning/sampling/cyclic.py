@@ -65,4 +65,4 @@ class CyclicSampler(EpochSampler):
         del epoch
         if not self.shuffle:
             return np.arange(self.population, dtype=np.int64)
-        return self._held.of(0, lambda: permutation(self.population, self._stream("cyclic", 0)))
+        return self._last.of(0, lambda: permutation(self.population, self._stream("cyclic", 0)))

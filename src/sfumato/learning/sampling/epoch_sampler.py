@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
-from sfumato.learning.sampling.permutations import Held, Indices
+from sfumato.learning.sampling.permutations import Indices, LastValue
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.privacy.loss import PrivacyLoss
@@ -50,7 +50,7 @@ class EpochSampler(Sampler):
     drop_last: bool = False
     neighboring: Neighboring = Neighboring.ZERO_OUT
     seed: SeedLike = field(default=None, repr=False)
-    _held: Held[Indices] = field(default_factory=Held, init=False, repr=False)
+    _last: LastValue[Indices] = field(default_factory=LastValue, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_epochs()
@@ -120,8 +120,7 @@ class EpochSampler(Sampler):
 
 def check_public_number(neighboring: Neighboring) -> None:
     """Refuse the relation under which the number of units is not public."""
-    if not isinstance(neighboring, Neighboring):
-        _check.refuse("neighboring", "be a Neighboring", neighboring, "pass Neighboring.ZERO_OUT")
+    _check.instance("neighboring", neighboring, Neighboring, "pass Neighboring.ZERO_OUT")
     if neighboring is Neighboring.ADD_REMOVE:
         raise NeighboringMismatch(
             "neighboring must be zero-out or replace-one, got add/remove; where a unit is absent, all "

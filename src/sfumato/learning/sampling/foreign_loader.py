@@ -22,7 +22,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["ForeignLoader", "WatchedBatches"]
 
 _KEY_BYTES: Final = 16
-_MOST: Final = 2**31 - 1
+_MAX: Final = 2**31 - 1
 
 
 class ForeignLoader:
@@ -102,15 +102,16 @@ class ForeignLoader:
         numbers = self._numbers(ids)
         if len(np.unique(numbers)) < len(numbers):
             remedy = "an example moves a sum by one clip norm only if it is in it once"
-            _check.refuse("ids", "be different in a batch", "an example twice", remedy)
+            _check.refuse_state("ids", "be different within a batch", "an example occurs twice", remedy)
         self._grow(int(numbers.max(initial=-1)) + 1)
-        most = int(self._counts[numbers].max(initial=0))
-        if numbers.size and most >= self.max_participations:
+        highest = int(self._counts[numbers].max(initial=0))
+        if numbers.size and highest >= self.max_participations:
             rule = f"be in at most {self.max_participations} batches"
-            _check.refuse("ids", rule, "one more batch", "charge more participations, or stop")
+            remedy = "charge more participations, or stop"
+            _check.refuse_state("ids", rule, "an example is in one more", remedy)
         self._counts[numbers] += 1
         self.batches += 1
-        self.participations = max(self.participations, most + 1 if numbers.size else 0)
+        self.participations = max(self.participations, highest + 1 if numbers.size else 0)
 
     def step_loss(self, noise_multiplier: float) -> Gaussian:
         """Return the loss of Gaussian noise on one batch; see `Sampler.step_loss`.
@@ -187,15 +188,16 @@ class ForeignLoader:
             _check.refuse("ids", "be known for each batch", ids, remedy)
         values = np.asarray(ids)
         if values.ndim != 1 or (values.size and values.dtype.kind not in "iuUS"):
-            _check.refuse("ids", "be a list of positions or of keys", values.dtype.name, remedy)
+            _check.refuse_type("ids", "be a list of positions or of keys", values, remedy)
         if not values.size:
             return np.empty(0, np.int64)
         kind = "positions" if values.dtype.kind in "iu" else "keys"
         if self._kind not in {"", kind}:
-            _check.refuse("ids", f"be {self._kind} as before", kind, "name examples in one way")
+            remedy = "name examples in one way"
+            _check.refuse_state("ids", f"be {self._kind}, as in earlier batches", f"they are {kind}", remedy)
         if kind == "positions":
-            if int(values.min()) < 0 or int(values.max()) > _MOST:
-                _check.refuse("ids", f"be positions from 0 to {_MOST}", "another number", remedy)
+            if int(values.min()) < 0 or int(values.max()) > _MAX:
+                _check.refuse_state("ids", f"be positions from 0 to {_MAX}", "a position is outside", remedy)
             self._kind = kind
             return values.astype(np.int64)
         self._kind = kind
@@ -234,5 +236,5 @@ class WatchedBatches:
     def __len__(self) -> int:
         """Return the number of batches in an epoch, if the sampler knows it."""
         if not isinstance(self._batches, Sized):
-            _check.refuse("batches", "have a length", type(self._batches).__name__, "iterate over them")
+            _check.refuse_type("batches", "have a length", self._batches, "iterate over them")
         return len(self._batches)

@@ -57,10 +57,7 @@ class FullBatchSampler(IndependentSampler):
         self._check_common()
         self._check_public_size()
         self._check_population()
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring", "be a Neighboring", self.neighboring, "use Neighboring.ADD_REMOVE, say"
-            )
+        _check.instance("neighboring", self.neighboring, Neighboring, "use Neighboring.ADD_REMOVE, say")
 
     @property
     def sampling_rate(self) -> float:

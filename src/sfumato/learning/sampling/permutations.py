@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 
-__all__ = ["Allocated", "Held", "permutation", "subset", "subsets"]
+__all__ = ["Allocated", "LastValue", "permutation", "subset", "subsets"]
 
 Indices = NDArray[np.int64]
 T = TypeVar("T")
@@ -20,7 +20,7 @@ _SPARE = 64
 _CELLS = 1 << 24
 
 
-class Held(Generic[T]):
+class LastValue(Generic[T]):
     """The last of several values that are dear to compute, such as the order of an epoch."""
 
     __slots__ = ("_entry",)
@@ -93,9 +93,9 @@ def subsets(units: int, count: int, size: int, source: RandomSource) -> NDArray[
 
 def _complements(units: int, count: int, size: int, source: RandomSource) -> NDArray[np.int32]:
     chosen = np.empty((size, units), np.int32)
-    most = max(1, _CELLS // count)
-    for start in range(0, units, most):
-        stop = min(start + most, units)
+    max_units = max(1, _CELLS // count)
+    for start in range(0, units, max_units):
+        stop = min(start + max_units, units)
         inside = np.ones((stop - start, count), bool)
         out = subsets(stop - start, count, count - size, source) if size < count else np.empty((0, 0), int)
         for row in out:

@@ -7,7 +7,7 @@ from typing import final
 
 from sfumato import _check
 from sfumato.learning.sampling.independent import IndependentSampler
-from sfumato.learning.sampling.permutations import Allocated, Held, subsets
+from sfumato.learning.sampling.permutations import Allocated, LastValue, subsets
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.strategies.participation import Participation
@@ -60,7 +60,7 @@ class AllocationSampler(IndependentSampler):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
-    _held: Held[Allocated] = field(default_factory=Held, init=False, repr=False)
+    _last: LastValue[Allocated] = field(default_factory=LastValue, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_independent()
@@ -95,7 +95,7 @@ class AllocationSampler(IndependentSampler):
             Indices of the examples.
         """
         number, index = divmod(self._step(step), self.round_steps)
-        return self._held.of(number, lambda: self._round(number)).batch(index)
+        return self._last.of(number, lambda: self._round(number)).batch(index)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
         """Return the loss of all rounds that were begun.

@@ -18,7 +18,7 @@ __all__ = ["KeyedStream", "Seed", "SeedLike"]
 _BYTES = 32
 _PIECE = 1 << 20
 _ZEROS = memoryview(bytes(_PIECE))
-_MOST_STEPS = 1 << 63
+_MAX_STEPS = 1 << 63
 
 
 class KeyedStream:
@@ -84,7 +84,7 @@ class Seed:
         self._secret = os.urandom(_BYTES) if secret is None else bytes(secret)
         if len(self._secret) != _BYTES:
             remedy = "pass what Seed.reveal() returned, or leave it out"
-            _check.refuse("secret", f"be {_BYTES} bytes long", len(self._secret), remedy)
+            _check.refuse_state("secret", f"have {_BYTES} bytes", f"it has {len(self._secret)}", remedy)
         self._simulated = False
 
     @classmethod
@@ -137,7 +137,7 @@ class Seed:
         -------
         KeyedStream
         """
-        if not 0 <= step < _MOST_STEPS:
+        if not 0 <= step < _MAX_STEPS:
             _check.refuse("step", "be from 0 to 2^63 - 1", step, "count the steps from 0")
         key = hmac.digest(self._secret, purpose.encode(), "sha256")
         return KeyedStream(key, step, simulated=self._simulated)

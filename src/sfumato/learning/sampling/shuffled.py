@@ -50,4 +50,4 @@ class ShuffledSampler(EpochSampler):
         return Participation(max_participations=self.epochs(self.steps))
 
     def _order(self, epoch: int) -> Indices:
-        return self._held.of(epoch, lambda: permutation(self.population, self._stream("shuffled", epoch)))
+        return self._last.of(epoch, lambda: permutation(self.population, self._stream("shuffled", epoch)))

@@ -203,13 +203,13 @@ def plan_training(
     return TrainingPlan(rows=rows, recommended=_recommended(rows, slack))
 
 
-def _sizes(given: Sequence[int] | None, population: int, most: float) -> Iterator[int]:
+def _sizes(given: Sequence[int] | None, population: int, max_size: float) -> Iterator[int]:
     """Yield the batch sizes that the work allows."""
     if given is None:
         powers = (_SMALLEST * _GROWTH**i for i in range(40))
-        given = [*(size for size in powers if size < population), min(population, int(most)), population]
+        given = [*(size for size in powers if size < population), min(population, int(max_size)), population]
     for size in sorted({_check.integer("batch_sizes", value) for value in given}):
-        if 1 <= size <= min(population, most):
+        if 1 <= size <= min(population, max_size):
             yield size
 
 

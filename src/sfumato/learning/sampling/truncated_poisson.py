@@ -80,9 +80,8 @@ class TruncatedPoissonSampler(IndependentSampler):
         self._set("sampling_probability", checked_probability(self.sampling_probability))
         if self.public_batch_size is not None:
             remedy = "use PoissonSampler where the number of examples is private"
-            _check.refuse(
-                "public_batch_size", "be left out of truncated batches", self.public_batch_size, remedy
-            )
+            rule = "be left out of truncated batches"
+            _check.refuse("public_batch_size", rule, self.public_batch_size, remedy)
         if self.population_bound is not None:
             bound = _check.integer("population_bound", self.population_bound)
             if bound < self.population:

@@ -69,14 +69,14 @@ class _Users(IndependentSampler):
             ids = ids.astype(str)
         if not nobody and (ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iuUS"):
             remedy = "pass one whole number or text for each example, none of them missing"
-            _check.refuse("user_ids", "be a list of ids, one for each example", ids.dtype.name, remedy)
+            _check.refuse_type("user_ids", "be a list of ids, one for each example", ids, remedy)
         owners = np.unique(ids, return_inverse=True)[1].astype(np.int64)
         self._set("owners", owners)
         self._set("_examples", np.argsort(owners, kind="stable").astype(np.int64))
         self._set("_starts", np.concatenate([[0], np.cumsum(np.bincount(owners))]).astype(np.int64))
         self._set("sampling_probability", checked_probability(self.sampling_probability))
 
-    def _kept(self, examples: Indices, source: RandomSource) -> Indices:
+    def _limited(self, examples: Indices, source: RandomSource) -> Indices:
         """Return at most ``max_examples`` of each user's examples, sorted; all sets are equally likely.
 
         ``examples`` are in the order of their users, with all of each.
@@ -84,8 +84,8 @@ class _Users(IndependentSampler):
         owners = self.owners[examples]
         first = np.flatnonzero(np.diff(owners, prepend=-1))
         sizes = np.diff(first, append=owners.size)
-        most = self.max_examples
-        if most is None or not (sizes > most).any():
+        limit = self.max_examples
+        if limit is None or not (sizes > limit).any():
             return np.sort(examples)
         while True:
             words = source.words(examples.size)
@@ -93,8 +93,8 @@ class _Users(IndependentSampler):
             words = words[order]
             if not ((words[1:] == words[:-1]) & (owners[1:] == owners[:-1])).any():
                 break
-        places = np.arange(examples.size) - np.repeat(first, sizes)
-        return np.sort(examples[order[places < most]])
+        ranks = np.arange(examples.size) - np.repeat(first, sizes)
+        return np.sort(examples[order[ranks < limit]])
 
 
 @final
@@ -197,7 +197,7 @@ class UserSampler(_Users):
         stream = self._stream("users", self._step(step))
         drawn = np.zeros(self.users, bool)
         drawn[heads(self.users, Fraction(self.sampling_probability), stream)] = True
-        return self._kept(self._examples[drawn[self.owners[self._examples]]], stream)
+        return self._limited(self._examples[drawn[self.owners[self._examples]]], stream)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
         """Return a Poisson sample's loss, ``steps`` times; ``step`` is about one user, or one example.
@@ -271,7 +271,7 @@ class UserRecordsSampler(_Users):
     def __post_init__(self, user_ids: ArrayLike) -> None:
         self._set("max_examples", _check.integer("max_examples", self.max_examples, minimum=1))
         self._check_users(user_ids)
-        self._set("_chosen", self._kept(self._examples, self._stream("kept of users", 0)))
+        self._set("_chosen", self._limited(self._examples, self._stream("kept of users", 0)))
 
     @property
     def mean_batch_size(self) -> float:
@@ -282,7 +282,7 @@ class UserRecordsSampler(_Users):
     def participation(self) -> Participation:
         """Refused: a user may move a step by more than one contribution."""
         remedy = "sample and clip users for correlated noise"
-        _check.refuse("sampler", "draw users for correlated noise", type(self).__name__, remedy)
+        _check.refuse_type("sampler", "draw users for correlated noise", self, remedy)
 
     def batch(self, step: int) -> Indices:
         """Return the retained examples that are drawn, sorted.

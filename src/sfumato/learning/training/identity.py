@@ -85,7 +85,7 @@ class _Kinds:
         """Return the public fields of an object after its kind; of the user's own a text."""
         record = self._records.get(type(value))
         fields = {"text": text or repr(value)} if record is None else record.encode(value)
-        return {"kind": self.name(value), **fields}  # type: ignore[dict-item]
+        return {"kind": self.name(value), **fields}
 
 
 _PUBLIC_SIZE = optional(NUMBER)

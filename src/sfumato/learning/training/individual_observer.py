@@ -97,19 +97,22 @@ class IndividualObserver:
         if unseen not in ("bound", "last"):
             _check.refuse("unseen", "be 'bound' or 'last'", unseen, "use 'bound' if unsure")
         if run.cursor:
-            _check.refuse("run", "be watched from its first step", f"step {run.cursor}", "watch another run")
+            remedy = "make the observer before the first step"
+            rule = "be observed from its first step"
+            _check.refuse_state("run", rule, f"it has taken {run.cursor} steps", remedy)
         if run.ranks.together:
-            _check.refuse("run", "be of one process", "several", "train in one process")
-        if type(run.clipping).after is not Clipping.after:
+            remedy = "train in one process"
+            _check.refuse_state("run", "run in one process", "several processes train it", remedy)
+        if run.clipping.adapts:
             remedy = "use a fixed clip norm"
-            _check.refuse("clipping", "not adapt to the norms", type(run.clipping).__name__, remedy)
+            _check.refuse_type("clipping", "not adapt to the norms", run.clipping, remedy)
         if not isinstance(run.noise, KeyedNoise | SimulatedNoise):
-            rule = "be drawn for each step by itself, and not on a grid"
-            _check.refuse("noise", rule, type(run.noise).__name__, "leave noise and float_safe out")
+            remedy = "leave noise and float_safe out"
+            _check.refuse_type("noise", "be independent in each step, and not on a grid", run.noise, remedy)
         self._losses = IndividualLosses(sampler=run.sampler, noise_multiplier=run.noise_multiplier)
         self._run, self._unseen = run, unseen
         self._last = np.ones(run.sampler.population)
-        self._seen: set[int] = set()
+        self._observed: set[int] = set()
         named = run.engine.module.named_parameters()
         self._sizes = {name: p.numel() for name, p in named if p.requires_grad}
         run.watch(self._watch)
@@ -123,8 +126,8 @@ class IndividualObserver:
             contributions(self._run.clipping, norms, self._sizes), np.cumsum([len(b) for b in batches])[:-1]
         )
         for number, batch, own in zip(numbers, batches, moved, strict=True):
-            if number not in self._seen:
-                self._seen.add(number)
+            if number not in self._observed:
+                self._observed.add(number)
                 step = self._last.copy() if self._unseen == "last" else np.ones(len(self._last))
                 step[batch] = self._last[batch] = own
                 self._losses.observe(step)
@@ -140,10 +143,11 @@ class IndividualObserver:
         """
         if self._run.foreign_steps:
             remedy = "iterate over the loader that make_private returned"
-            _check.refuse("batches", "come from the run's own loader", "others", remedy)
+            rule = "come from the run's own loader"
+            _check.refuse_state("batches", rule, "some came from elsewhere", remedy)
         # Steps that drew noise and were not seen whole.
         self._losses.bound(max(0, self._run.cursor - self._losses.steps))
         return self._losses
 
     def __repr__(self) -> str:
-        return f"<IndividualObserver of {len(self._seen)} steps>"
+        return f"<IndividualObserver of {len(self._observed)} steps>"

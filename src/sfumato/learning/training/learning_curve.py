@@ -121,7 +121,7 @@ class LearningCurve:
                 raise MissingExtra("plots need matplotlib; pip install 'sfumato[plot]'") from missing
             ax = Figure().subplots()
         if not callable(getattr(ax, "plot", None)):
-            _check.refuse("ax", "be matplotlib's axes", type(ax).__name__, "leave it out for new ones")
+            _check.refuse_type("ax", "be matplotlib's axes", ax, "leave it out for new ones")
         for name in dict.fromkeys(name for point in self._points for name in point.values):
             ax.plot(*self.curve(name), marker="o", label=name)
         ax.set_xlabel(f"epsilon at delta {self._delta:g}")
@@ -134,7 +134,7 @@ def _real(name: str, value: object) -> float:
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        return _check.refuse(name, "be a number", type(value).__name__, "pass float(...) of it")
+        return _check.refuse_type(name, "be a number", value, "pass float(...) of it")
 
 
 def progress(batches: Iterable[Any], run: TrainingRun, *, delta: float, every: int = 10) -> Iterator[Any]:

@@ -22,7 +22,8 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
     run, reservation = parts.run, parts.reservation
     whole = run.steps.durable
     if whole and reservation.run is None:
-        _check.refuse("card", "be asked of the first process", "another one", "ask where the ledger is")
+        remedy = "call card() where the ledger is"
+        _check.refuse_state("card", "be requested in the first process", "this process is another", remedy)
     loss = run.loss_of(run.sampler.steps) if whole else run.loss_so_far()
     steps = run.sampler.steps if whole else run.cursor
     if unit is None:
@@ -43,7 +44,7 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
         steps=steps,
         sampler=sampler_kind(run.sampler),
         sampling=public_sampling(run.sampler),
-        participation=_most(run.sampler, steps) + run.foreign_steps,
+        participation=_max_participation(run.sampler, steps) + run.foreign_steps,
         noise=noise_to_json(run.noise),
         noise_multiplier=run.noise_multiplier,
         clipping=parts.identity.clipping,
@@ -55,7 +56,7 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
     )
 
 
-def _most(sampler: Sampler, steps: int) -> int:
+def _max_participation(sampler: Sampler, steps: int) -> int:
     """Return the most steps, of the first so many, that one unit is in."""
     if isinstance(sampler, EpochSampler):
         return sampler.epochs(steps)

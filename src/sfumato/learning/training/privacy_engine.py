@@ -19,7 +19,7 @@ from sfumato.learning.engine.engine import Reduction
 from sfumato.learning.reports.card import PrivacyCard
 from sfumato.learning.training.accountant import RunAccountant
 from sfumato.learning.training.distributed.shards import gathered
-from sfumato.learning.training.loop.private_optimizer import restore_stepping
+from sfumato.learning.training.loop.private_optimizer import restore_optimizer
 from sfumato.learning.training.loop.run import TrainingRun
 from sfumato.learning.training.loop.run_loss import priced
 from sfumato.learning.training.model_card import card_of
@@ -159,7 +159,8 @@ class PrivacyEngine:
             The run does not fit; no data was touched.
         """
         if self._parts is not None:
-            _check.refuse("engine", "make one run private", "a second", "make another PrivacyEngine")
+            remedy = "make another PrivacyEngine"
+            _check.refuse_state("engine", "make only one run private", "it has made one already", remedy)
         self._parts = Assembly(
             model=TrainedModel(
                 module=module,
@@ -206,6 +207,8 @@ class PrivacyEngine:
 
         Parameters
         ----------
+        module, optimizer, data_loader, max_grad_norm, poisson_sampling, **options
+            As for `make_private`.
         target_epsilon, target_delta : float
             The guarantee of the whole run; it ends after its last step.
         epochs : int, optional
@@ -213,8 +216,6 @@ class PrivacyEngine:
         sampling, noise, record : optional
             As for `make_private`; the noise multiplier follows from the first two. The charge is read at
             ``target_delta`` unless ``record`` has a delta of its own.
-        options
-            As for `make_private`.
 
         Returns
         -------
@@ -257,7 +258,7 @@ class PrivacyEngine:
     def parts(self) -> RunParts:
         """All parts of the run that was made private."""
         if self._parts is None:
-            _check.refuse("engine", "have made a run private", "none", "call make_private")
+            _check.refuse_state("engine", "have made a run private", "it has made none", "call make_private")
         return self._parts
 
     @property
@@ -319,8 +320,8 @@ class PrivacyEngine:
             The secrets lie at ``path`` with ``.secrets`` at its end, where there is a ledger to go on with.
         module, optimizer : optional
             The run's own by default.
-        checkpoint_dict : dict, optional
-            More to keep; plain values and tensors.
+        checkpoint_dict, torch_save_kwargs : dict, optional
+            More to keep, plain values and tensors; and what else `torch.save` takes.
         """
         save(
             self.parts,
@@ -373,7 +374,7 @@ class PrivacyEngine:
     def detach(self) -> None:
         """Give module and optimizer their own ways back; the run has ended."""
         self.run.release_module()
-        restore_stepping(self.parts.optimizer)
+        restore_optimizer(self.parts.optimizer)
 
     @staticmethod
     def is_compatible(*, module: nn.Module, **_: Any) -> bool:

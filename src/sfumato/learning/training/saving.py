@@ -50,6 +50,7 @@ def save(
         optimizer=state,
         random_state=torch.get_rng_state(),
         extra=dict(extra),
+        clip_norm=run.adapted_norm,
     )
     secret = getattr(run.noise, "key", None)
     if position is not None and isinstance(secret, bytes) and not run.simulated:
@@ -70,14 +71,15 @@ def load(
     run = parts.run
     if run.steps.durable:
         remedy = "pass RecordOptions(resume_from=) to make_private"
-        _check.refuse("run", "have no ledger", "one that was charged", remedy)
+        _check.refuse_state("run", "have no ledger", "it was charged on one", remedy)
     if run.cursor:
-        _check.refuse("run", "not have begun", f"{run.cursor} steps", "load before the first step")
+        remedy = "load before the first step"
+        _check.refuse_state("run", "not have begun", f"it has taken {run.cursor} steps", remedy)
     saved = Checkpoint.read(path, **options)
     saved.identity.require(parts.identity)
     check_fresh(run.noise, run.sampler, saved.cursor)
     saved.restore(module, optimizer)
-    run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps)
+    run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps, clip_norm=saved.clip_norm)
     run.steps.skip(saved.cursor)
     return saved.extra
 

@@ -63,20 +63,17 @@ class Columns:
 
     def __post_init__(self) -> None:
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
-            _check.refuse(
-                "target", "have two or more different classes", list(self.classes), "write y=no,yes"
-            )
+            _check.refuse("classes", "have two or more different classes", self.classes, "write y=no,yes")
         for name, (lower, upper) in self.numbers.items():
             if not _check.finite(name, lower) < _check.finite(name, upper):
                 _check.refuse(name, "have a lower bound below the upper", (lower, upper), "write age=0:100")
         for name, values in self.categories.items():
             if not values or len(set(values)) != len(values):
-                _check.refuse(name, "have one or more different values", list(values), "write sex=F,M")
+                _check.refuse(name, "have one or more different values", values, "write sex=F,M")
         names = [self.target, *self.numbers, *self.categories]
         if len(names) < 2 or len(set(names)) != len(names):
-            _check.refuse(
-                "columns", "be a target and one or more others, each once", names, "name each column once"
-            )
+            remedy = "name each column once"
+            _check.refuse("columns", "be a target and one or more others, each once", names, remedy)
 
     @property
     def inputs(self) -> int:

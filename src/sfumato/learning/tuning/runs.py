@@ -13,7 +13,7 @@ from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStoppin
 
 __all__ = ["Runs"]
 
-_MOST: Final = 1e9
+_MAX_MEAN: Final = 1e9
 
 
 @final
@@ -51,16 +51,15 @@ class Runs:
     def __post_init__(self) -> None:
         remedy = "pass the mean number of runs"
         mean = _check.positive("mean", self.mean, remedy)
-        if not (0.0 if self.shape is None else 1.0) < mean <= _MOST:
+        if not (0.0 if self.shape is None else 1.0) < mean <= _MAX_MEAN:
             rule = "be above 1, and at most 1e9" if self.shape is not None else "be at most 1e9"
             _check.refuse("mean", rule, self.mean, remedy)
         object.__setattr__(self, "mean", mean)
         if self.shape is not None:
             shape = _check.finite("shape", self.shape)
             if not -1 < shape <= 100:
-                _check.refuse(
-                    "shape", "be above -1, and at most 100", shape, "1 is the geometric distribution"
-                )
+                remedy = "1 is the geometric distribution"
+                _check.refuse("shape", "be above -1, and at most 100", shape, remedy)
             object.__setattr__(self, "shape", shape)
 
     @classmethod

@@ -98,9 +98,8 @@ def tune(
     given: object = runs
     if not callable(trainer):
         remedy = "pass a function of a candidate and a source that returns (score, output)"
-        _check.refuse("train", "be callable", type(trainer).__name__, remedy)
-    if not isinstance(given, Runs):
-        _check.refuse("runs", "be a Runs", type(given).__name__, "pass Runs.logarithmic(10), say")
+        _check.refuse_type("train", "be callable", trainer, remedy)
+    _check.instance("runs", given, Runs, "pass Runs.logarithmic(10), say")
     _check.ledger(ledger)
     choices = as_candidates(candidates)
     search = PrivateCandidates(
@@ -125,7 +124,8 @@ def _of_one_run(base_loss: object, count: int) -> PrivacyLoss:
     if not isinstance(base_loss, list | tuple) or not all(
         isinstance(loss, PrivacyLoss) for loss in base_loss
     ):
-        _check.refuse("base_loss", "be a PrivacyLoss or a list of them", type(base_loss).__name__, remedy)
+        _check.refuse_type("base_loss", "be a PrivacyLoss or a list of them", base_loss, remedy)
     if len(base_loss) != count:
-        _check.refuse("base_loss", f"be one, or {count} for the candidates", len(base_loss), remedy)
+        rule = f"be one loss, or one for each of the {count} candidates"
+        _check.refuse_state("base_loss", rule, f"there are {len(base_loss)}", remedy)
     return AdaptiveChoice(tuple(base_loss))

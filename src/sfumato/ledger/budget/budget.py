@@ -11,7 +11,6 @@ from sfumato._wire import NUMBER, Codec, Names, Record, optional
 from sfumato.ledger.budget.combined_filters import FILTERS, Filters
 from sfumato.ledger.budget.filters import BasicFilter, GDPFilter, PureFilter, RDPFilter, ZCDPFilter
 from sfumato.ledger.budget.rdp_orders import limits_of, smallest_order, usual_orders
-from sfumato.ledger.fields import fields_of
 from sfumato.privacy._outward import text_above
 from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.guarantee import Guarantee
@@ -27,7 +26,7 @@ _DELTA: Final = "use 1e-7, say: well below one over the number of units"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """A total that all answers together must not pass; made by one of the five constructors.
+    """A total that all answers together must not pass; made by the constructor that its kind names.
 
     Two budgets are equal if what they promise is equal. How an (epsilon, delta) budget is split between its
     filters is decided once, when the budget is made, and stored with the ledger: a later version of this
@@ -308,14 +307,8 @@ class Budget:
         if self.kind == "rdp":
             members = self.filters.members
             promised["orders"] = [member.order for member in members if isinstance(member, RDPFilter)]
-        makers: dict[str, Callable[..., Budget]] = {
-            "approximate": self.approximate,
-            "pure": self.pure,
-            "zcdp": self.zcdp,
-            "gaussian": self.gaussian,
-            "rdp": self.rdp,
-        }
-        return makers[self.kind](**promised)
+        constructor: Callable[..., Budget] = getattr(self, self.kind)
+        return constructor(**promised)
 
     def to_json(self) -> dict[str, Any]:
         """Return the budget and its split as plain values.
@@ -325,7 +318,7 @@ class Budget:
         dict
             For JSON, as a part of a larger document.
         """
-        return fields_of(_RECORD, self)
+        return _RECORD.encode(self)
 
     @classmethod
     def from_json(cls, written: object) -> Budget:

@@ -1,13 +1,15 @@
-"""The budget check: whether a charge fits into every budget that it falls on, and what is left of them."""
+"""The budget check: what a charge costs, whether every budget that it falls on has room, and what is left."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from sfumato.errors import BudgetExceeded
+from sfumato import _check
+from sfumato.errors import BudgetExceeded, NeighboringMismatch
 from sfumato.ledger.budget.budget import Budget
-from sfumato.ledger.budget.filters import Spent
+from sfumato.ledger.budget.filters import Spent, own_epsilon
 from sfumato.ledger.budget.largest_epsilon import largest_epsilon
 from sfumato.ledger.budget.refused_question import RefusedQuestion, round_down
 from sfumato.ledger.failures import NOTHING_CHARGED
@@ -15,7 +17,7 @@ from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Balance", "HasBudget", "budget_exceeded", "fits_all", "remaining_of"]
+__all__ = ["Balance", "HasBudget", "Price", "budget_exceeded", "fits_all", "price_of", "remaining_of"]
 
 
 class HasBudget(Protocol):
@@ -30,6 +32,14 @@ class HasBudget(Protocol):
         """The relation of all charges."""
 
 
+class Price(NamedTuple):
+    """The charge's own (epsilon, delta), and what it adds to each filter."""
+
+    epsilon: float
+    delta: float
+    cost: tuple[Spent, ...]
+
+
 class Balance(NamedTuple):
     """One budget with what was spent of it; ``whose`` continues the words "the budget of ..."."""
 
@@ -41,6 +51,43 @@ class Balance(NamedTuple):
         """Whether one more charge fits."""
         filters = self.budget.filters
         return filters.hold(filters.after(self.totals, cost))
+
+
+def price_of(owner: HasBudget, loss: PrivacyLoss, delta: float) -> Price:
+    """Return what a charge costs.
+
+    Parameters
+    ----------
+    owner : HasBudget
+        What has the budget and the neighboring relation.
+    loss : PrivacyLoss
+        What will be run.
+    delta : float
+        Where the charge's own guarantee is read.
+
+    Raises
+    ------
+    ParameterError
+        If the delta is none, or one at which an (epsilon, delta) budget's basic filter would be used up.
+    NeighboringMismatch
+        If the loss is about another relation.
+    """
+    delta = _check.probability("delta", delta)
+    if not isinstance(loss, PrivacyLoss):
+        _check.refuse("loss", "be a PrivacyLoss", loss, "pass a mechanism's privacy_loss")
+    # The loss of doing nothing holds under every relation.
+    if loss.neighboring not in (None, owner.neighboring):
+        raise NeighboringMismatch(
+            f"loss must be about the ledger's relation, {owner.neighboring}, got {loss.neighboring}; "
+            "state the mechanism under the ledger's relation"
+        )
+    filters = owner.budget.filters
+    price = Price(own_epsilon(loss, delta), delta, filters.price(loss, delta))
+    if owner.budget.kind == "approximate" and math.isinf(price.epsilon) and filters.hold(price.cost):
+        # Accepted by the zCDP filter, it would use up the other one for ever.
+        remedy = "pass the delta of the query's own guarantee"
+        _check.refuse("delta", "be one at which the loss has a finite epsilon", delta, remedy)
+    return price
 
 
 def fits_all(balances: Sequence[Balance], cost: tuple[Spent, ...]) -> bool:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple, final
@@ -33,7 +33,6 @@ from sfumato import _check
 from sfumato._wire import NUMBER, Codec, Names, Record, sequence
 from sfumato.errors import UnsupportedView
 from sfumato.ledger.budget.largest_epsilon import ROUNDING_MARGIN, largest_epsilon
-from sfumato.ledger.fields import fields_of
 from sfumato.numerics.rounding import add_up, mul_down, mul_up, sqrt_down, sqrt_up, sub_down
 from sfumato.privacy.accountant.intervals import epsilon_interval
 from sfumato.privacy.accountant.moments import RDPView, approximate_rdp
@@ -107,12 +106,20 @@ class Filter(ABC):
 
     kind: ClassVar[str]
 
-    @abstractmethod
     def price(self, loss: PrivacyLoss, delta: float) -> Spent:
         """Return what one charge adds; an infinite amount if the loss has no bound in this unit.
 
         ``delta`` is where the loss's own (epsilon, delta) guarantee is read; most filters do not need it.
         """
+        del delta
+        try:
+            return self._proven(loss)
+        except UnsupportedView:
+            return Spent(math.inf, 0.0)
+
+    def _proven(self, loss: PrivacyLoss) -> Spent:
+        """Return what one charge adds, by the loss's view in this unit."""
+        raise NotImplementedError
 
     @property
     def name(self) -> str:
@@ -189,10 +196,8 @@ class PureFilter(Filter):
 
     kind: ClassVar[str] = "pure"
 
-    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
-        """Return the loss's pure epsilon."""
-        del delta
-        return _viewed(lambda: Spent(*loss.pure()))
+    def _proven(self, loss: PrivacyLoss) -> Spent:
+        return Spent(*loss.pure())
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return epsilon."""
@@ -212,10 +217,8 @@ class ZCDPFilter(Filter):
 
     kind: ClassVar[str] = "zcdp"
 
-    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
-        """Return the loss's approximate-zCDP view."""
-        del delta
-        return _viewed(lambda: Spent(*loss.zcdp()))
+    def _proven(self, loss: PrivacyLoss) -> Spent:
+        return Spent(*loss.zcdp())
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return rho and delta."""
@@ -241,15 +244,9 @@ class GDPFilter(Filter):
 
     kind: ClassVar[str] = "gdp"
 
-    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
-        """Return the square of the loss's mu, rounded up, and its mass."""
-        del delta
-
-        def view() -> Spent:
-            seen = loss.gdp()
-            return Spent(mul_up(seen.mu, seen.mu), seen.delta)
-
-        return _viewed(view)
+    def _proven(self, loss: PrivacyLoss) -> Spent:
+        mu, mass = loss.gdp()
+        return Spent(mul_up(mu, mu), mass)
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return mu and delta."""
@@ -292,15 +289,9 @@ class RDPFilter(Filter):
             return 0.0
         return spent.amount / self.limit if self.limit else math.inf
 
-    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
-        """Return the divergence of the order, and the mass that it leaves out."""
-        del delta
-
-        def view() -> Spent:
-            seen = _renyi(loss, (self.order,))
-            return Spent(seen.curve[0], seen.delta)
-
-        return _viewed(view)
+    def _proven(self, loss: PrivacyLoss) -> Spent:
+        (divergence,), mass = _renyi(loss, (self.order,))
+        return Spent(divergence, mass)
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return the divergence as an epsilon with its order, and delta."""
@@ -321,14 +312,6 @@ def own_epsilon(loss: PrivacyLoss, delta: float) -> float:
         return epsilon_interval(loss, delta, STANDARD).upper
 
 
-def _viewed(view: Callable[[], Spent]) -> Spent:
-    """Return a view's price; a loss that has no such view costs infinitely much in that unit."""
-    try:
-        return view()
-    except UnsupportedView:
-        return Spent(math.inf, 0.0)
-
-
 _LIMITS: Final[Mapping[str, Codec[Any]]] = {"limit": NUMBER, "delta": NUMBER}
 _KIND: Final[Names[type[Filter]]] = Names(
     "a kind of filter",
@@ -344,12 +327,12 @@ _RECORDS: Final[Mapping[type[Filter], Record[Any]]] = {
 
 
 def _write(member: Filter) -> dict[str, object]:
-    return {"kind": _KIND.encode(type(member)), **fields_of(_RECORDS[type(member)], member)}
+    return {"kind": _KIND.encode(type(member)), **_RECORDS[type(member)].encode(member)}
 
 
 def _read(name: str, written: Any) -> Filter:
     if not isinstance(written, dict):
-        _check.refuse(name, "be an object for each filter", type(written).__name__, "check the file")
+        _check.refuse_type(name, "be an object for each filter", written, "check the file")
     fields = dict(written)
     kind = _KIND.decode("kind", fields.pop("kind", None))
     member: Filter = _RECORDS[kind].decode(name, fields)

@@ -121,10 +121,10 @@ class IndividualFilter:
         given = np.asarray(norms, dtype=float)
         if given.shape != self._spent.shape or not (given >= 0).all():
             # Neither a norm nor how many there are is shown: both are the curator's.
-            _check.refuse(
+            _check.refuse_state(
                 "norms",
                 "be one non-negative number for each record",
-                "other values",
+                "they are others, or not as many",
                 "pass the norms as one array",
             )
         with np.errstate(over="ignore", under="ignore"):

@@ -14,9 +14,8 @@ from typing import final
 from sfumato import _check
 from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.budget.budget import Budget
-from sfumato.ledger.budget.budget_check import Balance, budget_exceeded, remaining_of
+from sfumato.ledger.budget.budget_check import Balance, budget_exceeded, price_of, remaining_of
 from sfumato.ledger.budget.filters import Spent
-from sfumato.ledger.budget.price import price_of
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from sfumato import _check
 from sfumato._wire import TEXT, Names, Record
-from sfumato.ledger.fields import fields_of
 
 __all__ = ["RENEWAL", "Renewal", "check_period"]
 
@@ -164,7 +163,7 @@ class Renewal:
         dict
             For JSON, as a part of a larger document.
         """
-        return fields_of(RENEWAL, self)
+        return RENEWAL.encode(self)
 
     @classmethod
     def from_json(cls, written: object) -> Renewal:

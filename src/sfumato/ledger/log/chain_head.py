@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sfumato._wire import INTEGER, TEXT, Field, Format, Record, canonical, parse
-from sfumato.ledger.fields import fields_of
 from sfumato.ledger.identity import keyed
 
 __all__ = ["ChainHead"]
@@ -96,7 +95,7 @@ class ChainHead:
         str
             Of the format ``sfumato.ledger-head``.
         """
-        return canonical(FORMAT.wrap(fields_of(_RECORD, self)))
+        return canonical(FORMAT.wrap(_RECORD.encode(self)))
 
     @classmethod
     def from_json(cls, text: str) -> ChainHead:
@@ -121,7 +120,7 @@ class ChainHead:
         return _RECORD.decode(name, fields)
 
     def _mac_under(self, key: bytes) -> str:
-        fields = {name: value for name, value in fields_of(_RECORD, self).items() if name != "mac"}
+        fields = {name: value for name, value in _RECORD.encode(self).items() if name != "mac"}
         return keyed(key, "head", canonical(FORMAT.wrap(fields)))
 
 

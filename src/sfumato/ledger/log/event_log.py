@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 
 from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.failures import corrupt
-from sfumato.ledger.fields import fields_of
 from sfumato.ledger.log.events import Body, RunningTotals, totals_of, write_body
 from sfumato.ledger.log.hash_chain import EVENT, GENESIS, Event, link
 from sfumato.ledger.store.base import Store, Transaction
@@ -135,7 +134,7 @@ def append_event(
     """Write one event after the last one, None before the first."""
     position, previous = (1, GENESIS) if last is None else (last.position + 1, last.digest)
     event = link(position, body.kind, charge, write_body(body, totals, utc_now()), previous)
-    connection.execute(INSERT, fields_of(EVENT, event))
+    connection.execute(INSERT, EVENT.encode(event))
     return event
 
 

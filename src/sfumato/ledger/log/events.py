@@ -14,16 +14,15 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 from sfumato import _check
 from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Field, Format, Record, canonical, optional
 from sfumato.errors import LedgerUnavailable, ParameterError
-from sfumato.ledger.accounts import AccountKey
 from sfumato.ledger.budget.budget import BUDGET, Budget
 from sfumato.ledger.budget.filters import COST, Spent
 from sfumato.ledger.failures import unreadable
-from sfumato.ledger.fields import fields_of
 from sfumato.ledger.identity import IDENTITY, Identity
 from sfumato.ledger.log.hash_chain import Event
 
 __all__ = [
     "LEDGER",
+    "AccountKey",
     "AccountSet",
     "Body",
     "Charged",
@@ -39,6 +38,19 @@ __all__ = [
 
 LEDGER: Final = Format("sfumato.ledger", 1)
 """The format of a ledger, which its first event states: of all its events, and of how they are hashed."""
+
+
+class AccountKey(NamedTuple):
+    """An account: an analyst's, or with "" the dataset's; of one period, or with "" of all time."""
+
+    analyst: str
+    period: str
+
+    @property
+    def charged(self) -> tuple[AccountKey, ...]:
+        """The accounts that a charge to this one is added to: the dataset's, and then the analyst's."""
+        dataset = AccountKey("", self.period)
+        return (dataset, self) if self.analyst else (dataset,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +190,7 @@ _TOTAL_NAMES: Final = ("totals", "charges", "dataset_versions", "accounts")
 
 def write_body(body: Body, totals: RunningTotals, time: str) -> str:
     """Return the text of an event's body; the first one states the format of all."""
-    fields = {**fields_of(_RECORDS[body.kind], body), **fields_of(_TOTALS, totals), "time": time}
+    fields = {**_RECORDS[body.kind].encode(body), **_TOTALS.encode(totals), "time": time}
     return canonical(LEDGER.wrap(fields) if isinstance(body, Opened) else fields)
 
 
@@ -226,9 +238,7 @@ def _document(event: Event) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise unreadable(event.position) from error
     if not isinstance(fields, dict):
-        _check.refuse(
-            "body", "be an object", type(fields).__name__, "check the ledger with sfumato ledger verify"
-        )
+        _check.refuse_type("body", "be an object", fields, "check the ledger with sfumato ledger verify")
     return fields
 
 

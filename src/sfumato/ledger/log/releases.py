@@ -7,11 +7,10 @@ from typing import Final
 
 from sfumato import _check
 from sfumato._wire import canonical
-from sfumato.ledger.accounts import AccountKey
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import keyed
 from sfumato.ledger.log.event_log import Snapshot, event_of_charge
-from sfumato.ledger.log.events import Charged, Committed, body_of
+from sfumato.ledger.log.events import AccountKey, Charged, Committed, body_of
 from sfumato.ledger.store.base import Transaction
 from sfumato.privacy.receipt import Receipt
 
@@ -25,6 +24,7 @@ LATEST: Final = """SELECT charge, payload FROM release
 
 def request_hash(key: bytes, request: str, account: AccountKey) -> str:
     """Return the keyed hash of a request by one account; "" for a request that is never to be found again."""
+    _check.instance("request", request, str, "pass a text, or leave it out")
     if not request:
         return ""
     asked = {"analyst": account.analyst, "period": account.period, "request": request}
@@ -34,9 +34,10 @@ def request_hash(key: bytes, request: str, account: AccountKey) -> str:
 def check_payload(payload: bytes, maximum: int) -> None:
     """Refuse what cannot be stored: no bytes, or more than ``maximum`` of them."""
     if not isinstance(payload, bytes):
-        _check.refuse("payload", "be bytes", type(payload).__name__, "encode the release first")
+        _check.refuse_type("payload", "be bytes", payload, "encode the release first")
     if len(payload) > maximum:
-        _check.refuse("payload", f"be at most {maximum} bytes", len(payload), "release fewer groups")
+        found = f"it has {len(payload)}"
+        _check.refuse_state("payload", f"be at most {maximum} bytes", found, "release fewer groups")
 
 
 def payload_digest(payload: bytes) -> str:

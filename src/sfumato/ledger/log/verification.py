@@ -9,14 +9,12 @@ from typing import Final, TypeAlias
 
 from sfumato._wire import BOOLEAN, INTEGER, Format, Record, canonical, parse, sequence
 from sfumato.errors import LedgerError, LedgerMismatch, ParameterError
-from sfumato.ledger.accounts import AccountTotals, check_analyst, check_budget
 from sfumato.ledger.budget.budget_check import Balance, fits_all
 from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.renewal import check_period
 from sfumato.ledger.failures import corrupt
-from sfumato.ledger.fields import fields_of
 from sfumato.ledger.identity import Identity
-from sfumato.ledger.log.account_book import add_event
+from sfumato.ledger.log.accounts import AccountTotals, check_analyst, check_budget
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import entry_from
 from sfumato.ledger.log.event_log import last_event, walk
@@ -85,7 +83,7 @@ class Verification:
         str
             Of the format ``sfumato.ledger-verification``.
         """
-        return canonical(FORMAT.wrap(fields_of(_RECORD, self)))
+        return canonical(FORMAT.wrap(_RECORD.encode(self)))
 
     @classmethod
     def from_json(cls, text: str) -> Verification:
@@ -256,7 +254,7 @@ class _Audit:
         number = self._totals.charges + 1
         if event.charge != number or not self._fitted(body):
             raise corrupt("hold charges in order and within the budget", f"charge {event.charge} out of it")
-        add_event(self._accounts, body)
+        self._accounts.take(body)
         today = self._price(body.loss, body.delta)
         self.repriced.add(body.accounts, today)
         if any(
@@ -285,7 +283,7 @@ class _Audit:
                 check_budget(body.budget, self._identity.budget)
         except ParameterError as error:
             raise corrupt("hold accounts of its kind", f"another one at event {event.position}") from error
-        add_event(self._accounts, body)
+        self._accounts.take(body)
 
     def _take_commit(self, event: Event, body: Committed) -> None:
         self.releases += 1

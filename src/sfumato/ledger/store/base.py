@@ -16,10 +16,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from sfumato.errors import LedgerUnavailable
-from sfumato.ledger.failures import PERHAPS_CHARGED, stating_outcome
+from sfumato.errors import LedgerCorrupt, LedgerUnavailable
+from sfumato.ledger.failures import NOTHING_CHARGED, PERHAPS_CHARGED
 
-__all__ = ["SCHEMA_VERSION", "Rows", "Store", "Transaction", "WriteFirst"]
+__all__ = ["SCHEMA_VERSION", "Rows", "Store", "Transaction", "WriteFirst", "stating_outcome"]
 
 LiveConnection = TypeVar("LiveConnection")
 
@@ -172,6 +172,17 @@ class Store(ABC, Generic[LiveConnection]):
         else:
             # A child process must not use, or even close, a connection that its parent opened.
             _INHERITED.append(connection)
+
+
+@contextmanager
+def stating_outcome(words: str) -> Iterator[None]:
+    """Let the ledger's errors say what was charged, where that is not nothing."""
+    try:
+        yield
+    except (LedgerUnavailable, LedgerCorrupt) as error:
+        stated = [phrase for phrase in (NOTHING_CHARGED, PERHAPS_CHARGED) if phrase in str(error)]
+        message = str(error).replace(stated[0], words) if stated else f"{error}; {words}"
+        raise type(error)(message) from error.__cause__
 
 
 _REGISTERING = threading.Lock()

@@ -11,8 +11,7 @@ from sfumato import _check
 from sfumato.errors import LedgerCorrupt
 from sfumato.ledger.store.base import Store, WriteFirst
 from sfumato.ledger.store.postgres import PostgresStore, is_address
-from sfumato.ledger.store.sqlite import SQLiteStore, create_file
-from sfumato.ledger.store.sqlite_failures import explained
+from sfumato.ledger.store.sqlite import SQLiteStore, create_file, explained
 
 __all__ = ["Location", "open_existing", "open_or_create"]
 

@@ -302,12 +302,8 @@ def _parsed(alchemy: Any, address: str) -> tuple[sqlalchemy.URL, str]:
         url = alchemy.make_url(SCHEMES[0])
     if not url.database:
         # The value is not shown: it may hold a password.
-        _check.refuse(
-            "ledger",
-            "be an address with a database",
-            SCHEMES[0] + "...",
-            "pass postgresql://user@host/database",
-        )
+        remedy = "pass postgresql://user@host/database"
+        _check.refuse_state("ledger", "be an address with a database", "it names none", remedy)
     schema = url.query.get("schema", SCHEMA)
     if not isinstance(schema, str) or not re.fullmatch("[a-z_][a-z0-9_]{0,62}", schema):
         _check.refuse("schema", "be one name of small letters, digits and _", schema, "pass ?schema=acs, say")

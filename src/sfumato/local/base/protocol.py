@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.base.aggregator import Aggregator
 from sfumato.local.base.base_aggregator import Intake
+from sfumato.local.device.base.protocols import protocol_named
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.report_batch import ReportBatch
@@ -40,7 +41,35 @@ class ReportProtocol(ABC, Generic[Device, Result]):
     wire_name: ClassVar[str]
     """What the protocol is called in files, for ever."""
 
+    device_name: ClassVar[str] = ""
+    """The wire name of the client half, where that is another one."""
+
     device: Device
+
+    def __post_init__(self) -> None:
+        device = self._make()
+        shared = {name: getattr(device, name) for name in device.chosen if hasattr(self, name)}
+        self._set(device=device, **shared)
+        self._prepare()
+
+    def _make(self) -> Device:
+        """Return the client half."""
+        return self._client()
+
+    def _client(self, **more: Any) -> Device:
+        """Return the client half, of the parameters that it has in common with this half, and of others."""
+        kind: Any = protocol_named(self.device_name or self.wire_name)
+        shared = {name: getattr(self, name) for name in kind.chosen if name not in more}
+        made: Device = kind(**shared, **more)
+        return made
+
+    def _prepare(self) -> None:
+        """Set what follows from the client half, with `_set`: nothing, where a protocol does not say."""
+
+    def _set(self, **values: Any) -> None:
+        """Set attributes while the protocol is made; afterwards it is frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @property
     @abstractmethod

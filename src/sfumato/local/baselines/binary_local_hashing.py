@@ -39,6 +39,3 @@ class BinaryLocalHashing(HashingOracle[BinaryLocalHashingRandomizer]):
     """
 
     wire_name: ClassVar[str] = "binary-local-hashing"
-
-    def _make(self) -> BinaryLocalHashingRandomizer:
-        return BinaryLocalHashingRandomizer(epsilon=self.epsilon, domain=self.domain)

@@ -53,10 +53,6 @@ class FakeData(AttributesProtocol[FakeDataRandomizer]):
 
     wire_name: ClassVar[str] = "fake-data"
 
-    @staticmethod
-    def _kind() -> type[FakeDataRandomizer]:
-        return FakeDataRandomizer
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Epsilon of the parts, which the proof bounds the whole by."""
@@ -69,7 +65,8 @@ class FakeData(AttributesProtocol[FakeDataRandomizer]):
     def _simulate(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        asked, found = self._asked(people, generator), []
+        count = len(self.oracles)
+        asked, found = generator.multinomial(people, np.full(count, 1 / count)), []
         for at, oracle in enumerate(self.oracles):
             shown = self._in_each(at, codes, asked[:, at])
             even = np.full(len(shown), 1 / len(shown))

@@ -59,9 +59,7 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
     """
 
     wire_name: ClassVar[str] = "summation-histogram"
-
-    def _make(self) -> NoisyHistogramRandomizer:
-        return NoisyHistogramRandomizer(epsilon=self.epsilon, domain=self.domain)
+    device_name: ClassVar[str] = "noisy-histogram"
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -150,9 +148,7 @@ class ThresholdHistogram(SupportOracle[NoisyHistogramRandomizer]):
     """
 
     wire_name: ClassVar[str] = "threshold-histogram"
-
-    def _make(self) -> NoisyHistogramRandomizer:
-        return NoisyHistogramRandomizer(epsilon=self.epsilon, domain=self.domain)
+    device_name: ClassVar[str] = "noisy-histogram"
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

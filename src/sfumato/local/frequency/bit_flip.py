@@ -100,13 +100,6 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
 
     asked: int = 16
 
-    def __post_init__(self) -> None:
-        Oracle.__post_init__(self)
-        object.__setattr__(self, "asked", self.device.asked)
-
-    def _make(self) -> client.BitFlipRandomizer:
-        return client.BitFlipRandomizer(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Bits about the two values, with the chances that are drawn; see the notes."""

@@ -64,21 +64,6 @@ class SketchOracle(SupportOracle[Device]):
     hashes: int = 65_536
     key: int = 0
 
-    def __post_init__(self) -> None:
-        SupportOracle.__post_init__(self)
-        for name in ("size", "hashes", "key"):
-            object.__setattr__(self, name, getattr(self.device, name))
-
-    @staticmethod
-    @abstractmethod
-    def _kind() -> type[Device]:
-        """Return the class of the client half."""
-
-    def _make(self) -> Device:
-        return self._kind()(
-            epsilon=self.epsilon, domain=self.domain, size=self.size, hashes=self.hashes, key=self.key
-        )
-
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Count for each category the records that support it, one by one or function by function."""
         functions = self.device.functions(records)
@@ -155,10 +140,6 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketchRandomizer]):
 
     wire_name: ClassVar[str] = "count-mean-sketch"
 
-    @staticmethod
-    def _kind() -> type[client.CountMeanSketchRandomizer]:
-        return client.CountMeanSketchRandomizer
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Two independent bits, with the chances that are drawn; see `UnaryOracle`."""
@@ -221,10 +202,6 @@ class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketchRandomi
     """
 
     wire_name: ClassVar[str] = "hadamard-count-mean-sketch"
-
-    @staticmethod
-    def _kind() -> type[client.HadamardCountMeanSketchRandomizer]:
-        return client.HadamardCountMeanSketchRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

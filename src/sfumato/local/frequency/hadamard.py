@@ -53,9 +53,6 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamardRandomizer]):
 
     wire_name: ClassVar[str] = "one-bit-hadamard"
 
-    def _make(self) -> client.OneBitHadamardRandomizer:
-        return client.OneBitHadamardRandomizer(epsilon=self.epsilon, domain=self.domain)
-
     @property
     def overlap(self) -> Fraction:
         """A quarter: two rows have the same sign in half of the columns."""
@@ -143,9 +140,6 @@ class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
     """
 
     wire_name: ClassVar[str] = "hadamard-response"
-
-    def _make(self) -> client.HadamardResponseRandomizer:
-        return client.HadamardResponseRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def overlap(self) -> Fraction:

@@ -130,6 +130,3 @@ class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashingRandomizer]):
     """
 
     wire_name: ClassVar[str] = "optimal-local-hashing"
-
-    def _make(self) -> client.OptimalLocalHashingRandomizer:
-        return client.OptimalLocalHashingRandomizer(epsilon=self.epsilon, domain=self.domain)

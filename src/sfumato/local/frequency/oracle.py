@@ -62,16 +62,6 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
     domain: Domain
     device: Device = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        device = self._make()
-        object.__setattr__(self, "device", device)
-        object.__setattr__(self, "epsilon", device.epsilon)
-        object.__setattr__(self, "domain", device.domain)
-
-    @abstractmethod
-    def _make(self) -> Device:
-        """Return the client half."""
-
     @property
     @abstractmethod
     def error_model(self) -> ErrorModel:

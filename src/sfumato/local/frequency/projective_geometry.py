@@ -56,9 +56,6 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
 
     wire_name: ClassVar[str] = "projective-geometry-response"
 
-    def _make(self) -> client.ProjectiveGeometryResponseRandomizer:
-        return client.ProjectiveGeometryResponseRandomizer(epsilon=self.epsilon, domain=self.domain)
-
     @property
     def overlap(self) -> Fraction:
         """Part of the points that is orthogonal to both of two."""

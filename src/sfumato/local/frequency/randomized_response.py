@@ -53,9 +53,6 @@ class RandomizedResponse(SupportOracle[client.RandomizedResponseRandomizer]):
 
     wire_name: ClassVar[str] = "randomized-response"
 
-    def _make(self) -> client.RandomizedResponseRandomizer:
-        return client.RandomizedResponseRandomizer(epsilon=self.epsilon, domain=self.domain)
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Randomized response with the odds that are drawn."""

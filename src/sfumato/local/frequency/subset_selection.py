@@ -56,9 +56,6 @@ class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
 
     wire_name: ClassVar[str] = "subset-selection"
 
-    def _make(self) -> client.SubsetSelectionRandomizer:
-        return client.SubsetSelectionRandomizer(epsilon=self.epsilon, domain=self.domain)
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """An even distribution on the sets, with the odds that are drawn."""

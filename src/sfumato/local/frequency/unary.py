@@ -90,9 +90,6 @@ class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncodingRandomizer
 
     wire_name: ClassVar[str] = "symmetric-unary-encoding"
 
-    def _make(self) -> client.SymmetricUnaryEncodingRandomizer:
-        return client.SymmetricUnaryEncodingRandomizer(epsilon=self.epsilon, domain=self.domain)
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +121,3 @@ class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncodingRandomizer
     """
 
     wire_name: ClassVar[str] = "optimized-unary-encoding"
-
-    def _make(self) -> client.OptimizedUnaryEncodingRandomizer:
-        return client.OptimizedUnaryEncodingRandomizer(epsilon=self.epsilon, domain=self.domain)

@@ -9,6 +9,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.local.base.protocol import log_odds
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.longitudinal import l_grr as client
 from sfumato.local.frequency.support import Support
@@ -69,47 +70,14 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
 
     wire_name: ClassVar[str] = "longitudinal-randomized-response"
 
-    def _make(self) -> client.LongitudinalRandomizedResponseRandomizer:
-        return client.LongitudinalRandomizedResponseRandomizer(
-            epsilon=self.epsilon,
-            domain=self.domain,
-            permanent_epsilon=self.permanent_epsilon,
-            max_memos=self.max_memos,
-        )
+    def _loss(self, chances: tuple[Fraction, Fraction], epsilon: float) -> PrivacyLoss:
+        return RandomizedResponse(log_odds(chances[0] / chances[1], epsilon), len(self.domain))
 
-    @property
-    def privacy_loss(self) -> PrivacyLoss:
-        """Randomized response with the odds that are drawn."""
-        truth, other = self.device.chances
-        return RandomizedResponse(self._bound(truth / other), len(self.domain))
-
-    @property
-    def permanent_loss(self) -> PrivacyLoss:
-        """Randomized response with the odds of the permanent layer."""
-        truth, count = self.device.permanent.truth.chance, len(self.domain)
-        return RandomizedResponse(self._permanent_bound(truth * (count - 1) / (1 - truth)), count)
+    def _support(self, chances: tuple[Fraction, Fraction]) -> Support:
+        return Support(true=chances[0], other=chances[1], with_true=Fraction(0), both_others=Fraction(0))
 
     def _odds_of(self, reports: int) -> Fraction:
         return response_odds(self.device, reports)
-
-    @property
-    def support(self) -> Support:
-        """A report supports the category that it names, and no other."""
-        truth, other = self.device.chances
-        return Support(true=truth, other=other, with_true=Fraction(0), both_others=Fraction(0))
-
-    @property
-    def permanent_support(self) -> Support:
-        """A memo supports the category that it names, and no other."""
-        truth, none = self.device.permanent.truth.chance, Fraction(0)
-        return Support(
-            true=truth, other=(1 - truth) / (len(self.domain) - 1), with_true=none, both_others=none
-        )
-
-    @property
-    def _again(self) -> tuple[Fraction, Fraction]:
-        retained = self.device.again.chance
-        return retained, (1 - retained) / (len(self.domain) - 1)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Count the categories that were named.
@@ -131,12 +99,12 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
         return _exchanged(counts, float(self.support.gap), generator)
 
     def _memo_totals(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return _exchanged(counts, float(self.permanent_support.gap), generator)
+        return _exchanged(counts, float(self.permanent_error_model.gap), generator)
 
-    def _told_totals(
+    def _reported_totals(
         self, memos: NDArray[np.int64], reports: int, generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        high, low = self._again
+        high, low = self.device.fresh_chances
         return _exchanged(memos, float(high - low), generator)
 
 

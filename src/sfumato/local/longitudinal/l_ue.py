@@ -9,6 +9,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.local.base.protocol import log_odds
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.longitudinal import l_ue as client
 from sfumato.local.frequency.support import Support
@@ -85,47 +86,16 @@ class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncodingR
 
     chain: str = "OSUE"
 
-    def _make(self) -> client.LongitudinalUnaryEncodingRandomizer:
-        return client.LongitudinalUnaryEncodingRandomizer(
-            epsilon=self.epsilon,
-            domain=self.domain,
-            permanent_epsilon=self.permanent_epsilon,
-            max_memos=self.max_memos,
-            chain=self.chain,
-        )
+    def _loss(self, chances: tuple[Fraction, Fraction], epsilon: float) -> PrivacyLoss:
+        p, q = chances
+        return SupportResponse(log_odds(p * (1 - q) / (q * (1 - p)), epsilon), q, q * q)
 
-    @property
-    def privacy_loss(self) -> PrivacyLoss:
-        """Two independent bits, with the chances that are drawn."""
-        p, q = self.device.chances
-        return SupportResponse(self._bound(p * (1 - q) / (q * (1 - p))), q, q * q)
-
-    @property
-    def permanent_loss(self) -> PrivacyLoss:
-        """Two independent bits, with the chances of the permanent layer."""
-        p, q = self.device.permanent.true.chance, self.device.permanent.other.chance
-        return SupportResponse(self._permanent_bound(p * (1 - q) / (q * (1 - p))), q, q * q)
+    def _support(self, chances: tuple[Fraction, Fraction]) -> Support:
+        p, q = chances
+        return Support(true=p, other=q, with_true=p * q, both_others=q * q)
 
     def _odds_of(self, reports: int) -> Fraction:
-        p, q = self.device.permanent.true.chance, self.device.permanent.other.chance
-        high, low = self._again
-        return bit_odds((p, q), (high, low), reports)
-
-    @property
-    def support(self) -> Support:
-        """A report supports the categories whose bits are set."""
-        p, q = self.device.chances
-        return Support(true=p, other=q, with_true=p * q, both_others=q * q)
-
-    @property
-    def permanent_support(self) -> Support:
-        """A memo supports the categories whose bits are set."""
-        p, q = self.device.permanent.true.chance, self.device.permanent.other.chance
-        return Support(true=p, other=q, with_true=p * q, both_others=q * q)
-
-    @property
-    def _again(self) -> tuple[Fraction, Fraction]:
-        return self.device.high.chance, self.device.low.chance
+        return bit_odds(self.device.memo_chances, self.device.fresh_chances, reports)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Count the bits that are set, category by category.

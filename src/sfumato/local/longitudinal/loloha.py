@@ -9,6 +9,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.local.base.protocol import log_odds
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.longitudinal import loloha as client
 from sfumato.local.frequency.local_hashing import supports_of
@@ -62,52 +63,19 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
 
     buckets: int | None = None
 
-    def __post_init__(self) -> None:
-        TwoLayerOracle.__post_init__(self)
-        object.__setattr__(self, "buckets", self.device.buckets)
-
-    def _make(self) -> client.LongitudinalLocalHashingRandomizer:
-        return client.LongitudinalLocalHashingRandomizer(
-            epsilon=self.epsilon,
-            domain=self.domain,
-            permanent_epsilon=self.permanent_epsilon,
-            max_memos=self.max_memos,
-            buckets=self.buckets,
-        )
-
     @property
-    def privacy_loss(self) -> PrivacyLoss:
-        """Randomized response over the buckets, with the odds that are drawn."""
-        truth, other = self.device.inner.chances
-        return RandomizedResponse(self._bound(truth / other), self.device.most_keys)
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        return self.device.inner.chances
 
-    @property
-    def permanent_loss(self) -> PrivacyLoss:
-        """Randomized response over the buckets, with the odds of the permanent layer."""
-        truth, count = self.device.inner.permanent.truth.chance, self.device.most_keys
-        return RandomizedResponse(self._permanent_bound(truth * (count - 1) / (1 - truth)), count)
+    def _loss(self, chances: tuple[Fraction, Fraction], epsilon: float) -> PrivacyLoss:
+        return RandomizedResponse(log_odds(chances[0] / chances[1], epsilon), self.device.max_keys)
+
+    def _support(self, chances: tuple[Fraction, Fraction]) -> Support:
+        even = Fraction(1, self.device.max_keys)
+        return Support(true=chances[0], other=even, with_true=chances[0] * even, both_others=even * even)
 
     def _odds_of(self, reports: int) -> Fraction:
         return response_odds(self.device.inner, reports)
-
-    @property
-    def support(self) -> Support:
-        """A report supports what its seed hashes to its bucket."""
-        return self._supported(self.device.inner.chances[0])
-
-    @property
-    def permanent_support(self) -> Support:
-        """A memo supports what the seed hashes to its bucket."""
-        return self._supported(self.device.inner.permanent.truth.chance)
-
-    def _supported(self, truth: Fraction) -> Support:
-        even = Fraction(1, self.device.most_keys)
-        return Support(true=truth, other=even, with_true=truth * even, both_others=even * even)
-
-    @property
-    def _again(self) -> tuple[Fraction, Fraction]:
-        retained = self.device.inner.again.chance
-        return retained, (1 - retained) / (self.device.most_keys - 1)
 
     @property
     def _changed(self) -> tuple[Fraction, Fraction]:
@@ -121,8 +89,7 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
         :math:`\frac pg`; for any other, :math:`\frac1{g^2} + (1 - \frac1g) \frac{2pq + (g-2)q^2}{g}`, less
         :math:`\frac1{g^2}`.
         """
-        even, p = Fraction(1, self.device.most_keys), self.device.inner.permanent.truth.chance
-        q = (1 - p) / (self.device.most_keys - 1)
+        even, (p, q) = Fraction(1, self.device.max_keys), self.device.memo_chances
         scale = (1 - even) / (p - even) ** 2
         return scale * p * q, scale * even * (2 * p * q + (1 / even - 2) * q * q)
 
@@ -156,4 +123,4 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRan
         ndarray of int64
             One count for each index.
         """
-        return supports_of(*self.device.opened(records), self.device.most_keys, codes)
+        return supports_of(*self.device.opened(records), self.device.max_keys, codes)

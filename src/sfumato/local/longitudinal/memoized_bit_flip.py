@@ -9,19 +9,18 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.longitudinal import memoized_bit_flip as client
 from sfumato.local.frequency.bit_flip import BitFlip
 from sfumato.local.frequency.variance import ErrorModel
 from sfumato.local.longitudinal.oracle import MemoizedOracle
-from sfumato.privacy.loss import PrivacyLoss
+from sfumato.local.longitudinal.protocol import MemoizedProtocol
 
 __all__ = ["MemoizedBitFlip"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
+class MemoizedBitFlip(MemoizedProtocol, MemoizedOracle[client.MemoizedBitFlipRandomizer]):
     r"""For d categories, drawn once for a device, bits that are memoized: dBitFlipPM.
 
     Parameters
@@ -66,32 +65,8 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
     inner: BitFlip = field(init=False, repr=False, compare=False)
     permanent: BitFlip = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        MemoizedOracle.__post_init__(self)
-        object.__setattr__(self, "asked", self.device.asked)
-        object.__setattr__(self, "permanent_epsilon", self.device.layers.epsilon)
-        for name, epsilon in (("inner", self.epsilon), ("permanent", self.device.layers.epsilon)):
-            flips = BitFlip(epsilon=epsilon, domain=self.domain, asked=self.asked)
-            object.__setattr__(self, name, flips)
-
-    def _make(self) -> client.MemoizedBitFlipRandomizer:
-        return client.MemoizedBitFlipRandomizer(
-            epsilon=self.epsilon,
-            domain=self.domain,
-            asked=self.asked,
-            max_memos=self.max_memos,
-            permanent_epsilon=self.permanent_epsilon,
-        )
-
-    @property
-    def privacy_loss(self) -> PrivacyLoss:
-        """Bits about the two values, with the chances that are drawn; see `BitFlip`."""
-        return self.inner.privacy_loss
-
-    @property
-    def permanent_loss(self) -> PrivacyLoss:
-        """The same of a memo's bits."""
-        return self.permanent.privacy_loss
+    def _without_memos(self, epsilon: float) -> BitFlip:
+        return BitFlip(epsilon=epsilon, domain=self.domain, asked=self.asked)
 
     def _odds_of(self, reports: int) -> Fraction:
         odds = self.device.layers.odds(reports)
@@ -103,7 +78,7 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
         return self.inner.error_model
 
     @property
-    def permanent_spread(self) -> ErrorModel:
+    def permanent_error_model(self) -> ErrorModel:
         """How far estimates from memos would deviate."""
         return self.permanent.error_model
 
@@ -122,26 +97,6 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
             return Fraction(0), Fraction(0)
         apart = Fraction((size - asked) * (size - asked - 1), (size - 1) * (size - 2))
         return Fraction(0), Fraction(size, asked) * apart * p * (1 - p) / (2 * p - 1) ** 2
-
-    @property
-    def totals(self) -> int:
-        """For each category the reports that have a bit of it, and then those where it is 1."""
-        return self.inner.totals
-
-    def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count for each category its bits, and those that are 1.
-
-        Parameters
-        ----------
-        records : uint8 array, shape (records, width)
-            Well-formed records, one a row.
-
-        Returns
-        -------
-        ndarray of int64, shape (totals,)
-            What they add to the aggregator's totals.
-        """
-        return self.inner.tally(records)
 
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
         """Return unbiased estimates of the shares from counts of bits.
@@ -166,7 +121,7 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
     def _memo_totals(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         return self.permanent.simulate_counts(counts, generator)
 
-    def _told_totals(
+    def _reported_totals(
         self, memos: NDArray[np.int64], reports: int, generator: np.random.Generator
     ) -> NDArray[np.int64]:
         bits, ones = np.split(memos, 2)

@@ -12,16 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
 from sfumato.local.base.respondents import seeded
-from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.longitudinal import memoized_mean as client
-from sfumato.local.device.longitudinal.memory import Memoizing
-from sfumato.local.longitudinal.protocol import LongitudinalProtocol
+from sfumato.local.longitudinal.protocol import MemoizedProtocol
 from sfumato.local.longitudinal.rounds import Rounds, checked_rounds
 from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.local.numeric.simulation import at_places
 from sfumato.local.numeric.window import OneBitMean
-from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["MemoizedOneBitMean"]
 
@@ -29,7 +26,7 @@ __all__ = ["MemoizedOneBitMean"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoizedOneBitMean(
-    NumericProtocol[client.MemoizedOneBitMeanRandomizer, MeanEstimate], LongitudinalProtocol
+    MemoizedProtocol, NumericProtocol[client.MemoizedOneBitMeanRandomizer, MeanEstimate]
 ):
     r"""One bit a number, memoized for each grid point that numbers are rounded to (alpha-point rounding).
 
@@ -83,35 +80,8 @@ class MemoizedOneBitMean(
     inner: OneBitMean = field(init=False, repr=False, compare=False)
     permanent: OneBitMean = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        NumericProtocol.__post_init__(self)
-        object.__setattr__(self, "steps", self.device.steps)
-        object.__setattr__(self, "permanent_epsilon", self.device.layers.epsilon)
-        for name, epsilon in (("inner", self.epsilon), ("permanent", self.device.layers.epsilon)):
-            object.__setattr__(self, name, OneBitMean(epsilon=epsilon, bounds=self.bounds))
-
-    def _make(self) -> client.MemoizedOneBitMeanRandomizer:
-        return client.MemoizedOneBitMeanRandomizer(
-            epsilon=self.epsilon,
-            bounds=self.bounds,
-            steps=self.steps,
-            max_memos=self.max_memos,
-            permanent_epsilon=self.permanent_epsilon,
-        )
-
-    @property
-    def _memoizing(self) -> Memoizing:
-        return self.device
-
-    @property
-    def privacy_loss(self) -> PrivacyLoss:
-        """One bit, with the odds that are drawn."""
-        return self.inner.privacy_loss
-
-    @property
-    def permanent_loss(self) -> PrivacyLoss:
-        """The same of a memo."""
-        return self.permanent.privacy_loss
+    def _without_memos(self, epsilon: float) -> OneBitMean:
+        return OneBitMean(epsilon=epsilon, bounds=self.bounds)
 
     def _odds_of(self, reports: int) -> Fraction:
         return self.device.layers.odds(reports)
@@ -119,41 +89,7 @@ class MemoizedOneBitMean(
     def _variances(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.inner.moments.variance(shares)
 
-    def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the ones, twice: they are their own squares.
-
-        Parameters
-        ----------
-        records : uint8 array, shape (records, width)
-            Well-formed records, one a row.
-
-        Returns
-        -------
-        ndarray of int64, shape (totals,)
-            What they add to the aggregator's totals.
-        """
-        return self.inner.tally(records)
-
-    def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
-        """Return the estimated mean of one round; mostly called by an aggregator.
-
-        Parameters
-        ----------
-        totals : int64 array, shape (totals,)
-            An aggregator's totals.
-        reports : int
-            How many reports were accepted.
-        simulated : bool
-            Whether the randomness of any report followed from a seed.
-
-        Returns
-        -------
-        MeanEstimate
-            Of one round; `rounds` combines several.
-        """
-        return self.inner.estimate(totals, reports, simulated=simulated)
-
-    def _told_it(self, estimate: MeanEstimate) -> bool:
+    def _of_this(self, estimate: MeanEstimate) -> bool:
         return estimate.bounds == self.bounds and estimate.loss == self.privacy_loss
 
     def rounds(self, estimates: Sequence[MeanEstimate]) -> Rounds:
@@ -169,7 +105,7 @@ class MemoizedOneBitMean(
         Rounds
             With the part of the variances that the memos have in common.
         """
-        held = checked_rounds(estimates, MeanEstimate, self._told_it, "protocol")
+        held = checked_rounds(estimates, MeanEstimate, self._of_this, "protocol")
         variances = np.array([[one.variance] for one in held])
         reports = np.array([[one.reports] for one in held])
         reported, memo = (
@@ -212,10 +148,12 @@ class MemoizedOneBitMean(
 
         Parameters
         ----------
-        numbers, counts, rng
+        numbers, counts
             See `simulate_counts`.
         rounds : int
             At least 1.
+        rng
+            See `simulate_counts`.
 
         Returns
         -------

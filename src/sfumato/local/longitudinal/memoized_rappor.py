@@ -8,16 +8,13 @@ from fractions import Fraction
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.local.base.protocol import LocalProtocol
-from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency.rappor import RapporRandomizer
 from sfumato.local.device.longitudinal import memoized_rappor as client
-from sfumato.local.device.longitudinal.memory import Memoizing
 from sfumato.local.frequency.rappor.estimate import RapporEstimate
 from sfumato.local.frequency.rappor.oracle import Rappor
 from sfumato.local.longitudinal.l_ue import bit_odds
-from sfumato.local.longitudinal.protocol import LongitudinalProtocol
+from sfumato.local.longitudinal.protocol import MemoizedProtocol
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["MemoizedRappor"]
@@ -25,7 +22,7 @@ __all__ = ["MemoizedRappor"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstimate], LongitudinalProtocol):
+class MemoizedRappor(MemoizedProtocol):
     r"""RAPPOR whose devices draw their memos, hold them in a store, and have at most so many.
 
     Parameters
@@ -71,16 +68,8 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstima
     device: client.MemoizedRapporRandomizer = field(init=False, repr=False, compare=False)
     inner: Rappor = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        shape: dict[str, Any] = {
-            "bits": self.bits,
-            "hashes": self.hashes,
-            "cohorts": self.cohorts,
-            "permanent": self.permanent,
-            "instantaneous": self.instantaneous,
-        }
-        object.__setattr__(self, "device", client.MemoizedRapporRandomizer(**shape, max_memos=self.max_memos))
-        object.__setattr__(self, "inner", Rappor(**shape))
+    def _prepare(self) -> None:
+        self._set(inner=self._without_memos(self.epsilon))
 
     @property
     def epsilon(self) -> float:
@@ -88,18 +77,13 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstima
         return self.device.epsilon
 
     @property
-    def _memoizing(self) -> Memoizing:
-        return self.device
-
-    @property
-    def privacy_loss(self) -> PrivacyLoss:
-        """The loss of one report of a device; see `Rappor`."""
-        return self.inner.one_report_loss
-
-    @property
     def permanent_loss(self) -> PrivacyLoss:
         """The loss of one memo; see `Rappor`."""
         return self.inner.longitudinal_loss
+
+    def _without_memos(self, epsilon: float) -> Rappor:
+        shared: dict[str, Any] = {name: getattr(self, name) for name in RapporRandomizer.chosen}
+        return Rappor(**shared)
 
     def _odds_of(self, reports: int) -> Fraction:
         device = self.device.inner
@@ -108,45 +92,6 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstima
             return device.permanent_odds**self.hashes
         low, high = (coin.chance for coin in device.ones)
         return bit_odds((1 - flip, flip), (high, low), reports) ** self.hashes
-
-    @property
-    def totals(self) -> int:
-        """For each cohort how many reports there are of it, and then how often each of its bits is 1."""
-        return self.inner.totals
-
-    def tally(self, records: Records) -> NDArray[np.int64]:
-        """Count the reports, and the bits that are 1, of each cohort.
-
-        Parameters
-        ----------
-        records : uint8 array, shape (records, width)
-            Well-formed records, one a row.
-
-        Returns
-        -------
-        ndarray of int64, shape (totals,)
-            What they add to the aggregator's totals.
-        """
-        return self.inner.tally(records)
-
-    def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> RapporEstimate:
-        """Return the estimate of the filters' bits in one round; mostly called by an aggregator.
-
-        Parameters
-        ----------
-        totals : int64 array, shape (totals,)
-            An aggregator's totals.
-        reports : int
-            How many reports were accepted.
-        simulated : bool
-            Whether the randomness of any report followed from a seed.
-
-        Returns
-        -------
-        RapporEstimate
-            Call its ``decode`` for strings.
-        """
-        return self.inner.estimate(totals, reports, simulated=simulated)
 
     def simulate(self, true_counts: Mapping[str, int], rng: int | np.random.Generator = 0) -> RapporEstimate:
         """Return an estimate as it might come of so many devices in one round; see `Rappor.simulate`.

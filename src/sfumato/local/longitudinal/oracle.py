@@ -12,16 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.base.protocol import log_odds
 from sfumato.local.base.respondents import seeded
 from sfumato.local.device.longitudinal.layers import MemoizedCategories, TwoLayerRandomizer
-from sfumato.local.device.longitudinal.memory import Memoizing
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.frequency.oracle import Oracle, SupportOracle
 from sfumato.local.frequency.support import Support
 from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.local.longitudinal.protocol import LongitudinalProtocol
 from sfumato.local.longitudinal.rounds import Rounds, checked_rounds
+from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["MemoizedOracle", "TwoLayerOracle"]
 
@@ -58,17 +57,9 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
 
     max_memos: int = 4
 
-    def __post_init__(self) -> None:
-        Oracle.__post_init__(self)
-        object.__setattr__(self, "max_memos", self.device.max_memos)
-
-    @property
-    def _memoizing(self) -> Memoizing:
-        return self.device
-
     @property
     @abstractmethod
-    def permanent_spread(self) -> ErrorModel:
+    def permanent_error_model(self) -> ErrorModel:
         """How far an estimate from memos themselves would deviate: the part that rounds share."""
 
     @property
@@ -94,7 +85,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
         with np.errstate(divide="ignore"):
             variances, permanent = (
                 np.where(reports > 0, error_model.variance(np.nan_to_num(shares)) / reports, np.inf)
-                for error_model in (self.error_model, self.permanent_spread)
+                for error_model in (self.error_model, self.permanent_error_model)
             )
         return Rounds(
             values=np.array([one.raw for one in held]),
@@ -132,7 +123,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
             _check.refuse("joint", rule, f"an array of shape {shares.shape}", "divide a table by its sum")
         count = _check.integer("n", n, minimum=1)
         retained = np.diag(shares)
-        ends = self.permanent_spread.variance(np.array([0.0, 1.0]))
+        ends = self.permanent_error_model.variance(np.array([0.0, 1.0]))
         found = retained.sum() * ends[0] + retained * (ends[1] - ends[0])
         either = shares.sum(axis=0) + shares.sum(axis=1) - 2 * retained
         one, none = map(float, self._changed)
@@ -156,7 +147,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
         counts, generator = self.checked_counts(true_counts), seeded(rng)
         n = int(counts.sum())
         memos = self._memo_totals(counts, generator)
-        drawn = (self._told_totals(memos, n, generator) for _ in range(times))
+        drawn = (self._reported_totals(memos, n, generator) for _ in range(times))
         first = self.estimate(next(drawn), n, simulated=True)
         return [first, *(replace(first, raw=self.shares(totals, n)) for totals in drawn)]
 
@@ -165,7 +156,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
         """Draw what the memos of devices would add up to."""
 
     @abstractmethod
-    def _told_totals(
+    def _reported_totals(
         self, memos: NDArray[np.int64], reports: int, generator: np.random.Generator
     ) -> NDArray[np.int64]:
         """Draw the totals of one report of each memo, given what those add up to."""
@@ -186,38 +177,51 @@ class TwoLayerOracle(MemoizedOracle[TwoLayers], SupportOracle[TwoLayers]):
 
     permanent_epsilon: float | None = None
 
-    def __post_init__(self) -> None:
-        MemoizedOracle.__post_init__(self)
-        object.__setattr__(self, "permanent_epsilon", self.device.permanent_epsilon)
-
-    @property
     @abstractmethod
-    def permanent_support(self) -> Support:
-        """How likely memos support values, exactly."""
+    def _loss(self, chances: tuple[Fraction, Fraction], epsilon: float) -> PrivacyLoss:
+        """Return the loss of one layer, or of both, from how likely the truth and any other are supported.
+
+        ``epsilon`` is what the odds of these chances were proved not to exceed.
+        """
+
+    @abstractmethod
+    def _support(self, chances: tuple[Fraction, Fraction]) -> Support:
+        """Return how likely values are supported, given the same chances."""
 
     @property
-    def permanent_spread(self) -> Support:
+    def _chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a report supports the truth, and any other, where no two values share a report."""
+        return self.device.chances
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one report, with the odds that are drawn."""
+        return self._loss(self._chances, self.epsilon)
+
+    @property
+    def permanent_loss(self) -> PrivacyLoss:
+        """The loss of one memo, with the odds of the permanent layer."""
+        return self._loss(self.device.memo_chances, self.permanent_epsilon or 0.0)
+
+    @property
+    def support(self) -> Support:
+        """How likely reports support values, exactly."""
+        return self._support(self._chances)
+
+    @property
+    def permanent_error_model(self) -> Support:
         """How far an estimate from memos would deviate: as their support says."""
-        return self.permanent_support
-
-    @property
-    @abstractmethod
-    def _again(self) -> tuple[Fraction, Fraction]:
-        """How likely a report supports a value that its memo supports, and one that it does not."""
-
-    def _permanent_bound(self, odds: Fraction) -> float:
-        """Return the epsilon of a memo's odds that are drawn."""
-        return log_odds(odds, self.permanent_epsilon or 0.0)
+        return self._support(self.device.memo_chances)
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         return self.support.simulate(counts, generator)
 
     def _memo_totals(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self.permanent_support.simulate(counts, generator)
+        return self.permanent_error_model.simulate(counts, generator)
 
-    def _told_totals(
+    def _reported_totals(
         self, memos: NDArray[np.int64], reports: int, generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        high, low = map(float, self._again)
+        high, low = map(float, self.device.fresh_chances)
         drawn = generator.binomial(memos, high) + generator.binomial(reports - memos, low)
         return np.asarray(drawn, dtype=np.int64)

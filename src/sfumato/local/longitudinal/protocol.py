@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato import _check
-from sfumato.local.base.protocol import log_odds
+from sfumato.local.base.protocol import LocalProtocol, ReportProtocol, log_odds
+from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.report_batch import ReportBatch
-from sfumato.local.device.longitudinal.memory import Memoizing
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["LongitudinalProtocol"]
+__all__ = ["LongitudinalProtocol", "MemoizedProtocol"]
 
 _MANY: Final = 512
 """Reports of one memo after which its own loss is stated."""
 
 
-class LongitudinalProtocol(ABC):
+class LongitudinalProtocol(ReportProtocol[Any, Any]):
     r"""The losses of a protocol whose devices memoize.
 
     Notes
@@ -39,16 +42,6 @@ class LongitudinalProtocol(ABC):
 
     @property
     @abstractmethod
-    def _memoizing(self) -> Memoizing:
-        """The client half."""
-
-    @property
-    @abstractmethod
-    def privacy_loss(self) -> PrivacyLoss:
-        """The loss of one report of a device."""
-
-    @property
-    @abstractmethod
     def permanent_loss(self) -> PrivacyLoss:
         """The loss of one memo, and so of all reports made of it, however many."""
 
@@ -57,8 +50,9 @@ class LongitudinalProtocol(ABC):
         """Return the largest ratio of chances of so many reports of one memo."""
 
     def randomize_rounds(self, rounds: Sequence[Any], rng: Rng = None) -> list[ReportBatch]:
-        """Return what many devices send in several rounds; see `Memoizing.randomize_rounds`."""
-        return self._memoizing.randomize_rounds(rounds, rng)
+        """Return what many devices send in several rounds; see `MemoizingRandomizer.randomize_rounds`."""
+        made: list[ReportBatch] = self.device.randomize_rounds(rounds, rng)
+        return made
 
     def longitudinal_loss(self, changes: int | None = None) -> PrivacyLoss:
         """Return the loss of all reports of a device together, however many.
@@ -74,10 +68,10 @@ class LongitudinalProtocol(ABC):
         PrivacyLoss
             That of one memo, times how many there are; see the notes of the class for the relation.
         """
-        largest = self._memoizing.most_memos
-        if changes is None:
-            return self.permanent_loss * largest
-        return self.permanent_loss * min(largest, _check.integer("changes", changes) + 1)
+        memos: int = self.device.memo_limit
+        if changes is not None:
+            memos = min(memos, _check.integer("changes", changes) + 1)
+        return self.permanent_loss * memos
 
     def same_memo_loss(self, reports: int) -> PrivacyLoss:
         r"""Return the loss of some reports of one memo: from that of one report up to that of the memo.
@@ -109,3 +103,80 @@ class LongitudinalProtocol(ABC):
             At least 1.
         """
         return self.privacy_loss * _check.integer("reports", reports, minimum=1)
+
+
+class MemoizedProtocol(LocalProtocol[Any, Any], LongitudinalProtocol):
+    """A longitudinal protocol whose reports, in one round, are those of a protocol without memos.
+
+    Attributes
+    ----------
+    inner : LocalProtocol
+        The distribution of one round, and what its reports estimate.
+    permanent : LocalProtocol
+        The distribution of memos.
+    """
+
+    __slots__ = ()
+
+    inner: Any
+    permanent: Any
+
+    def _prepare(self) -> None:
+        self._set(inner=self._without_memos(self.device.epsilon))
+        self._set(permanent=self._without_memos(self.device.permanent_epsilon))
+
+    @abstractmethod
+    def _without_memos(self, epsilon: float) -> LocalProtocol[Any, Any]:
+        """Return the protocol without memos of an epsilon."""
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one report of a device: that of `inner`, with the odds that are drawn."""
+        loss: PrivacyLoss = self.inner.privacy_loss
+        return loss
+
+    @property
+    def permanent_loss(self) -> PrivacyLoss:
+        """The same of a memo."""
+        loss: PrivacyLoss = self.permanent.privacy_loss
+        return loss
+
+    @property
+    def totals(self) -> int:
+        """How many whole numbers an aggregator stores: as many as for `inner`."""
+        count: int = self.inner.totals
+        return count
+
+    def tally(self, records: Records) -> NDArray[np.int64]:
+        """Return what some records add to an aggregator's `totals` numbers, as `inner` counts them.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+            Well-formed records, one a row.
+
+        Returns
+        -------
+        ndarray of int64, shape (totals,)
+            What they add to the aggregator's totals.
+        """
+        return np.asarray(self.inner.tally(records), np.int64)
+
+    def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Any:
+        """Return what the totals of one round estimate, as `inner` does; mostly called by an aggregator.
+
+        Parameters
+        ----------
+        totals : int64 array, shape (totals,)
+            An aggregator's totals.
+        reports : int
+            How many reports were accepted.
+        simulated : bool
+            Whether the randomness of any report followed from a seed.
+
+        Returns
+        -------
+        object
+            The estimate of one round; `rounds` combines several.
+        """
+        return self.inner.estimate(totals, reports, simulated=simulated)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.base.partitioned import OneCounted, PartsCounted
 from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.base.respondents import respondents, seeded
+from sfumato.local.base.sampled_question import SampledQuestionProtocol, SeveralParts
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.marginals import attributes as client
@@ -34,7 +34,7 @@ Shares = tuple[Estimate, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[Device]):
+class AttributesProtocol(SeveralParts, LocalProtocol[Device, Shares], Generic[Device]):
     """A protocol that estimates the shares of the categories of several domains.
 
     A person reports a row of categories, one of each.
@@ -67,23 +67,16 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
     device: Device = field(init=False, repr=False, compare=False)
     oracles: tuple[SupportOracle[Any], ...] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def _make(self) -> Device:
         given: object = self.oracle
         if not isinstance(given, type) or not issubclass(given, SupportOracle):
-            reported = given.__name__ if isinstance(given, type) else type(given).__name__
             remedy = "pass a class such as OptimizedUnaryEncoding, OptimalLocalHashing or SubsetSelection"
-            _check.refuse("oracle", "be a frequency oracle whose reports support values", reported, remedy)
-        device = self._kind()(epsilon=self.epsilon, domains=self.domains, protocol=given.wire_name)
-        inner = device.parts[0].epsilon
-        object.__setattr__(self, "device", device)
-        object.__setattr__(self, "epsilon", device.epsilon)
-        object.__setattr__(self, "domains", device.domains)
-        object.__setattr__(self, "oracles", tuple(given(epsilon=inner, domain=one) for one in device.domains))
+            _check.refuse("oracle", "be a frequency oracle whose reports support values", given, remedy)
+        return self._client(protocol=given.wire_name)
 
-    @staticmethod
-    @abstractmethod
-    def _kind() -> type[Any]:
-        """Return the class of the client half."""
+    def _prepare(self) -> None:
+        epsilon = self.device.parts[0].epsilon
+        self._set(oracles=tuple(self.oracle(epsilon=epsilon, domain=one) for one in self.domains))
 
     @property
     def counted(self) -> tuple[SupportOracle[Any], ...]:
@@ -161,11 +154,6 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
         np.add.at(found, codes[at], people)
         return found
 
-    def _asked(self, people: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        """Draw how many with each row are asked of each domain, shape (rows, domains)."""
-        count = len(self.oracles)
-        return generator.multinomial(people, np.full(count, 1 / count))
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,10 +178,6 @@ class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
     """
 
     wire_name: ClassVar[str] = "split-budget"
-
-    @staticmethod
-    def _kind() -> type[client.SplitBudgetRandomizer]:
-        return client.SplitBudgetRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -234,7 +218,7 @@ class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRandomizer]):
+class SampledAttribute(SampledQuestionProtocol, AttributesProtocol[client.SampledAttributeRandomizer]):
     r"""One question a person, drawn by chance, with all of epsilon ("SMP"): the smallest error of the three.
 
     Parameters
@@ -261,10 +245,6 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
 
     wire_name: ClassVar[str] = "sampled-attribute"
 
-    @staticmethod
-    def _kind() -> type[client.SampledAttributeRandomizer]:
-        return client.SampledAttributeRandomizer
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """One of the oracles' losses, drawn evenly, and it is public which."""
@@ -278,12 +258,7 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
     def _simulate(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        asked = self._asked(people, generator)
-        found = [
-            oracle.simulate_counts(self._in_each(at, codes, asked[:, at]), generator)
-            for at, oracle in enumerate(self.oracles)
-        ]
-        return np.concatenate([*found, asked.sum(axis=0)])
+        return self._simulated_parts(codes, people, generator)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Shares:
         """Return what each oracle's totals estimate about all respondents; mostly called by an aggregator.

@@ -85,17 +85,10 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
     order: int = 2
     weights: tuple[int, ...] | None = None
 
-    def _make(self) -> client.FourierMarginalsRandomizer:
-        return client.FourierMarginalsRandomizer(
-            epsilon=self.epsilon, domains=tuple(self.domains), order=self.order, weights=self.weights
-        )
-
     def _prepare(self) -> None:
-        object.__setattr__(self, "order", self.device.order)
-        object.__setattr__(self, "weights", self.device.weights)
         sizes = tuple(len(domain) for domain in self.domains)
         views = tuple(combinations(range(len(sizes)), self.order))
-        object.__setattr__(self, "lattice", Lattice(sizes, views))
+        self._set(lattice=Lattice(sizes, views))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato import _check
 from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.base.respondents import seeded, whole_counts
-from sfumato.local.device.base.rows import RowsRandomizer, checked_domains
+from sfumato.local.device.base.rows import RowsRandomizer
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.marginals.coefficients import Evidence
 from sfumato.local.marginals.estimate import MarginalsEstimate
@@ -49,21 +49,6 @@ class MarginalsProtocol(LocalProtocol[Device, MarginalsEstimate], Generic[Device
     domains: Sequence[Domain]
     device: Device = field(init=False, repr=False, compare=False)
     lattice: Lattice = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "domains", checked_domains(self.domains))
-        device = self._make()
-        object.__setattr__(self, "device", device)
-        object.__setattr__(self, "epsilon", device.epsilon)
-        self._prepare()
-
-    @abstractmethod
-    def _make(self) -> Device:
-        """Return the client half."""
-
-    @abstractmethod
-    def _prepare(self) -> None:
-        """Set what follows from the client half, with ``object.__setattr__``."""
 
     @abstractmethod
     def _evidence(self, totals: NDArray[np.int64], reports: int) -> Evidence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.base.partitioned import OneCounted
+from sfumato.local.base.sampled_question import SampledQuestionProtocol
 from sfumato.local.device.base.rows import checked_domains
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.marginals import sampled as client
@@ -34,7 +34,7 @@ __all__ = ["SampledMarginals", "TableEvidence"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRandomizer]):
+class SampledMarginals(SampledQuestionProtocol, MarginalsProtocol[client.SampledMarginalsRandomizer]):
     r"""One table for each respondent, drawn evenly, with all of epsilon: best for large epsilon.
 
     Parameters
@@ -118,15 +118,9 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
         return cls(epsilon=epsilon, domains=given, views=views, oracle=oracle)
 
     def _make(self) -> client.SampledMarginalsRandomizer:
-        domains = tuple(self.domains)
-        views = client.checked_views(self.views, [len(domain) for domain in domains])
-        kinds = self._kinds(views, [len(domain) for domain in domains])
-        return client.SampledMarginalsRandomizer(
-            epsilon=self.epsilon,
-            domains=domains,
-            views=views,
-            protocols=tuple(kind.wire_name for kind in kinds),
-        )
+        sizes = [len(domain) for domain in checked_domains(self.domains)]
+        kinds = self._kinds(client.checked_views(self.views, sizes), sizes)
+        return self._client(protocols=tuple(kind.wire_name for kind in kinds))
 
     def _kinds(self, views: tuple[Attributes, ...], sizes: list[int]) -> list[type[Oracle[Any]]]:
         """Return the frequency oracle of each table."""
@@ -149,10 +143,8 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
                 made[kind, len(part.domain)] = kind(epsilon=self.epsilon, domain=part.domain)
         oracles = tuple(made[kind, len(part.domain)] for kind, part in zip(kinds, parts, strict=True))
         noises = {oracle: TableNoise.of(oracle) for oracle in made.values()}
-        object.__setattr__(self, "noises", tuple(noises[oracle] for oracle in oracles))
-        object.__setattr__(self, "views", views)
-        object.__setattr__(self, "oracles", oracles)
-        object.__setattr__(self, "lattice", Lattice(sizes, views))
+        self._set(oracles=oracles, noises=tuple(noises[oracle] for oracle in oracles))
+        self._set(lattice=Lattice(sizes, views))
 
     @property
     def counted(self) -> tuple[Oracle[Any], ...]:
@@ -203,16 +195,16 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
     def _simulated(
         self, codes: NDArray[np.int64], counts: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
-        left, found, asked = counts.copy(), [], []
-        for at, (view, oracle) in enumerate(zip(self.lattice.views, self.oracles, strict=True)):
-            drawn = generator.binomial(left, 1 / (len(self.oracles) - at))
-            left = left - drawn
-            cells = np.ravel_multi_index(tuple(codes[list(view)]), self.lattice.shape(view))
-            each = np.zeros(len(oracle.domain), np.int64)
-            np.add.at(each, cells, drawn)
-            found.append(oracle.simulate_counts(each, generator))
-            asked.append(int(drawn.sum()))
-        return np.concatenate([*found, np.array(asked, np.int64)])
+        return self._simulated_parts(codes, counts, generator)
+
+    def _asked(
+        self, people: NDArray[np.int64], generator: np.random.Generator
+    ) -> Iterator[NDArray[np.int64]]:
+        left, count = people.copy(), len(self.oracles)
+        for at in range(count):  # one table after the other: thousands of them would not fit side by side
+            drawn = generator.binomial(left, 1 / (count - at))
+            left -= drawn
+            yield drawn
 
 
 @final

@@ -58,14 +58,8 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
     steps: int = 2048
     parts: tuple[WindowMoments, WindowMoments] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        NumericProtocol.__post_init__(self)
-        object.__setattr__(
-            self, "parts", (WindowMoments.of(self.device.bit), WindowMoments.of(self.device.pieces))
-        )
-
-    def _make(self) -> client.HybridMeanRandomizer:
-        return client.HybridMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+    def _prepare(self) -> None:
+        self._set(parts=(WindowMoments.of(self.device.bit), WindowMoments.of(self.device.pieces)))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -53,9 +53,6 @@ class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
 
     steps: int = 2048
 
-    def _make(self) -> client.LaplaceMeanRandomizer:
-        return client.LaplaceMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
-
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Discrete Laplace noise on a grid point."""

@@ -43,16 +43,6 @@ class NumericProtocol(LocalProtocol[Device, Result], Generic[Device, Result]):
     bounds: tuple[float, float]
     device: Device = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        device = self._make()
-        object.__setattr__(self, "device", device)
-        object.__setattr__(self, "epsilon", device.epsilon)
-        object.__setattr__(self, "bounds", device.bounds)
-
-    @abstractmethod
-    def _make(self) -> Device:
-        """Return the client half."""
-
     @property
     def totals(self) -> int:
         """How many whole numbers an aggregator stores."""

@@ -174,9 +174,6 @@ class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimat
 
     steps: int = 256
 
-    def _make(self) -> client.SquareWaveRandomizer:
-        return client.SquareWaveRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
-
     @property
     def totals(self) -> int:
         """One for each possible report."""

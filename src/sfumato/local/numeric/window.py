@@ -46,9 +46,8 @@ class WindowProtocol(NumericProtocol[Device, Result]):
 
     moments: WindowMoments = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        NumericProtocol.__post_init__(self)
-        object.__setattr__(self, "moments", WindowMoments.of(self.device))
+    def _prepare(self) -> None:
+        self._set(moments=WindowMoments.of(self.device))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -125,9 +124,6 @@ class OneBitMean(_MeanProtocol[client.OneBitMeanRandomizer]):
 
     wire_name: ClassVar[str] = "one-bit-mean"
 
-    def _make(self) -> client.OneBitMeanRandomizer:
-        return client.OneBitMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds)
-
 
 Duchi = OneBitMean
 """Duchi, Jordan and Wainwright's mechanism for one dimension has the distribution of `OneBitMean`."""
@@ -165,9 +161,6 @@ class PiecewiseMean(_MeanProtocol[client.PiecewiseMeanRandomizer]):
     wire_name: ClassVar[str] = "piecewise-mean"
 
     steps: int = 2048
-
-    def _make(self) -> client.PiecewiseMeanRandomizer:
-        return client.PiecewiseMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
 
 
 @final
@@ -207,8 +200,3 @@ class StochasticRoundingMean(_MeanProtocol[client.StochasticRoundingMeanRandomiz
     wire_name: ClassVar[str] = "stochastic-rounding-mean"
 
     steps: int = 16
-
-    def _make(self) -> client.StochasticRoundingMeanRandomizer:
-        return client.StochasticRoundingMeanRandomizer(
-            epsilon=self.epsilon, bounds=self.bounds, steps=self.steps
-        )

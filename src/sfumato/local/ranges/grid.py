@@ -78,7 +78,7 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
     oracle: type[Oracle[Any]] | None = None
     levels: tuple[Coefficients, ...] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def _levels(self) -> tuple[Coefficients, ...]:
         epsilon, given, domains = checked_epsilon(self.epsilon), self.oracle, self.domains
         checked_oracle(given)
         whole: object = domains
@@ -87,18 +87,13 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         grid = Grid(*domains)
         Shape(len(grid), 2)
         sizes = _sizes(grid)
-        levels = tuple(coefficients_of(epsilon, nodes, given) for nodes in sizes)
-        object.__setattr__(self, "domains", (grid.first, grid.second))
-        object.__setattr__(self, "levels", levels)
-        names = tuple(level.device.wire_name for level in levels)
-        self._adopt(
-            client.HaarGridRandomizer(epsilon=epsilon, domain=grid, protocols=names, weights=self.weights)
-        )
+        self._set(domains=(grid.first, grid.second))
+        return tuple(coefficients_of(epsilon, nodes, given) for nodes in sizes)
 
-    @property
-    def counted(self) -> tuple[Coefficients, ...]:
-        """The coefficients of the pairs of levels."""
-        return self.levels
+    def _make(self) -> client.HaarGridRandomizer:
+        self._set(levels=self._levels())
+        names = tuple(level.device.wire_name for level in self.levels)
+        return self._client(protocols=names, domain=Grid(*self.domains))
 
     def error_model(self, reports: Sequence[float]) -> GridErrorModel:
         """Return the error model of estimates from so many reports of each pair of levels.

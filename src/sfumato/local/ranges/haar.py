@@ -223,23 +223,11 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
     oracle: type[Oracle[Any]] | None = None
     levels: tuple[Coefficients, ...] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def _levels(self) -> tuple[Coefficients, ...]:
         epsilon, given = checked_epsilon(self.epsilon), self.oracle
         checked_oracle(given)
         shape = Shape(checked_size(self.domain), 2)
-        levels = tuple(coefficients_of(epsilon, shape.nodes(at), given) for at in range(shape.levels))
-        object.__setattr__(self, "levels", levels)
-        names = tuple(level.device.wire_name for level in levels)
-        self._adopt(
-            client.HaarHistogramRandomizer(
-                epsilon=epsilon, domain=self.domain, protocols=names, weights=self.weights
-            )
-        )
-
-    @property
-    def counted(self) -> tuple[Coefficients, ...]:
-        """The coefficients of the levels."""
-        return self.levels
+        return tuple(coefficients_of(epsilon, shape.nodes(at), given) for at in range(shape.levels))
 
     def error_model(self, reports: Sequence[float]) -> HaarErrorModel:
         """Return the error model of estimates from so many reports of each level.

@@ -83,30 +83,14 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer
     oracle: type[Oracle[Any]] | None = None
     levels: tuple[Oracle[Any], ...] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def _levels(self) -> tuple[Oracle[Any], ...]:
         epsilon, given = checked_epsilon(self.epsilon), self.oracle
         checked_oracle(given)
         size = checked_size(self.domain)
         branching = planned_branching(epsilon, size, given) if self.branching is None else self.branching
         shape = Shape(size, branching)
-        object.__setattr__(self, "branching", shape.branching)
-        levels = tuple(oracle_of(epsilon, nodes, given) for nodes in _nodes(shape))
-        object.__setattr__(self, "levels", levels)
-        names = tuple(level.device.wire_name for level in levels)
-        self._adopt(
-            client.HierarchicalHistogramRandomizer(
-                epsilon=epsilon,
-                domain=self.domain,
-                protocols=names,
-                weights=self.weights,
-                branching=shape.branching,
-            )
-        )
-
-    @property
-    def counted(self) -> tuple[Oracle[Any], ...]:
-        """The oracles of the levels."""
-        return self.levels
+        self._set(branching=shape.branching)
+        return tuple(oracle_of(epsilon, nodes, given) for nodes in _nodes(shape))
 
     def error_model(self, reports: Sequence[float]) -> TreeErrorModel | PairedErrorModel:
         """Return the error model of estimates from so many reports of each level.

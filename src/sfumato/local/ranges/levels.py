@@ -5,15 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sfumato.local.base.partitioned import OneCounted
 from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.base.sampled_question import CountedPart, SampledQuestionProtocol
 from sfumato.local.base.simulated_counts import SimulatedCounts
-from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.ranges.levels import LevelsRandomizer
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.mixture import Mixture
@@ -24,27 +23,17 @@ Device = TypeVar("Device", bound=LevelsRandomizer)
 Result = TypeVar("Result")
 
 
-class Level(Protocol):
+class Level(CountedPart, Protocol):
     """What one level's reports add up to, and what they cost."""
-
-    @property
-    def totals(self) -> int:
-        """How many whole numbers."""
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """Of a report about this level."""
 
-    def tally(self, records: Records) -> NDArray[np.int64]:
-        """Return what some records add to the totals."""
-
-    def simulate_counts(self, true_counts: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw totals, given how many respondents are in each category."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelsProtocol(
-    OneCounted, SimulatedCounts[Result], LocalProtocol[Device, Result], Generic[Device, Result]
+    SampledQuestionProtocol, SimulatedCounts[Result], LocalProtocol[Device, Result], Generic[Device, Result]
 ):
     """A protocol whose reports are about one level each.
 
@@ -65,16 +54,20 @@ class LevelsProtocol(
     weights: tuple[float, ...] | None = None
     device: Device = field(init=False, repr=False, compare=False)
 
-    def _adopt(self, device: Device) -> None:
-        """Take the client half, and what it made of the parameters."""
-        object.__setattr__(self, "device", device)
-        object.__setattr__(self, "epsilon", device.epsilon)
-        object.__setattr__(self, "weights", device.weights)
+    levels: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+
+    @abstractmethod
+    def _levels(self) -> tuple[Any, ...]:
+        """Check the parameters and return what is counted of each level, the coarsest first."""
+
+    def _make(self) -> Device:
+        self._set(levels=self._levels())
+        return self._client(protocols=tuple(level.device.wire_name for level in self.levels))
 
     @property
-    @abstractmethod
     def counted(self) -> Sequence[Level]:
         """The levels that are reported, the coarsest first."""
+        return self.levels
 
     @property
     def _categories(self) -> int:
@@ -95,12 +88,4 @@ class LevelsProtocol(
         return losses[0] if len(losses) == 1 else Mixture(tuple(losses), tuple(chances), index_public=True)
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        chances = [float(chance) for chance in self.device.chances]
-        asked = generator.multinomial(counts, chances)
-        found, places = [], np.arange(len(counts))
-        for at, level in enumerate(self.counted):
-            nodes, size = self.device.at_level(places, at), len(self.device.parts[at].domain)
-            held = np.zeros(size, np.int64)
-            np.add.at(held, nodes, asked[:, at])
-            found.append(level.simulate_counts(held, generator))
-        return np.concatenate([*found, asked.sum(axis=0)])
+        return self._simulated_parts(np.arange(len(counts)), counts, generator)

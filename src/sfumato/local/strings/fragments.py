@@ -138,10 +138,6 @@ class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
     size: int = 1024
     hashes: int = 256
 
-    @staticmethod
-    def _kind() -> type[client.BitstogramRandomizer]:
-        return client.BitstogramRandomizer
-
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
         both = zip(tables, self._endings, strict=True)
         rows = np.hstack([endings[np.argmax(scores, axis=1)] for scores, endings in both])
@@ -234,16 +230,11 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
     hashes: int = 128
     max_candidates: int = 512
 
-    def __post_init__(self) -> None:
-        FragmentProtocol.__post_init__(self)
+    def _check_server(self) -> None:
         count = _check.integer("max_candidates", self.max_candidates, minimum=1)
         if count > _MAX_CANDIDATES:
             _check.refuse("max_candidates", "be at most 65536", count, "take fewer")
-        object.__setattr__(self, "max_candidates", count)
-
-    @staticmethod
-    def _kind() -> type[client.SequenceFragmentPuzzleRandomizer]:
-        return client.SequenceFragmentPuzzleRandomizer
+        self._set(max_candidates=count)
 
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
         retained = [np.argsort(-scores, axis=None, kind="stable")[: self.max_candidates] for scores in tables]

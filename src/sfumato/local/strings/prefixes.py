@@ -46,12 +46,11 @@ class PrefixProtocol(StringsProtocol[Device]):
     levels: tuple[int, ...] | None = None
     max_candidates: int = 64
 
-    def __post_init__(self) -> None:
-        StringsProtocol.__post_init__(self)
+    def _check_server(self) -> None:
         count = _check.integer("max_candidates", self.max_candidates, minimum=1)
         if count > _MAX_CANDIDATES:
             _check.refuse("max_candidates", f"be at most {_MAX_CANDIDATES}", count, "take fewer")
-        object.__setattr__(self, "max_candidates", count)
+        self._set(max_candidates=count)
         if max(self._extended()) > _MOST_EXTENDED:
             _check.refuse(
                 "levels",
@@ -131,10 +130,6 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
     """
 
     wire_name: ClassVar[str] = "prefix-extending"
-
-    @staticmethod
-    def _kind() -> type[client.PrefixExtendingRandomizer]:
-        return client.PrefixExtendingRandomizer
 
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         chosen = np.zeros(len(scores), np.bool_)
@@ -242,10 +237,6 @@ class TreeHist(CountedStrings[client.TreeHistRandomizer], PrefixProtocol[client.
 
     size: int = 1024
     hashes: int = 256
-
-    @staticmethod
-    def _kind() -> type[client.TreeHistRandomizer]:
-        return client.TreeHistRandomizer
 
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         smallest = -ndtri(min(1.0, self.max_candidates / max(1, len(scores))))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,23 +85,15 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
     whole: Answers = field(init=False, repr=False, compare=False)
     _ends: tuple[Array, Array] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    def _prepare(self) -> None:
         _check.unit_interval("false_positive_rate", self.false_positive_rate)
-        kind = self._kind()
-        chosen = {part.name: getattr(self, part.name) for part in fields(kind) if part.init}
-        device = kind(**chosen)
-        for name in chosen:
-            object.__setattr__(self, name, getattr(device, name))
-        object.__setattr__(self, "device", device)
-        object.__setattr__(self, "part", answers_of(device.part))
-        object.__setattr__(self, "whole", answers_of(device.whole))
-        ends = tuple(one.support.variance(np.array([0.0, 1.0])) for one in (self.part, self.whole))
-        object.__setattr__(self, "_ends", ends)
+        both = answers_of(self.device.part), answers_of(self.device.whole)
+        ends = tuple(one.support.variance(np.array([0.0, 1.0])) for one in both)
+        self._set(part=both[0], whole=both[1], _ends=ends)
+        self._check_server()
 
-    @staticmethod
-    @abstractmethod
-    def _kind() -> type[Any]:
-        """Return the class of the client half."""
+    def _check_server(self) -> None:
+        """Check the parameters that the server alone has."""
 
     @abstractmethod
     def _candidates(self, answered: Callable[[int], Answered]) -> Symbols:

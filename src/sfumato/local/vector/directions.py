@@ -74,24 +74,18 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
     power: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        device = self._make()
-        object.__setattr__(self, "device", device)
-        object.__setattr__(self, "epsilon", device.epsilon)
-        object.__setattr__(self, "radius", device.radius)
-        object.__setattr__(self, "moments", VectorMoments(device.dimension, self.pairs))
+        device = self._make()  # what it makes of `candidates` stays there
+        self._set(device=device, epsilon=device.epsilon, radius=device.radius)
+        self._set(moments=VectorMoments(device.dimension, self.pairs))
         first, second = self._heights()
         near, far = (
             float(device.inside.chance),
             float(1 - device.inside.chance) / (device.count - device.near),
         )
         # All K vectors together have mean height 0 and mean square 1.
-        object.__setattr__(self, "gain", first * (near - far * device.near))
+        self._set(gain=first * (near - far * device.near))
         square = near * second + far * (device.count - device.near * second)
-        object.__setattr__(self, "power", self._power(square))
-
-    @abstractmethod
-    def _make(self) -> Device:
-        """Return the client half."""
+        self._set(power=self._power(square))
 
     @abstractmethod
     def _heights(self) -> tuple[float, float]:
@@ -246,11 +240,6 @@ class PrivUnit(DirectionProtocol[client.PrivUnitRandomizer]):
 
     candidates: int | None = None
 
-    def _make(self) -> client.PrivUnitRandomizer:
-        return client.PrivUnitRandomizer(
-            epsilon=self.epsilon, dimension=self.dimension, radius=self.radius, candidates=self.candidates
-        )
-
     @staticmethod
     def _law() -> Reported:
         return sphere_reports
@@ -287,11 +276,6 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitGRandomizer]):
     wire_name: ClassVar[str] = "privunit-g"
 
     candidates: int | None = None
-
-    def _make(self) -> client.PrivUnitGRandomizer:
-        return client.PrivUnitGRandomizer(
-            epsilon=self.epsilon, dimension=self.dimension, radius=self.radius, candidates=self.candidates
-        )
 
     @staticmethod
     def _law() -> Reported:
@@ -331,11 +315,6 @@ class SphereSampling(DirectionProtocol[client.SphereSamplingRandomizer]):
     """
 
     wire_name: ClassVar[str] = "sphere-sampling"
-
-    def _make(self) -> client.SphereSamplingRandomizer:
-        return client.SphereSamplingRandomizer(
-            epsilon=self.epsilon, dimension=self.dimension, radius=self.radius
-        )
 
     @staticmethod
     def _law() -> Reported:

@@ -19,8 +19,7 @@ from sfumato.mechanisms.local_sensitivity.bounded_column import BoundedColumn, a
 from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import stable_depth
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.sampling.integer_noise import discrete_laplace
-from sfumato.numerics.sampling.scale import exact_scale
+from sfumato.numerics.sampling.integer_noise import discrete_laplace, exact_scale
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

@@ -25,7 +25,14 @@ _CLIMBS = 8  # pairs that hill climbing starts from
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Witness:
-    """Two made-up neighboring datasets and what the function says of each; None where it raised.
+    """Two made-up neighboring datasets and what the function says of each.
+
+    Attributes
+    ----------
+    before, after : array
+        The two datasets.
+    answer_before, answer_after : object
+        What the function returned for each; None where it raised.
 
     Examples
     --------

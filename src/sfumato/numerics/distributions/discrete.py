@@ -36,8 +36,7 @@ from sfumato.numerics.rounding import (
     sub_down,
     sub_up,
 )
-from sfumato.numerics.sampling.integer_noise import discrete_gaussian, discrete_laplace
-from sfumato.numerics.sampling.scale import exact_scale
+from sfumato.numerics.sampling.integer_noise import discrete_gaussian, discrete_laplace, exact_scale
 
 __all__ = ["DiscreteGaussianDistribution", "DiscreteLaplaceDistribution", "SymmetricDistribution"]
 

@@ -31,9 +31,7 @@ from sfumato.numerics.rounding import (
     sub_up,
 )
 from sfumato.numerics.sampling.choice import choose
-from sfumato.numerics.sampling.integer_noise import geometric
-from sfumato.numerics.sampling.rejection import collect
-from sfumato.numerics.sampling.scale import exact_scale
+from sfumato.numerics.sampling.integer_noise import collect, exact_scale, geometric
 
 __all__ = ["StaircaseDistribution"]
 

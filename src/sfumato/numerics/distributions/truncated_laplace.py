@@ -27,9 +27,7 @@ from sfumato.numerics.rounding import (
     ratio_bounds,
 )
 from sfumato.numerics.sampling.choice import flip
-from sfumato.numerics.sampling.integer_noise import discrete_laplace
-from sfumato.numerics.sampling.rejection import collect
-from sfumato.numerics.sampling.scale import exact_scale
+from sfumato.numerics.sampling.integer_noise import collect, discrete_laplace, exact_scale
 
 __all__ = ["TruncatedLaplaceDistribution", "bounded_laplace", "power_sum"]
 

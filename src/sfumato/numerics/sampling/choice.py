@@ -17,7 +17,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato._check import fraction, integer, refuse
+from sfumato._check import fraction, integer, refuse_state, refuse_type
 from sfumato.numerics.certified.exponentials import Powers, powers
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.numerics.randomness.uniform import UniformBits, below_exp
@@ -215,22 +215,24 @@ def checked(
     """Return gaps, rate and multiplicities of candidates, or refuse what does not fit."""
     whole = _integers("gaps", gaps)
     if not whole.size:
-        refuse("gaps", "hold at least one candidate", whole.size, "pass one entry for each candidate")
+        refuse_state("gaps", "hold at least one candidate", "it is empty", "pass one for each")
     counts = None if multiplicity is None else _integers("multiplicity", multiplicity)
     if counts is not None and counts.shape != whole.shape:
-        refuse("multiplicity", f"have the shape {whole.shape}", counts.shape, "pass one entry for each gap")
+        rule = f"have the shape {whole.shape}"
+        refuse_type("multiplicity", rule, counts, "pass one entry for each gap")
     if counts is not None and not counts.any():
-        refuse("multiplicity", "have a positive sum", 0, "give a candidate that may be chosen 1 or more")
+        remedy = "give a candidate that may be chosen 1 or more"
+        refuse_state("multiplicity", "have a positive sum", "all its entries are 0", remedy)
     return whole, fraction("rate", rate, "pass a multiplier of the gaps"), counts
 
 
 def _integers(name: str, value: object) -> NDArray[np.int64]:
     array = np.asarray(value)
     if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-        refuse(
+        refuse_type(
             name,
             "be a one-dimensional array of integers",
-            type(value).__name__,
+            value,
             "convert it with numpy.asarray",
         )
     return array.astype(np.int64, copy=False)

@@ -20,6 +20,7 @@ II and III: inversion and rejection.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import prod
 from typing import overload
@@ -27,18 +28,60 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato._check import integer, refuse
+from sfumato._check import fraction, integer, refuse
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.sampling.plans import SamplingPlan, gaussian_plan, laplace_plan, polya_plan
-from sfumato.numerics.sampling.scale import exact_scale
 
-__all__ = ["LARGEST_POLYA", "discrete_gaussian", "discrete_laplace", "geometric", "polya"]
+__all__ = [
+    "LARGEST_POLYA",
+    "LARGEST_SCALE",
+    "collect",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "exact_scale",
+    "geometric",
+    "polya",
+]
 
 LARGEST_POLYA = 1 << 14
 """Largest scale whose parts are drawn: tables grow with it."""
 
+LARGEST_SCALE = 2**40
+"""Largest scale and standard deviation that are drawn: beyond it a value could leave 64 bits."""
+
 _MINIMUM = 256
 _MAXIMUM = 1 << 13
+
+
+def exact_scale(name: str, value: object) -> Fraction:
+    """Return a scale as the exact rational it is, or refuse what is not positive or is above 2^40.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, for the message.
+    value : object
+        What was passed.
+
+    Returns
+    -------
+    Fraction
+        Positive, at most `LARGEST_SCALE`.
+
+    Raises
+    ------
+    ParameterError
+        If it is anything else.
+
+    Examples
+    --------
+    >>> exact_scale("scale", 0.1) == 0.1
+    True
+    """
+    exact = fraction(name, value, "pass epsilon= to a mechanism to have it chosen")
+    if exact > LARGEST_SCALE:
+        refuse(name, "be at most 2**40", value, "measure the value in larger steps")
+    return exact
 
 
 def _shape(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
@@ -63,6 +106,36 @@ def _sample(plan: SamplingPlan, size: int | tuple[int, ...] | None, rng: Rng) ->
             rest[: front.size] = front
             made += front.size
     return int(out[0]) if size is None else out.reshape(shape)
+
+
+def collect(
+    size: int | tuple[int, ...] | None, propose: Callable[[int], NDArray[np.int64]], acceptance: float
+) -> NDArray[np.int64] | int:
+    """Return as many accepted proposals as a shape holds.
+
+    Parameters
+    ----------
+    size : int, tuple of int or None
+        Shape of the result; None for one int.
+    propose : callable
+        From a number of proposals to the accepted ones among them.
+    acceptance : float
+        Approximate probability that a proposal is accepted.
+
+    Returns
+    -------
+    int or int64 array
+    """
+    shape = _shape(size)
+    parts: list[NDArray[np.int64]] = []
+    missing = prod(shape)
+    while missing > 0:
+        # Blocks of fixed sizes, so that their number alone follows the draws that are refused.
+        wanted = min(_MAXIMUM, max(_MINIMUM, 1 << int(missing / acceptance).bit_length()))
+        parts.append(propose(wanted)[:missing])
+        missing -= parts[-1].size
+    drawn = np.concatenate([np.zeros(0, np.int64), *parts])
+    return int(drawn[0]) if size is None else drawn.reshape(shape)
 
 
 @overload

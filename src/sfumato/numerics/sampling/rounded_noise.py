@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from math import floor, isqrt
 from typing import Final, Protocol, TypeAlias, final
 
@@ -106,7 +107,14 @@ class _Student:
 
 @final
 class _Normal:
-    """A whole part and a uniform rest, accepted together."""
+    """A whole part and a uniform rest, accepted together.
+
+    Notes
+    -----
+    A whole part k with probability proportional to :math:`e^{-k/2}`, a uniform rest x, both accepted with
+    probability :math:`e^{-k(k-1)/2} e^{-x(2k+x)/2}`: the density is proportional to :math:`e^{-(k+x)^2/2}`
+    (Karney 2016, "Sampling exactly from the normal distribution", Algorithm N).
+    """
 
     __slots__ = ("_rest", "_whole")
 
@@ -142,21 +150,11 @@ class _Normal:
         self._rest.extend()
 
 
-def exponential(source: RandomSource) -> Deviate:
-    """Draw from the exponential distribution of mean 1: the magnitude of Laplace noise of scale 1."""
-    return _Exponential(source)
+exponential: Final[Draw] = _Exponential
+"""Draws from the exponential distribution of mean 1: the magnitude of Laplace noise of scale 1."""
 
-
-def normal(source: RandomSource) -> Deviate:
-    """Draw the magnitude of a standard normal number.
-
-    Notes
-    -----
-    A whole part k with probability proportional to :math:`e^{-k/2}`, a uniform rest x, both accepted with
-    probability :math:`e^{-k(k-1)/2} e^{-x(2k+x)/2}`: the density is proportional to :math:`e^{-(k+x)^2/2}`
-    (Karney 2016, "Sampling exactly from the normal distribution", Algorithm N).
-    """
-    return _Normal(source)
+normal: Final[Draw] = _Normal
+"""Draws the magnitude of a standard normal number."""
 
 
 def student(degrees: int) -> Draw:
@@ -169,11 +167,7 @@ def student(degrees: int) -> Draw:
     :math:`X_0 / \sqrt{(X_1^2 + \dots + X_d^2)/d}`, which depends on the direction only. A point in the cube
     is refused if it is outside the ball, so that few degrees are quick: three refuse two points in three.
     """
-
-    def draw(source: RandomSource) -> Deviate:
-        return _Student(degrees, source)
-
-    return draw
+    return partial(_Student, degrees)
 
 
 def rounded(draw: Draw, scale: Fraction, limit: int, source: RandomSource) -> int:

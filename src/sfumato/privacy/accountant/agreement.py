@@ -6,8 +6,9 @@ import warnings
 
 from sfumato.errors import ContradictionWarning
 from sfumato.numerics.interval import Interval
+from sfumato.privacy._outward import above, below
 
-__all__ = ["intersection"]
+__all__ = ["complement", "intersection"]
 
 
 def intersection(what: str, *proofs: Interval) -> Interval:
@@ -42,3 +43,8 @@ def intersection(what: str, *proofs: Interval) -> Interval:
         stacklevel=2,
     )
     return Interval(min(proof.lower for proof in proofs), max(proof.upper for proof in proofs), tight=False)
+
+
+def complement(chance: Interval) -> Interval:
+    """Return bounds on the probability of what does not happen."""
+    return Interval(max(0.0, below(1 - chance.upper)), min(1.0, above(1 - chance.lower)), chance.tight)

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import exp_down, exp_up, log_down, log_up
 from sfumato.privacy._outward import above, below
-from sfumato.privacy.accountant.delta_bound import DeltaBound
+from sfumato.privacy.accountant.composed_losses import DeltaBound
 from sfumato.privacy.accountant.enumeration import condensed, enumerated
 from sfumato.privacy.accountant.inversion import Line
 from sfumato.privacy.accountant.planning import NumericalPlan, Pairs, Saddle, Survey, survey

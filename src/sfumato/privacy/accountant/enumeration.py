@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.accountant.composed_losses import ComposedLosses
-from sfumato.privacy.accountant.delta_bound import DeltaBound
+from sfumato.privacy.accountant.composed_losses import ComposedLosses, DeltaBound
 from sfumato.privacy.accountant.loss_distribution import LossDistribution, Sums
 
 __all__ = ["Enumeration", "condensed", "enumerated"]

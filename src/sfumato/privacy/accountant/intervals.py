@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Final, NamedTuple, Protocol, TypeAlias, final
 
 import numpy as np
 
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
+from sfumato.numerics.rounding import fraction_down
+from sfumato.privacy._outward import below
 from sfumato.privacy.accountant import certified, closed_forms
 from sfumato.privacy.accountant.agreement import intersection
-from sfumato.privacy.accountant.maximum_loss import maximum_loss
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.pairs.pair import Pair
 
-__all__ = ["Composition", "delta_interval", "epsilon_interval", "quick_delta", "quick_epsilon"]
+__all__ = [
+    "Composition",
+    "Parts",
+    "delta_interval",
+    "epsilon_interval",
+    "maximum_loss",
+    "quick_delta",
+    "quick_epsilon",
+]
+
+_REACH: Final = 12.0
+_REAL: Final = -1000.0
+"""Log of a mass; smaller ones are those of empty bins."""
 
 
 class Accountable(closed_forms.Views, Protocol):
@@ -42,6 +57,14 @@ class Composition(Protocol):
         """Return the hash of what was run."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Some terms of a composition, as one by themselves."""
+
+    terms: tuple[tuple[Accountable, int], ...]
+
+
 class _Reading(NamedTuple):
     """Epsilon at a delta, or delta at an epsilon: how views and pairs bound it, and its worst value."""
 
@@ -55,14 +78,15 @@ _EPSILON = _Reading("epsilon", closed_forms.smallest_epsilon, certified.epsilon_
 _DELTA = _Reading("delta", closed_forms.smallest_delta, certified.delta_interval, 1.0)
 
 
-def quick_epsilon(loss: Composition, delta: float) -> float:
-    """Return the smallest epsilon that closed views prove; see `PrivacyLoss.quick_epsilon`."""
-    return _quick(_EPSILON, loss, delta)
+@lru_cache(maxsize=8192)
+def _quick(reading: _Reading, loss: Composition, argument: float) -> float:
+    return reading.closed(loss.terms, argument)
 
 
-def quick_delta(loss: Composition, epsilon: float) -> float:
-    """Return the smallest delta that closed views prove; see `PrivacyLoss.quick_delta`."""
-    return _quick(_DELTA, loss, epsilon)
+quick_epsilon: Final[Callable[[Composition, float], float]] = partial(_quick, _EPSILON)
+"""Return the smallest epsilon that closed views prove at a delta; see `PrivacyLoss.quick_epsilon`."""
+quick_delta: Final[Callable[[Composition, float], float]] = partial(_quick, _DELTA)
+"""Return the smallest delta that closed views prove at an epsilon; see `PrivacyLoss.quick_delta`."""
 
 
 def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> Interval:
@@ -79,11 +103,6 @@ def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> I
 def delta_interval(loss: Composition, epsilon: float, precision: Precision) -> Interval:
     """Return the best bounds on delta; see `epsilon_interval`."""
     return _narrowest(_DELTA, loss, epsilon, precision.of_delta())
-
-
-@lru_cache(maxsize=8192)
-def _quick(reading: _Reading, loss: Composition, argument: float) -> float:
-    return reading.closed(loss.terms, argument)
 
 
 def _narrowest(reading: _Reading, loss: Composition, argument: float, precision: Precision) -> Interval:
@@ -162,3 +181,32 @@ def _attempt(
     if math.isnan(found.lower) or math.isnan(found.upper):
         return Interval(0.0, reading.worst)
     return intersection(reading.name, Interval(0.0, found.upper), Interval(found.lower, reading.worst))
+
+
+def maximum_loss(pairs: Pairs) -> float:
+    """Return a lower bound on the essential supremum of the composed loss, the greater of both orders.
+
+    Parameters
+    ----------
+    pairs : sequence of (Pair, int)
+
+    Notes
+    -----
+    One order holds throughout a composition, so that two unlike pairs may not add their largest losses of
+    different orders. Where one pair's is infinite, so is the sum in its order, for no order's is negative.
+    """
+    if any(math.isinf(pair.supremum) for pair, _ in pairs):
+        return math.inf
+    orders = (False,) if all(pair.symmetric for pair, _ in pairs) else (False, True)
+    sums = (
+        sum((count * Fraction(_in_order(pair, swapped=swapped)) for pair, count in pairs), Fraction(0))
+        for swapped in orders
+    )
+    return max(0.0, below(max(map(fraction_down, sums)), 4.0))
+
+
+def _in_order(pair: Pair, *, swapped: bool) -> float:
+    if pair.symmetric:
+        return pair.supremum
+    distribution = pair.bins(pair.cuts(_REACH), swapped=swapped).merged()
+    return max(0.0, float(distribution.loss[distribution.log_mass > _REAL].max(initial=0.0)))

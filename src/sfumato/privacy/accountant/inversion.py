@@ -33,8 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.accountant.composed_losses import ComposedLosses, added
-from sfumato.privacy.accountant.delta_bound import DeltaBound
+from sfumato.privacy.accountant.composed_losses import ComposedLosses, DeltaBound, added
 from sfumato.privacy.pairs.discrete_loss import Rings, Tilted
 
 __all__ = ["Line"]

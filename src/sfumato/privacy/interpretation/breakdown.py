@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.errors import UnsupportedView
 from sfumato.privacy._outward import text_above
 from sfumato.privacy.accountant import intervals
-from sfumato.privacy.accountant.intervals import Accountable, Composition
+from sfumato.privacy.accountant.intervals import Composition
 from sfumato.privacy.accountant.precision import STANDARD
 from sfumato.privacy.pairs.pair import Pair
 
@@ -88,14 +88,6 @@ class Explanation:
         return "\n".join(lines)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Alone:
-    """One term as a composition of its own."""
-
-    terms: tuple[tuple[Accountable, int], ...]
-
-
 def explain(loss: Composition, delta: float) -> Explanation:
     r"""Return the proportions of all parts; see `sfumato.privacy.PrivacyLoss.explain`.
 
@@ -117,7 +109,7 @@ def explain(loss: Composition, delta: float) -> Explanation:
             repr(term),
             count,
             weight / total if 0 < total < math.inf else math.nan,
-            intervals.epsilon_interval(_Alone(((term, count),)), delta, STANDARD).upper,
+            intervals.epsilon_interval(intervals.Parts(((term, count),)), delta, STANDARD).upper,
         )
         for (term, count), weight in zip(terms, weights, strict=True)
     ]

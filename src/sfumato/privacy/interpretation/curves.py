@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, final
 
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.numerics.interval import Interval
 from sfumato.privacy.accountant import intervals
-from sfumato.privacy.accountant.intervals import Accountable, Composition
+from sfumato.privacy.accountant.intervals import Composition
 from sfumato.privacy.accountant.precision import STANDARD
 from sfumato.privacy.interpretation.tradeoff import trade_off
 
@@ -53,14 +55,6 @@ class Curve:
     y_label: str
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A composition cut short."""
-
-    terms: tuple[tuple[Accountable, int], ...]
-
-
 def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) -> Curve:
     """Return a curve; see `sfumato.privacy.PrivacyLoss.curve`."""
     if kind not in _KINDS:
@@ -73,14 +67,8 @@ def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) ->
     if kind == "trade-off":
         rates = np.linspace(0.0, 1.0, points)
         lower, upper, _ = trade_off(loss, rates)
-        return Curve(
-            kind=kind,
-            x=rates,
-            lower=lower,
-            upper=upper,
-            x_label="false positive rate",
-            y_label="smallest false negative rate",
-        )
+        labels = {"x_label": "false positive rate", "y_label": "smallest false negative rate"}
+        return Curve(kind=kind, x=rates, lower=lower, upper=upper, **labels)
     if delta is None:
         _check.refuse("delta", "be given for steps", delta, "pass delta=1e-6 or the delta that is meant")
     return _steps(loss, _check.probability("delta", delta, "pass a small probability such as 1e-6"), points)
@@ -92,14 +80,7 @@ def _profile(loss: Composition, points: int) -> Curve:
         far = 10.0
     epsilons = np.linspace(0.0, far, points)
     found = [intervals.delta_interval(loss, float(epsilon), STANDARD) for epsilon in epsilons]
-    return Curve(
-        kind="profile",
-        x=epsilons,
-        lower=np.array([bound.lower for bound in found]),
-        upper=np.array([bound.upper for bound in found]),
-        x_label="epsilon",
-        y_label="delta",
-    )
+    return _between("profile", epsilons, found, "epsilon", "delta")
 
 
 def _steps(loss: Composition, delta: float, points: int) -> Curve:
@@ -109,12 +90,13 @@ def _steps(loss: Composition, delta: float, points: int) -> Curve:
     found = []
     for steps in done.tolist():
         terms = tuple((term, -(-count * steps // largest)) for term, count in loss.terms if steps)
-        found.append(intervals.epsilon_interval(_Part(terms), delta, STANDARD))
-    return Curve(
-        kind="steps",
-        x=done.astype(float),
-        lower=np.array([bound.lower for bound in found]),
-        upper=np.array([bound.upper for bound in found]),
-        x_label="steps of the part that runs most often",
-        y_label=f"epsilon at delta {delta:g}",
-    )
+        found.append(intervals.epsilon_interval(intervals.Parts(terms), delta, STANDARD))
+    x_label = "steps of the part that runs most often"
+    return _between("steps", done.astype(float), found, x_label, f"epsilon at delta {delta:g}")
+
+
+def _between(
+    kind: Kind, x: NDArray[np.float64], found: Sequence[Interval], x_label: str, y_label: str
+) -> Curve:
+    lower, upper = (np.array([bound[end] for bound in found]) for end in (0, 1))
+    return Curve(kind=kind, x=x, lower=lower, upper=upper, x_label=x_label, y_label=y_label)

@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import mul_down, mul_up
 from sfumato.privacy._outward import UNIT, above, below
-from sfumato.privacy.accountant.agreement import intersection
+from sfumato.privacy.accountant.agreement import complement, intersection
 from sfumato.privacy.accountant.intervals import Composition
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
@@ -128,7 +128,7 @@ class LossVariable:
         Parameters
         ----------
         place : float
-            x. From 0 on the precision is that of the tail, below 0 that of `cdf`.
+            The x. From 0 on the precision is that of the tail, below 0 that of `cdf`.
         precision : Precision
             Where it cannot be had, as at a mass, the interval is wider, with a `PrecisionWarning`.
 
@@ -348,18 +348,18 @@ def _distribution(
     """Bound P(L > x) and P(L >= x), and P(L <= x) and P(L < x)."""
     look = _look(loss, reverse)
     if place > look.support.upper:
-        return look.infinite, _complement(look.infinite)
+        return look.infinite, complement(look.infinite)
     if place < look.support.lower:
         return Interval(1.0, 1.0), Interval(0.0, 0.0)
     if look.normal:
         tail = _normal(look.normal, place)
-        return tail, _complement(tail) if place >= 0 else _normal(look.normal, place, left=True)
+        return tail, complement(tail) if place >= 0 else _normal(look.normal, place, left=True)
     side = OneDirection.of(loss, reverse=reverse)
     if place >= 0:
         tail = _refined(side, place, look.deviation, precision)
-        return tail, _complement(tail)
+        return tail, complement(tail)
     cdf = _refined(side.reversed(), -place, look.deviation, precision, left=True)
-    return _complement(cdf), cdf
+    return complement(cdf), cdf
 
 
 def _refined(
@@ -383,10 +383,6 @@ def _refined(
             break
         step, wanted = 0.5 * step, 0.2 * wanted
     return best
-
-
-def _complement(chance: Interval) -> Interval:
-    return Interval(max(0.0, below(1 - chance.upper)), min(1.0, above(1 - chance.lower)), chance.tight)
 
 
 def _normal(variance: float, place: float, *, left: bool = False) -> Interval:

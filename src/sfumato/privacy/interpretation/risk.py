@@ -11,6 +11,7 @@ from sfumato import _check
 from sfumato.numerics.interval import Interval
 from sfumato.privacy._outward import above, below, text_above
 from sfumato.privacy.accountant import intervals
+from sfumato.privacy.accountant.agreement import complement
 from sfumato.privacy.accountant.intervals import Composition
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.interpretation.tradeoff import trade_off
@@ -124,9 +125,9 @@ def risk(
     given: object = false_positive_rates
     for rate in given if isinstance(given, Iterable) else (given,):
         allowed = _check.unit_interval("false_positive_rates", rate, "each is a probability")
-        found = _complement(trade_off(loss, allowed, precision))
+        found = complement(trade_off(loss, allowed, precision))
         attacks.append(Attack(allowed, found, _posterior(found, allowed, prior)))
-    _, upper, _ = _complement(trade_off(loss, baseline, precision))
+    _, upper, _ = complement(trade_off(loss, baseline, precision))
     return Risk(
         advantage=intervals.delta_interval(loss, 0.0, precision),
         attacks=tuple(attacks),
@@ -135,10 +136,6 @@ def risk(
         baseline=baseline,
         reconstruction=Interval(baseline, max(baseline, upper), tight=False),
     )
-
-
-def _complement(missed: Interval) -> Interval:
-    return Interval(max(0.0, below(1 - missed.upper)), min(1.0, above(1 - missed.lower)), missed.tight)
 
 
 def _posterior(found: Interval, rate: float, prior: float) -> Interval:

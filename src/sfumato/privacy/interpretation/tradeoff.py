@@ -71,10 +71,7 @@ def trade_off(
 def _rate(value: object) -> float:
     remedy = "it is a probability"
     number = value.item() if isinstance(value, np.generic) else value
-    rate = _check.finite("false_positive_rate", number, remedy)
-    if not 0 <= rate <= 1:
-        _check.refuse("false_positive_rate", "be from 0 to 1", rate, remedy)
-    return rate
+    return _check.share("false_positive_rate", number, remedy)
 
 
 class _Value(NamedTuple):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.pairs.wrapped import FailureMassPair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["BoundedLeaf"]

@@ -13,7 +13,13 @@ from sfumato import _check
 from sfumato._wire import NUMBER
 from sfumato.privacy._outward import times_above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
-from sfumato.privacy.leaves.leaf import DivergenceLeaf, Leaf, bounded_log_profile, bounded_rdp
+from sfumato.privacy.leaves.leaf import (
+    ConcentratedLeaf,
+    DivergenceLeaf,
+    Leaf,
+    bounded_log_profile,
+    bounded_rdp,
+)
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.pair import Pair, two_points
@@ -235,7 +241,7 @@ class ApproximateDP(Leaf):
 @final
 @serialized_as("zcdp", rho=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
-class ZCDP(DivergenceLeaf):
+class ZCDP(ConcentratedLeaf, DivergenceLeaf):
     """Any mechanism that is rho-zCDP.
 
     Parameters
@@ -283,21 +289,6 @@ class ZCDP(DivergenceLeaf):
             Upper bounds: rho, and the mass delta outside which it holds.
         """
         return ZCDPView(self.rho, 0.0)
-
-    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order.
-
-        Parameters
-        ----------
-        orders : ndarray of float, shape (n,)
-            Each above 1.
-
-        Returns
-        -------
-        ndarray of float, shape (n,)
-            Upper bounds on the Rényi divergences, one for each order.
-        """
-        return np.nextafter(self.rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return ZCDP(times_above(steps**2, self.rho), neighboring=relation)

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sfumato._wire import INTEGER, RATIONAL
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves import discrete_gaussian_views
-from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.leaves.leaf import ConcentratedLeaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.noise.discrete_gaussian import discrete_gaussian_pair
@@ -28,7 +25,7 @@ __all__ = ["DiscreteGaussian"]
 @final
 @serialized_as("discrete-gaussian", stddev=RATIONAL, sensitivity=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
-class DiscreteGaussian(Leaf):
+class DiscreteGaussian(ConcentratedLeaf):
     """Discrete Gaussian noise on an integer that moves by at most ``sensitivity``.
 
     ``DiscreteGaussian(stddev, s) * l0`` prices a vector of which at most ``l0`` entries move, each by at
@@ -144,21 +141,6 @@ class DiscreteGaussian(Leaf):
         if not self.stddev:
             return float(distance <= 0)
         return DiscreteGaussianDistribution(self.stddev).upper_tail(distance).upper
-
-    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order (Canonne, Kamath and Steinke 2020).
-
-        Parameters
-        ----------
-        orders : ndarray of float, shape (n,)
-            Each above 1.
-
-        Returns
-        -------
-        ndarray of float, shape (n,)
-            Upper bounds on the Rényi divergences, one for each order.
-        """
-        return np.nextafter(self._rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return DiscreteGaussian(self.stddev, self.sensitivity * steps, neighboring=relation)

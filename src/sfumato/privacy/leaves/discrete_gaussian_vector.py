@@ -7,20 +7,17 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sfumato import _check
 from sfumato._wire import INTEGER, RATIONAL
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, times_above
 from sfumato.privacy.leaves import discrete_gaussian_views
-from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.leaves.leaf import ConcentratedLeaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.pairs.wrapped import FailureMassPair
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
@@ -30,7 +27,7 @@ __all__ = ["DiscreteGaussianVector"]
 @final
 @serialized_as("discrete-gaussian-vector", stddev=RATIONAL, l2_squared=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
-class DiscreteGaussianVector(Leaf):
+class DiscreteGaussianVector(ConcentratedLeaf):
     r"""Independent discrete Gaussian noise on integers that move by at most so much all together.
 
     Parameters
@@ -133,21 +130,6 @@ class DiscreteGaussianVector(Leaf):
         """
         mu, mass = self.gdp()
         return FailureMassPair(NormalPair(mu), mass) if mu < math.inf else two_points(mu)
-
-    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order; proof in the class's notes.
-
-        Parameters
-        ----------
-        orders : ndarray of float, shape (n,)
-            Each above 1.
-
-        Returns
-        -------
-        ndarray of float, shape (n,)
-            Upper bounds on the Rényi divergences, one for each order.
-        """
-        return np.nextafter(self._rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return DiscreteGaussianVector(self.stddev, self.l2_squared * steps**2, neighboring=relation)

@@ -16,8 +16,7 @@ from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.gaussian_profile import upper_quantile
-from sfumato.privacy.leaves.laplace import laplace_kl
-from sfumato.privacy.leaves.leaf import Leaf, bounded_rdp
+from sfumato.privacy.leaves.leaf import Leaf, bounded_rdp, laplace_kl
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.noise.discrete_laplace import discrete_laplace_pair

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, cast, final
@@ -17,7 +17,7 @@ from sfumato.numerics.rounding import fraction_up, log_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
-from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.leaves.leaf import Leaf, listed
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.finite import log_of, rational_pair
@@ -66,10 +66,8 @@ class RationalLeaf(Leaf):
 
     def _set_rationals(self, name: str, values: object) -> None:
         """Check and store several non-negative rationals."""
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            _check.refuse(name, "be a sequence of numbers", type(values).__name__, "pass a list")
         numbers = []
-        for value in values:
+        for value in listed(name, values):
             self._set_exact(name, value)
             numbers.append(getattr(self, name))
         if not 0 < len(numbers) <= _MAX_OUTCOMES:
@@ -115,10 +113,8 @@ class RationalLeaf(Leaf):
         )
         return min(0.0, log_up(above(math.fsum([distribution.infinite, *terms.tolist()]) * slack)))
 
-    @property
-    def numeric(self) -> bool:
-        """The divergences are sums over the outcomes."""
-        return True
+    numeric = True
+    """The divergences are sums over the outcomes."""
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the divergences, the greater of both orders; infinity where there is an infinite loss."""
@@ -176,11 +172,13 @@ class DiscretePair(RationalLeaf):
         self._set_rationals("q", self.q)
         self._set_relation(self.neighboring)
         if len(self.p) != len(self.q):
-            _check.refuse("q", "have as many outcomes as p", len(self.q), "write 0 for those that it lacks")
+            found, remedy = f"it has {len(self.q)}", "write 0 for those that it lacks"
+            _check.refuse_state("q", "have as many outcomes as p", found, remedy)
         sums = Fraction(sum(self.p)), Fraction(sum(self.q))
         for name, total in zip("pq", sums, strict=True):
             if abs(total - 1) > _CLOSE:
-                _check.refuse(name, "add up to 1", float(total), "add the outcomes that are missing")
+                found = f"it adds up to {float(total)!r}"
+                _check.refuse_state(name, "add up to 1", found, "add the outcomes that are missing")
         self._set_distributions(
             [(Fraction(a) / sums[0], Fraction(b) / sums[1]) for a, b in zip(self.p, self.q, strict=True)]
         )

@@ -15,7 +15,7 @@ from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.neighboring import RELATION, Neighboring
-from sfumato.privacy.pairs.noise.bounded_range import BoundedRangePair
+from sfumato.privacy.pairs.noise.bounded_loss import BoundedRangePair
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView

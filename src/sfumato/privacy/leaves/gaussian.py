@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy._outward import UNIT, above
-from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.leaves.leaf import ConcentratedLeaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.noise.normal import NormalPair
@@ -30,7 +28,7 @@ __all__ = ["Gaussian"]
 @final
 @serialized_as("gaussian", noise_multiplier=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
-class Gaussian(Leaf):
+class Gaussian(ConcentratedLeaf):
     """Real Gaussian noise on a vector whose L2 norm moves by at most one sensitivity.
 
     Compositions of continuous Gaussians are priced exactly: the inverse squares of their noise multipliers
@@ -142,21 +140,6 @@ class Gaussian(Leaf):
         z = min(fraction_down(distance / noise), 1e6)
         # scipy's relative error, and what it may lose among the smallest floats.
         return min(1.0, float(ndtr(-z)) * (1 + UNIT * (64 + 4 * z * z)) + 1e-300)
-
-    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order, the exact divergence.
-
-        Parameters
-        ----------
-        orders : ndarray of float, shape (n,)
-            Each above 1.
-
-        Returns
-        -------
-        ndarray of float, shape (n,)
-            Upper bounds on the Rényi divergences, one for each order.
-        """
-        return np.nextafter(self.zcdp().rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return Gaussian(fraction_down(Fraction(self.noise_multiplier) / steps), neighboring=relation)

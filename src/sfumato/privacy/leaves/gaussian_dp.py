@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sfumato._wire import NUMBER
 from sfumato.privacy._outward import above, times_above
-from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.leaves.leaf import ConcentratedLeaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.noise.normal import NormalPair
@@ -24,7 +21,7 @@ __all__ = ["GaussianDP"]
 @final
 @serialized_as("gaussian-dp", mu=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
-class GaussianDP(Leaf):
+class GaussianDP(ConcentratedLeaf):
     """Any mechanism that is mu-Gaussian DP.
 
     Parameters
@@ -97,21 +94,6 @@ class GaussianDP(Leaf):
             Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
         """
         return NormalPair(self.mu) if self.mu else no_loss()
-
-    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order.
-
-        Parameters
-        ----------
-        orders : ndarray of float, shape (n,)
-            Each above 1.
-
-        Returns
-        -------
-        ndarray of float, shape (n,)
-            Upper bounds on the Rényi divergences, one for each order.
-        """
-        return np.nextafter(self.zcdp().rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return GaussianDP(times_above(steps, self.mu), neighboring=relation)

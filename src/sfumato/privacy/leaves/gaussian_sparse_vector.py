@@ -145,11 +145,11 @@ class GaussianSparseVector(Leaf):
         self._set_rounded("threshold_noise", self.threshold_noise, up=False)
         self._set_rounded("query_noise", self.query_noise, up=False)
         remedy = "it bounds the loss, however few are above"
-        self._set("length", _check.integer("length", self.length, minimum=1, remedy=remedy))
+        self._set_integers("length", remedy=remedy)
         if self.length > _MAX_LENGTH:
             _check.refuse("length", "be at most 2**50", self.length, "cut the stream into runs")
         remedy = "the run ends with the last of them"
-        self._set("positives", _check.integer("positives", self.positives, minimum=1, remedy=remedy))
+        self._set_integers("positives", remedy=remedy)
         self._set_relation(self.neighboring)
         self._set_monotone(self.monotone)
 

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import exp_up, fraction_down
-from sfumato.privacy._outward import above, below, times_above
+from sfumato.privacy._outward import below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.gaussian_profile import upper_quantile
-from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
+from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp, laplace_kl
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.pairs.noise.laplace import LaplacePair
+from sfumato.privacy.pairs.noise.bounded_loss import LaplacePair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
-__all__ = ["Laplace", "laplace_kl"]
+__all__ = ["Laplace"]
 
 
 @final
@@ -189,10 +189,3 @@ class Laplace(Leaf):
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return Laplace(fraction_down(Fraction(self.noise_multiplier) / steps), neighboring=relation)
-
-
-def laplace_kl(epsilon: float) -> float:
-    """Return ``epsilon + exp(-epsilon) - 1``, rounded up."""
-    if epsilon < 1e-3:
-        return above(epsilon * epsilon * (0.5 - epsilon / 6 + epsilon * epsilon / 24), 8.0)
-    return above(epsilon + math.expm1(-epsilon), 2.0, 2 * epsilon)

@@ -25,7 +25,17 @@ from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
-__all__ = ["DivergenceLeaf", "GroupPrivacy", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
+__all__ = [
+    "ConcentratedLeaf",
+    "DivergenceLeaf",
+    "GroupPrivacy",
+    "Leaf",
+    "Node",
+    "bounded_log_profile",
+    "bounded_rdp",
+    "laplace_kl",
+    "listed",
+]
 
 # Enough for every float; limits the length of the serialised form.
 _MAX_BITS = 4096
@@ -46,11 +56,10 @@ class Node(PrivacyLoss):
     def _set_part(self, name: str, value: object) -> None:
         """Check that a part is one loss, neither repeated nor composed."""
         if not isinstance(value, PrivacyLoss):
-            _check.refuse(name, "be a PrivacyLoss", type(value).__name__, "pass a loss such as Gaussian(1.0)")
+            _check.refuse_type(name, "be a PrivacyLoss", value, "pass a loss such as Gaussian(1.0)")
         if value.terms != ((value, 1),):
-            _check.refuse(
-                name, "be one mechanism, neither repeated nor composed", repr(value)[:200], "wrap each part"
-            )
+            rule = "be one mechanism, neither repeated nor composed"
+            _check.refuse_state(name, rule, f"it is {value!r}"[:200], "wrap each part")
         self._check_further(value.neighboring)
         self._set(name, value)
 
@@ -69,6 +78,11 @@ class Node(PrivacyLoss):
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
+
+    def _set_integers(self, *names: str, minimum: int = 1, remedy: str = "pass how many there are") -> None:
+        """Check fields that are integers."""
+        for name in names:
+            self._set(name, _check.integer(name, getattr(self, name), minimum=minimum, remedy=remedy))
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return GroupPrivacy(self, steps, neighboring=relation)
@@ -117,7 +131,7 @@ class GroupPrivacy(Node):
     def __post_init__(self) -> None:
         self._set_part("loss", self.loss)
         remedy = "fewer units, or a closed form"
-        self._set("steps", _check.integer("steps", self.steps, minimum=2, remedy=remedy))
+        self._set_integers("steps", minimum=2, remedy=remedy)
         if self.steps > MAX_STEPS:
             _check.refuse("steps", f"be at most {MAX_STEPS}", self.steps, remedy)
         if not isinstance(self.neighboring, Neighboring):
@@ -266,6 +280,16 @@ class Leaf(Node):
             _check.refuse("monotone", "be False under replace-one", value, remedy)
 
 
+class ConcentratedLeaf(Leaf):
+    """A leaf whose Rényi divergences are those of its zCDP parameter."""
+
+    __slots__ = ()
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``rho`` times the order."""
+        return np.nextafter(self.zcdp().rho * orders, np.inf)
+
+
 class DivergenceLeaf(Leaf):
     """A leaf known by bounds on divergences alone: where one of them is 0, the two distributions are equal.
 
@@ -299,7 +323,7 @@ class DivergenceLeaf(Leaf):
 def listed(name: str, values: object) -> list[object]:
     """Return the items of a sequence of numbers, or refuse what is none."""
     if isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
-        _check.refuse(name, "be a sequence of numbers", type(values).__name__, "pass a list")
+        _check.refuse_type(name, "be a sequence of numbers", values, "pass a list")
     return list(values)
 
 
@@ -333,3 +357,10 @@ def bounded_log_profile(distance: float, divisor: float = 1.0) -> float:
     # Two logarithms: the quotient of a smallest float would be 0.
     value = math.log(-math.expm1(-above(distance, 2.0))) - math.log(divisor)
     return min(0.0, above(value, 8.0, 1.0 + abs(value)))
+
+
+def laplace_kl(epsilon: float) -> float:
+    """Return ``epsilon + exp(-epsilon) - 1``, rounded up."""
+    if epsilon < 1e-3:
+        return above(epsilon * epsilon * (0.5 - epsilon / 6 + epsilon * epsilon / 24), 8.0)
+    return above(epsilon + math.expm1(-epsilon), 2.0, 2 * epsilon)

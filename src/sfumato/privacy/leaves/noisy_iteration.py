@@ -6,15 +6,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Final, final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sfumato import _check
 from sfumato._wire import INTEGER, NUMBER
 from sfumato.errors import NeighboringMismatch
 from sfumato.numerics.rounding import div_down
 from sfumato.privacy._outward import above
-from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.leaves.leaf import ConcentratedLeaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring
 from sfumato.privacy.pairs.noise.normal import NormalPair
@@ -31,7 +27,7 @@ _MAXIMUM: Final = 10**15
 @final
 @serialized_as("noisy-iteration", noise_multiplier=NUMBER, steps_after=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
-class NoisyIteration(Leaf):
+class NoisyIteration(ConcentratedLeaf):
     r"""Noisy projected gradient descent, seen through its last iterate, for a record that one step uses.
 
     Parameters
@@ -92,15 +88,8 @@ class NoisyIteration(Leaf):
 
     def __post_init__(self) -> None:
         self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
-        self._set(
-            "steps_after",
-            _check.integer(
-                "steps_after",
-                self.steps_after,
-                minimum=0,
-                remedy="pass how many steps follow the one that used the record",
-            ),
-        )
+        remedy = "pass how many steps follow the one that used the record"
+        self._set_integers("steps_after", minimum=0, remedy=remedy)
         self._set_relation(self.neighboring)
         if self.neighboring is Neighboring.ADD_REMOVE:
             raise NeighboringMismatch(
@@ -130,21 +119,6 @@ class NoisyIteration(Leaf):
         """
         mu = self.gdp().mu
         return ZCDPView(above(0.5 * mu * mu, 4.0), 0.0)
-
-    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``rho`` times the order.
-
-        Parameters
-        ----------
-        orders : ndarray of float, shape (n,)
-            Each above 1.
-
-        Returns
-        -------
-        ndarray of float, shape (n,)
-            Upper bounds on the Rényi divergences, one for each order.
-        """
-        return np.nextafter(self.zcdp().rho * orders, np.inf)
 
     def dominating_pair(self) -> Pair:
         """Return two normal distributions, which only dominate.

@@ -69,9 +69,8 @@ class Profile(RationalLeaf):
         self._set_numbers("deltas", self.deltas, up=True)
         self._set_relation(self.neighboring)
         if not 0 < len(self.epsilons) == len(self.deltas) <= _MAXIMUM:
-            _check.refuse(
-                "deltas", "be as many as the epsilons", len(self.deltas), f"pass 1 to {_MAXIMUM} of both"
-            )
+            found, remedy = f"there are {len(self.deltas)}", f"pass 1 to {_MAXIMUM} of both"
+            _check.refuse_state("deltas", "be as many as the epsilons", found, remedy)
         for before, after in itertools.pairwise(self.epsilons):
             if after <= before:
                 remedy = "sort them and leave out repetitions"

@@ -69,10 +69,6 @@ class RandomizedResponse(ThreeLosses):
             _check.refuse("categories", "be at most 2**53", categories, "hash them to fewer")
         self._set_relation(neighboring)
 
-    @property
-    def _bound(self) -> float:
-        return self._epsilon
-
     def blanket(self) -> Blanket:
         r"""Return the uniform distribution, which a report is from with probability :math:`k/D`.
 

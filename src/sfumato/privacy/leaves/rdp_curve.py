@@ -72,7 +72,8 @@ class RDPCurve(DivergenceLeaf):
         self._set_numbers("epsilons", self.epsilons, up=True)
         if not 0 < len(self.orders) == len(self.epsilons) <= _MAXIMUM:
             remedy = f"pass from 1 to {_MAXIMUM} orders and as many epsilons"
-            _check.refuse("epsilons", "be as many as the orders", len(self.epsilons), remedy)
+            found = f"there are {len(self.epsilons)}"
+            _check.refuse_state("epsilons", "be as many as the orders", found, remedy)
         for before, after in zip((1.0, *self.orders), self.orders, strict=False):
             if after <= before:
                 remedy = "pass orders above 1; sort them and leave out repetitions"

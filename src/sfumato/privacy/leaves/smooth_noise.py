@@ -160,10 +160,8 @@ class SmoothLaplace(RationalLeaf):
         """
         return LoosePair(self._pair)
 
-    @property
-    def numeric(self) -> bool:
-        """No: the divergences are in closed form."""
-        return False
+    numeric = False
+    """No: the divergences are in closed form."""
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the bound in the class's notes.

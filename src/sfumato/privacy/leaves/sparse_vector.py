@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-from sfumato import _check
 from sfumato._wire import BOOLEAN, INTEGER, NUMBER
 from sfumato.privacy.leaves.bounded import BoundedLeaf
 from sfumato.privacy.neighboring import RELATION, Neighboring
@@ -93,7 +92,7 @@ class SparseVector(BoundedLeaf):
         self._set_rounded("threshold_noise", self.threshold_noise, up=False)
         self._set_rounded("query_noise", self.query_noise, up=False)
         remedy = "the run ends with the last of them"
-        self._set("positives", _check.integer("positives", self.positives, minimum=1, remedy=remedy))
+        self._set_integers("positives", remedy=remedy)
         self._set_relation(self.neighboring)
         self._set_monotone(self.monotone)
 

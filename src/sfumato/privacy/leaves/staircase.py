@@ -73,15 +73,9 @@ class Staircase(ThreeLosses):
         self._set_rounded("_epsilon", epsilon, up=True)
         best = math.exp(-self._epsilon / 2) / (1 + math.exp(-self._epsilon / 2))
         remedy = "leave it out for the best one"
-        fraction = best if gamma is None else _check.finite("gamma", gamma, remedy)
-        if not 0 <= fraction <= 1:
-            _check.refuse("gamma", "be from 0 to 1", fraction, remedy)
+        fraction = best if gamma is None else _check.share("gamma", gamma, remedy)
         self._set("gamma", fraction + 0.0)
         self._set_relation(neighboring)
-
-    @property
-    def _bound(self) -> float:
-        return self._epsilon
 
     def _masses(self) -> tuple[float, float]:
         epsilon, gamma = self._epsilon, self.gamma

@@ -100,10 +100,6 @@ class SupportResponse(ThreeLosses):
             _check.refuse("overlap", "be below chance", overlap, "pass 0, which is always right")
         self._set_relation(neighboring)
 
-    @property
-    def _bound(self) -> float:
-        return self._epsilon
-
     def blanket(self) -> Blanket:
         r"""Return the shared distribution, which a report is from with probability :math:`\gamma`.
 

@@ -48,40 +48,37 @@ class ThreeLosses(Leaf):
 
     __slots__ = ()
 
+    _epsilon: float
+
     def _masses(self) -> tuple[float, float]:
         """Return the logs of the largest loss's P-mass and of that of no loss."""
         raise NotImplementedError
 
-    @property
-    def _bound(self) -> float:
-        """The largest loss."""
-        raise NotImplementedError
-
     def pure(self) -> PureView:
         """Return the largest loss."""
-        return PureView(self._bound, 0.0)
+        return PureView(self._epsilon, 0.0)
 
     def log_profile(self, epsilon: float) -> float:
         r"""Return the log of :math:`p_+ (1 - e^{\epsilon - \epsilon_0})`, exact."""
         top, _ = self._masses()
         # Where exp(-bound) is no float, the mass of the largest loss is as good as for a bound of 1000.
-        slack = _units(top, min(self._bound, 1000.0))
-        return bounded_log_profile(self._bound - epsilon, math.exp(-top) * (1 - slack))
+        slack = _units(top, min(self._epsilon, 1000.0))
+        return bounded_log_profile(self._epsilon - epsilon, math.exp(-top) * (1 - slack))
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences."""
-        epsilon, (top, middle) = self._bound, self._masses()
+        epsilon, (top, middle) = self._epsilon, self._masses()
         moment = math.exp(top) * (1 + np.exp((1 - 2 * orders) * epsilon))
         moment = (moment + np.exp(middle + (1 - orders) * epsilon)) * (1 + _units(top, epsilon))
         return bounded_rdp(epsilon, self.zcdp().rho, orders, moment)
 
     def zcdp(self) -> ZCDPView:
         """Return the largest ratio of a divergence to its order; the proof is in the class's notes."""
-        return ZCDPView(_rho(self._bound, *self._masses()), 0.0)
+        return ZCDPView(_rho(self._epsilon, *self._masses()), 0.0)
 
     def gdp(self) -> GDPView:
         """Return the parameter of the two vertices; the proof is in the class's notes."""
-        epsilon, (top, middle) = self._bound, self._masses()
+        epsilon, (top, middle) = self._epsilon, self._masses()
         if epsilon == 0:
             return GDPView(0.0, 0.0)
         rest = math.log1p(-math.exp(top)) if top < -0.7 else float(np.logaddexp(middle, top - epsilon))
@@ -93,7 +90,7 @@ class ThreeLosses(Leaf):
 
     def dominating_pair(self) -> Pair:
         """Return the three losses."""
-        epsilon, (top, middle) = self._bound, self._masses()
+        epsilon, (top, middle) = self._epsilon, self._masses()
         if epsilon == 0:
             return no_loss()
         log_p, loss = np.array([top - epsilon, middle, top]), np.array([-epsilon, 0.0, epsilon])

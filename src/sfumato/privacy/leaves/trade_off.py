@@ -78,7 +78,8 @@ class TradeOff(RationalLeaf):
 
     def _points(self) -> list[tuple[Fraction, Fraction]]:
         if len(self.alphas) != len(self.betas):
-            _check.refuse("betas", "be as many as the alphas", len(self.betas), "pass one for each")
+            found = f"there are {len(self.betas)}"
+            _check.refuse_state("betas", "be as many as the alphas", found, "pass one for each")
         if len(self.alphas) < 2 or (self.alphas[0], self.alphas[-1]) != (0, 1):
             ends = tuple(float(alpha) for alpha in (*self.alphas[:1], *self.alphas[-1:]))
             remedy = "add the end points: at alpha 0 the largest beta that holds, at alpha 1 beta 0"

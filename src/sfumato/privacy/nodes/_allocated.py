@@ -37,10 +37,8 @@ class AllocatedNode(Node):
         """Add/remove or zero-out, as of the loss."""
         return self.loss.neighboring or Neighboring.ADD_REMOVE
 
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
+    numeric = True
+    """Always."""
 
     @property
     @abstractmethod

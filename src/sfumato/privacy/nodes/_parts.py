@@ -46,7 +46,7 @@ def checked(losses: object) -> tuple[PrivacyLoss, ...]:
     """Return one or more losses as a tuple, or refuse them; they must be about one relation."""
     parts = tuple(losses) if isinstance(losses, Iterable) and not isinstance(losses, str) else ()
     if not parts or not all(isinstance(part, PrivacyLoss) for part in parts):
-        _check.refuse("losses", "hold one or more losses", type(losses).__name__, "pass a tuple of losses")
+        _check.refuse_type("losses", "hold one or more losses", losses, "pass a tuple of losses")
     relation = common_relation(part.neighboring for part in parts)
     refuse_further("a node of several losses", relation)
     if relation is None:

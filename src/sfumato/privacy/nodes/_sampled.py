@@ -16,7 +16,6 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.pairs.derived import fine_bins, one_run
 from sfumato.privacy.pairs.group_privacy import MAX_STEPS
-from sfumato.privacy.pairs.hockey_stick import log_profile
 from sfumato.privacy.pairs.mixture import MixturePair
 from sfumato.privacy.pairs.pair import Pair, two_points
 
@@ -42,12 +41,10 @@ class SampledNode(Node):
 
     def log_profile(self, epsilon: float) -> float:
         """Return that of the pair."""
-        return max(log_profile(distribution, epsilon) for distribution in one_run(self))
+        return max(distribution.log_profile(epsilon) for distribution in one_run(self))
 
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
+    numeric = True
+    """Always."""
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return bounds on the divergences of the pair, where no loss of it is infinite."""

@@ -13,7 +13,6 @@ from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.hockey_stick import log_profile
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import PureView
 
@@ -32,7 +31,7 @@ class ShuffleModelNode(Node):
         given: object = self.loss
         if not isinstance(given, PrivacyLoss):
             remedy = "pass that of one report; it may be composed of several parts"
-            _check.refuse("loss", "be a PrivacyLoss", type(given).__name__, remedy)
+            _check.refuse_type("loss", "be a PrivacyLoss", given, remedy)
         if self.loss.neighboring is not Neighboring.REPLACE_ONE:
             raise NeighboringMismatch(
                 f"loss must be under replace-one, got {self.loss.neighboring}; state what the local "
@@ -44,10 +43,8 @@ class ShuffleModelNode(Node):
         """Replace-one."""
         return Neighboring.REPLACE_ONE
 
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
+    numeric = True
+    """Always."""
 
     def pure(self) -> PureView:
         """Return what the report alone promises: who sees it among others learns no more."""
@@ -56,7 +53,7 @@ class ShuffleModelNode(Node):
     def log_profile(self, epsilon: float) -> float:
         """Return that of the pair."""
         pair = self.dominating_pair()
-        return log_profile(pair.bins(pair.cuts(0.0), swapped=False).split(), epsilon)
+        return pair.bins(pair.cuts(0.0), swapped=False).split().log_profile(epsilon)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return bounds on the divergences of the dominating pair."""

@@ -75,10 +75,7 @@ class RandomAllocation(AllocatedNode):
 
     def __post_init__(self) -> None:
         self._check_loss()
-        for name in ("steps", "selected"):
-            self._set(
-                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
-            )
+        self._set_integers("steps", "selected")
         if self.selected > self.steps:
             _check.refuse("selected", "be at most steps", self.selected, "a unit takes part once in a step")
 

@@ -72,7 +72,7 @@ class AmongDecoys(ShuffleModelNode):
         if math.isinf(self.loss.pure().epsilon):
             raise UnsupportedView(f"{self.loss!r} has no finite pure view, which decoys need")
         remedy = "pass how many the honest clients may send"
-        self._set("decoys", _check.integer("decoys", self.decoys, remedy=remedy))
+        self._set_integers("decoys", minimum=0, remedy=remedy)
         self._set("chance", _chance(self.chance))
 
     def dominating_pair(self) -> Pair:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
-from sfumato import _check
 from sfumato._wire import INTEGER
 from sfumato.numerics.rounding import mul_up, sqrt_up
 from sfumato.privacy.loss import PrivacyLoss, Term
@@ -64,10 +63,7 @@ class BallsInBins(AllocatedNode):
 
     def __post_init__(self) -> None:
         self._check_loss()
-        for name in ("bins", "epochs"):
-            self._set(
-                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
-            )
+        self._set_integers("bins", "epochs")
 
     @property
     def blocks(self) -> tuple[Term, ...]:

@@ -5,17 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sfumato.privacy.accountant import closed_forms
-from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring, Relation
-from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.post_processed import UpperBound
 from sfumato.privacy.serialization import LOSS, serialized_as
-from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["BlockBound"]
 
@@ -23,7 +16,7 @@ __all__ = ["BlockBound"]
 @final
 @serialized_as("block-bound", loss=LOSS)
 @dataclass(frozen=True, slots=True, repr=False)
-class BlockBound(Node):
+class BlockBound(UpperBound):
     """One of several blocks whose composition bounds a run; `RandomAllocation` and others make it.
 
     Parameters
@@ -46,86 +39,6 @@ class BlockBound(Node):
     """
 
     loss: PrivacyLoss
-
-    def __post_init__(self) -> None:
-        self._set_part("loss", self.loss)
-
-    @property
-    def neighboring(self) -> Relation | None:
-        """The block's."""
-        return self.loss.neighboring
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the block's is."""
-        return self.loss.numeric
-
-    def dominating_pair(self) -> Pair:
-        """Return the block's, as one that only dominates.
-
-        Returns
-        -------
-        Pair
-            Distributions P and Q whose divergences bound those of the outputs on any two neighbors.
-        """
-        return LoosePair(self.loss.dominating_pair())
-
-    def split(self) -> tuple[float, closed_forms.Terms]:
-        """Return the block's.
-
-        Returns
-        -------
-        mass : float
-            Probability of total failure.
-        terms : sequence of (PrivacyLoss, int)
-            What runs otherwise, each part with its count.
-        """
-        return self.loss.split()
-
-    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the block's.
-
-        Parameters
-        ----------
-        orders : ndarray of float, shape (n,)
-            Each above 1.
-
-        Returns
-        -------
-        ndarray of float, shape (n,)
-            Upper bounds on the Rényi divergences, one for each order.
-        """
-        return self.loss.rdp_curve(orders)
-
-    def zcdp(self) -> ZCDPView:
-        """Return the block's.
-
-        Returns
-        -------
-        ZCDPView
-            Upper bounds: rho, and the mass delta outside which it holds.
-        """
-        return self.loss.zcdp()
-
-    def gdp(self) -> GDPView:
-        """Return the block's.
-
-        Returns
-        -------
-        GDPView
-            Upper bounds: mu, and the mass delta outside which it holds.
-        """
-        return self.loss.gdp()
-
-    def pure(self) -> PureView:
-        """Return the block's.
-
-        Returns
-        -------
-        PureView
-            Upper bounds: epsilon, and the mass delta outside which it holds.
-        """
-        return self.loss.pure()
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return self._missing(f"group or {relation}")

@@ -13,7 +13,6 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes._parts import Several, checked, pair_of
 from sfumato.privacy.pairs.derived import one_run
-from sfumato.privacy.pairs.hockey_stick import log_profile
 from sfumato.privacy.pairs.maximum import MaximumPair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.serialization import LOSSES, serialized_as
@@ -33,7 +32,7 @@ class _Worst(Several):
 
     def log_profile(self, epsilon: float) -> float:
         """Return that of the pair."""
-        return max(log_profile(distribution, epsilon) for distribution in one_run(self))
+        return max(distribution.log_profile(epsilon) for distribution in one_run(self))
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the largest of each order."""

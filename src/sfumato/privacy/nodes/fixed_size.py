@@ -64,10 +64,7 @@ class FixedSizeSampled(SampledNode):
 
     def __post_init__(self) -> None:
         self._check_loss()
-        for name in ("sample_size", "population_size"):
-            self._set(
-                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
-            )
+        self._set_integers("sample_size", "population_size")
         if self.sample_size > self.population_size:
             remedy = "without replacement a sample is no larger than the population"
             _check.refuse("sample_size", "be at most population_size", self.sample_size, remedy)

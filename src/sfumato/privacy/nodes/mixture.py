@@ -64,9 +64,11 @@ class Mixture(Several):
         listed = given if isinstance(given, tuple | list) else (given,)
         weights = tuple(_check.positive("weights", weight, "leave out what never runs") for weight in listed)
         if len(weights) != len(self.losses):
-            _check.refuse("weights", "be as many as the losses", len(weights), "pass one for each")
+            found = f"there are {len(weights)}"
+            _check.refuse_state("weights", "be as many as the losses", found, "pass one for each")
         if abs(math.fsum(weights) - 1) > WEIGHT_SLACK:
-            _check.refuse("weights", "add up to 1", math.fsum(weights), "divide them by their sum")
+            found = f"they add up to {math.fsum(weights)!r}"
+            _check.refuse_state("weights", "add up to 1", found, "divide them by their sum")
         self._set("weights", weights)
         public: object = self.index_public
         if not isinstance(public, bool):

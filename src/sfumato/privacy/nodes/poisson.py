@@ -72,9 +72,7 @@ class PoissonSubsampled(Node):
         self._set_part("loss", self.loss)
         check_absent(self.loss)
         remedy = "pass the chance that one unit is drawn"
-        probability = _check.finite("sampling_probability", self.sampling_probability, remedy)
-        if not 0 <= probability <= 1:
-            _check.refuse("sampling_probability", "be from 0 to 1", probability, remedy)
+        probability = _check.share("sampling_probability", self.sampling_probability, remedy)
         self._set("sampling_probability", probability)
 
     @property
@@ -96,10 +94,8 @@ class PoissonSubsampled(Node):
         base = self.loss.dominating_pair()
         return base if q == 1 else SubsampledPair(base, q)
 
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
+    numeric = True
+    """Always."""
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return bounds on the divergences of the dominating pair, the greater of both orders.

@@ -111,12 +111,7 @@ class PoissonRecords(Node):
 
     def __post_init__(self) -> None:
         self._set("sampling_probability", self._of_one.sampling_probability)
-        self._set(
-            "records",
-            _check.integer(
-                "records", self.records, minimum=1, remedy="pass how many records one unit may own"
-            ),
-        )
+        self._set_integers("records", remedy="pass how many records one unit may own")
         limit = _MAXIMUM if isinstance(self.loss, _Several) else MAX_STEPS
         if self.records > limit:
             remedy = "bound how many records of one unit are retained"
@@ -152,10 +147,8 @@ class PoissonRecords(Node):
         chance = above(drawn, 64.0)
         return SubsampledPair(LoosePair(mixed), chance) if chance < 1 else LoosePair(mixed)
 
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
+    numeric = True
+    """Always."""
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return bounds on the divergences of the dominating pair, where no loss of it is infinite.

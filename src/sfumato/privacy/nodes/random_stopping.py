@@ -20,8 +20,8 @@ from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, refuse_further
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.wrapped import FailureMassPair
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
@@ -45,7 +45,7 @@ class _Stopping(Node):
         given: object = self.loss
         if not isinstance(given, PrivacyLoss) or given.neighboring is None:
             remedy = "pass the loss of one run, such as PureDP(0.1)"
-            _check.refuse("loss", "be the PrivacyLoss of one run", type(self.loss).__name__, remedy)
+            _check.refuse_type("loss", "be the PrivacyLoss of one run", self.loss, remedy)
         refuse_further(type(self).__name__, given.neighboring)
 
     @property

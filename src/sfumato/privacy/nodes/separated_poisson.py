@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
-from sfumato import _check
 from sfumato._wire import INTEGER, NUMBER
 from sfumato.numerics.rounding import expm1_down, log1p_down, mul_down
 from sfumato.privacy.loss import PrivacyLoss, Term
@@ -75,10 +74,7 @@ class SeparatedPoisson(AllocatedNode):
             "sampling_probability",
             PoissonSubsampled(self.loss, self.sampling_probability).sampling_probability,
         )
-        for name in ("separation", "steps"):
-            self._set(
-                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
-            )
+        self._set_integers("separation", "steps")
 
     @property
     def blocks(self) -> tuple[Term, ...]:

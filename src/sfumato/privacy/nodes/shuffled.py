@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from sfumato import _check
 from sfumato._wire import INTEGER
 from sfumato.errors import UnsupportedView
 from sfumato.privacy.loss import PrivacyLoss
@@ -72,7 +71,7 @@ class Shuffled(ShuffleModelNode):
         if delta > 0 or math.isinf(epsilon):
             raise UnsupportedView(f"{self.loss!r} has no pure view with delta 0, which shuffling needs")
         remedy = "pass the guaranteed number of honest reports"
-        self._set("clients", _check.integer("clients", self.clients, minimum=1, remedy=remedy))
+        self._set_integers("clients", remedy=remedy)
 
     def dominating_pair(self) -> Pair:
         """Return the pair of the blanket, where the randomizer knows one, or that of the clones.

@@ -14,9 +14,9 @@ from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, Relation
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.truncated_loss import TruncatedLossPair
+from sfumato.privacy.pairs.wrapped import FailureMassPair
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
@@ -34,7 +34,7 @@ class _Tailed(Protocol):
 def _lone_pass(loss: PrivacyLoss, threshold: Fraction) -> float:
     if not isinstance(loss, _Tailed):
         remedy = "pass Gaussian, Laplace, DiscreteGaussian or DiscreteLaplace"
-        _check.refuse("loss", "be of noise whose tail is known", type(loss).__name__, remedy)
+        _check.refuse_type("loss", "be of noise whose tail is known", loss, remedy)
     return loss.lone_pass(threshold)
 
 

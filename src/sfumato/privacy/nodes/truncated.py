@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from sfumato import _check
 from sfumato._wire import INTEGER, NUMBER
 from sfumato.numerics.rounding import exp_up, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above
@@ -15,8 +14,8 @@ from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Relation
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.pairs.wrapped import FailureMassPair
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
@@ -69,10 +68,7 @@ class TruncatedPoisson(Node):
 
     def __post_init__(self) -> None:
         self._set("sampling_probability", self._untruncated.sampling_probability)
-        for name in ("sample_size", "population_size"):
-            self._set(
-                name, _check.integer(name, getattr(self, name), minimum=1, remedy="pass how many there are")
-            )
+        self._set_integers("sample_size", "population_size")
 
     @property
     def neighboring(self) -> Relation:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from sfumato import _check
 from sfumato._wire import INTEGER
 from sfumato.privacy._outward import above
 from sfumato.privacy.loss import PrivacyLoss
@@ -61,17 +60,9 @@ class SampledWithReplacement(SampledNode):
 
     def __post_init__(self) -> None:
         self._check_loss()
-        self._set(
-            "sample_size",
-            _check.integer(
-                "sample_size", self.sample_size, minimum=1, remedy="pass how many units a sample has"
-            ),
-        )
+        self._set_integers("sample_size", remedy="pass how many units a sample has")
         remedy = "of one unit every draw is the same"
-        self._set(
-            "population_size",
-            _check.integer("population_size", self.population_size, minimum=2, remedy=remedy),
-        )
+        self._set_integers("population_size", minimum=2, remedy=remedy)
 
     def dominating_pair(self) -> Pair:
         """Return the symmetric pair of what the theorem says.

@@ -26,10 +26,8 @@ class DirectedPair(WrappedPair):
 
     __slots__ = ()
 
-    @property
-    def symmetric(self) -> bool:
-        """Said, not proven: whoever asks wants one order."""
-        return True
+    symmetric = True
+    """Said, not proven: whoever asks wants one order."""
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the base's bins."""

@@ -65,15 +65,11 @@ class GroupPrivacyPair(UncutPair):
         """Whether each step has its way back, or is as good in either order."""
         return self._back > 0 or self._base.symmetric
 
-    @property
-    def tight(self) -> bool:
-        """Never: the steps' worst neighbors need not lie on one line."""
-        return False
+    tight = False
+    """Never: the steps' worst neighbors need not lie on one line."""
 
-    @property
-    def supremum(self) -> float:
-        """No lower bound but 0 is offered."""
-        return 0.0
+    supremum = 0.0
+    """No lower bound but 0 is offered."""
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the chain's atoms."""

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.bins import Bins, Mass, Points
-from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.pairs.wrapped import FailureMassPair, LoosePair
 
 __all__ = ["TruncatedLossPair"]
 
@@ -59,15 +58,11 @@ class TruncatedLossPair(LoosePair):
         super().__init__(base)
         self._mass = mass
 
-    @property
-    def variance(self) -> float:
-        """None: what is cut is not normal."""
-        return 0.0
+    variance = 0.0
+    """None: what is cut is not normal."""
 
-    @property
-    def symmetric(self) -> bool:
-        """Never: one of the distributions has the mass."""
-        return False
+    symmetric = False
+    """Never: one of the distributions has the mass."""
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the base's bins up to a loss, and what stands for the others."""

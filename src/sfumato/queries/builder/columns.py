@@ -6,7 +6,7 @@ the same without quotes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
@@ -25,6 +25,16 @@ __all__ = [
     "expression_sql",
     "require_call",
 ]
+
+
+def _binary(sign: str, *, reflected: bool = False) -> Callable[[ColumnExpression, object], ColumnExpression]:
+    """Make the method of an operator; reflected, the expression is its right side."""
+
+    def written(self: ColumnExpression, other: object) -> ColumnExpression:
+        sides = (_operand(other), self.sql) if reflected else (self.sql, _operand(other))
+        return ColumnExpression(f"({sides[0]} {sign} {sides[1]})")
+
+    return written
 
 
 @final
@@ -56,56 +66,25 @@ class ColumnExpression:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __eq__(self, other: object) -> ColumnExpression:  # type: ignore[override]
-        return self._with("=", other)
-
-    def __ne__(self, other: object) -> ColumnExpression:  # type: ignore[override]
-        return self._with("<>", other)
-
-    def __lt__(self, other: object) -> ColumnExpression:
-        return self._with("<", other)
-
-    def __le__(self, other: object) -> ColumnExpression:
-        return self._with("<=", other)
-
-    def __gt__(self, other: object) -> ColumnExpression:
-        return self._with(">", other)
-
-    def __ge__(self, other: object) -> ColumnExpression:
-        return self._with(">=", other)
-
-    def __add__(self, other: object) -> ColumnExpression:
-        return self._with("+", other)
-
-    def __radd__(self, other: object) -> ColumnExpression:
-        return self._after("+", other)
-
-    def __sub__(self, other: object) -> ColumnExpression:
-        return self._with("-", other)
-
-    def __rsub__(self, other: object) -> ColumnExpression:
-        return self._after("-", other)
-
-    def __mul__(self, other: object) -> ColumnExpression:
-        return self._with("*", other)
-
-    def __rmul__(self, other: object) -> ColumnExpression:
-        return self._after("*", other)
-
-    def __truediv__(self, other: object) -> ColumnExpression:
-        return self._with("/", other)
-
-    def __rtruediv__(self, other: object) -> ColumnExpression:
-        return self._after("/", other)
+    __eq__ = _binary("=")  # type: ignore[assignment]
+    __ne__ = _binary("<>")  # type: ignore[assignment]
+    __lt__ = _binary("<")
+    __le__ = _binary("<=")
+    __gt__ = _binary(">")
+    __ge__ = _binary(">=")
+    __add__ = _binary("+")
+    __radd__ = _binary("+", reflected=True)
+    __sub__ = _binary("-")
+    __rsub__ = _binary("-", reflected=True)
+    __mul__ = _binary("*")
+    __rmul__ = _binary("*", reflected=True)
+    __truediv__ = _binary("/")
+    __rtruediv__ = _binary("/", reflected=True)
+    __and__ = _binary("AND")
+    __or__ = _binary("OR")
 
     def __neg__(self) -> ColumnExpression:
         return ColumnExpression(f"(-{self.sql})")
-
-    def __and__(self, other: object) -> ColumnExpression:
-        return self._with("AND", other)
-
-    def __or__(self, other: object) -> ColumnExpression:
-        return self._with("OR", other)
 
     def __invert__(self) -> ColumnExpression:
         return ColumnExpression(f"(NOT {self.sql})")
@@ -118,7 +97,7 @@ class ColumnExpression:
         """Whether the value is one of some literals."""
         listed = [literal_sql(value) for value in values]
         if not listed:
-            refuse("values", "hold at least one literal", "none", "leave the condition out")
+            refuse("values", "hold at least one literal", listed, "leave the condition out")
         return ColumnExpression(f"({self.sql} IN ({', '.join(listed)}))")
 
     def between(self, lower: object, upper: object) -> ColumnExpression:
@@ -131,12 +110,6 @@ class ColumnExpression:
         if not isinstance(given, str) or not given.isascii() or not given.isidentifier():
             refuse("type_", "be the name of a type", given, "write 'INT64', 'FLOAT64' or 'STRING', say")
         return ColumnExpression(f"CAST({self.sql} AS {type_})")
-
-    def _with(self, sign: str, other: object) -> ColumnExpression:
-        return ColumnExpression(f"({self.sql} {sign} {_operand(other)})")
-
-    def _after(self, sign: str, other: object) -> ColumnExpression:
-        return ColumnExpression(f"({_operand(other)} {sign} {self.sql})")
 
 
 Expressible: TypeAlias = str | ColumnExpression

@@ -24,7 +24,7 @@ from sfumato.queries.sql.catalog import PublicSource, Tables
 __all__ = ["Grouped", "PrivateQuery", "Table", "begin"]
 
 
-def _columns(session: QuerySession, table: str) -> tuple[str, ...]:
+def _columns(session: QuerySession[TableRelease], table: str) -> tuple[str, ...]:
     """Return the columns of a table that a query can use.
 
     Raises
@@ -37,7 +37,7 @@ def _columns(session: QuerySession, table: str) -> tuple[str, ...]:
     return tuple(column.name for column in schema.columns if column.type is not None)
 
 
-def begin(session: QuerySession, name: str | None) -> Table:
+def begin(session: QuerySession[TableRelease], name: str | None) -> Table:
     """Return the builder over a private table; its name may be left out where there is one only.
 
     Raises
@@ -72,7 +72,7 @@ class Table:
     ['age', 'mean_pay']
     """
 
-    _session: QuerySession
+    _session: QuerySession[TableRelease]
     unit: str | None
     _source: str
     _columns: tuple[str, ...]
@@ -86,13 +86,13 @@ class Table:
     def with_columns(self, **expressions: Expressible) -> Table:
         """Add columns computed row by row; a name that is there already gets the new meaning."""
         if not expressions:
-            refuse("expressions", "name at least one column", "none", "write decade='FLOOR(age / 10)', say")
+            refuse("expressions", "name at least one column", expressions, "write decade='FLOOR(age / 10)'")
         folded = {name.casefold() for name in expressions}
-        kept = [name for name in self._columns if name.casefold() not in folded]
-        items = [name_sql(name) for name in kept]
+        others = [name for name in self._columns if name.casefold() not in folded]
+        items = [name_sql(name) for name in others]
         items += [f"{expression_sql(e, name)} AS {name_sql(name)}" for name, e in expressions.items()]
         source = f"(SELECT {', '.join(items)} FROM {self._rows()}) AS t"  # noqa: S608 - read by the front door
-        return replace(self, _source=source, _columns=(*kept, *expressions), _conditions=())
+        return replace(self, _source=source, _columns=(*others, *expressions), _conditions=())
 
     def join(self, table: str, on: str | Sequence[str], *, how: Literal["inner", "left"] = "inner") -> Table:
         """Add the columns of another table of the session where columns of one name are equal.
@@ -105,8 +105,8 @@ class Table:
         names = (on,) if isinstance(on, str) else tuple(on)
         folded = {name.casefold() for name in (*self._columns, *names)}
         other = [name for name in _columns(self._session, table) if name.casefold() not in folded]
-        kept = {name.casefold() for name in names}
-        columns = [name for name in self._columns if name.casefold() not in kept]
+        shared = {name.casefold() for name in names}
+        columns = [name for name in self._columns if name.casefold() not in shared]
         items = [*map(name_sql, names), *(f"l.{name_sql(name)}" for name in columns)]
         items += [f"r.{name_sql(name)}" for name in other]
         using = ", ".join(map(name_sql, names))
@@ -129,7 +129,7 @@ class Table:
         items = [expression_sql(key, "a key") for key in keys]
         items += [f"{expression_sql(key, name)} AS {name_sql(name)}" for name, key in named.items()]
         if not items:
-            refuse("keys", "name at least one column", "none", "call agg alone for one group of all rows")
+            refuse("keys", "name at least one column", keys, "call agg alone for one group of all rows")
         return Grouped(self, tuple(items), public_groups)
 
     def agg(self, *aggregates: AggregateCall, **named: AggregateCall) -> PrivateQuery:
@@ -137,7 +137,7 @@ class Table:
         return _asked(self, (), None, aggregates, named)
 
     @property
-    def session(self) -> QuerySession:
+    def session(self) -> QuerySession[TableRelease]:
         """The session that the query is asked of."""
         return self._session
 
@@ -268,7 +268,7 @@ def _asked(
             require_call(call.sql, "an aggregate")
     items = (*keys, *(f"{call.sql} AS {name_sql(call.name)}" for call in calls))
     if not items:
-        refuse("aggregates", "hold at least one", "none", "write sf.count(), say")
+        refuse("aggregates", "hold at least one", aggregates, "write sf.count(), say")
     return PrivateQuery(table, items, len(keys), public)
 
 

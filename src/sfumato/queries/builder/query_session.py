@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.query import Query
 from sfumato.queries.pricing.price import PricedQuery
-from sfumato.queries.release.table import TableRelease
 from sfumato.queries.sql.catalog import Catalog
 
 __all__ = ["PublicValues", "QuerySession"]
+
+Release_co = TypeVar("Release_co", covariant=True)
+"""What the session answers with."""
 
 PublicValues = Mapping[str, Sequence[object]]
 """Groups known without the data: for each key its values."""
 
 
-class QuerySession(Protocol):
-    """A session, as far as it is handed on; `sfumato.session.Session` is one."""
+class QuerySession(Protocol[Release_co]):
+    """A session, as far as it is handed on; `sfumato.session.Session` is one, of `TableRelease`."""
 
     @property
     def catalog(self) -> Catalog:
@@ -45,7 +47,7 @@ class QuerySession(Protocol):
         """Return the plan of a query, which is checked; nothing is charged."""
         ...
 
-    def sql(self, text: str, *, public_groups: PublicValues | None = None) -> TableRelease:
+    def sql(self, text: str, *, public_groups: PublicValues | None = None) -> Release_co:
         """Answer a query, charging the ledger before any row is read."""
         ...
 
@@ -53,6 +55,6 @@ class QuerySession(Protocol):
         """Say what a query would do and cost; nothing is charged."""
         ...
 
-    def release(self, priced: PricedQuery, description: str) -> TableRelease:
+    def release(self, priced: PricedQuery, description: str) -> Release_co:
         """Answer a query that was priced, charging the ledger before any row is read."""
         ...

@@ -41,7 +41,7 @@ from sfumato.queries.pricing.price import PricedQuery, price
 
 __all__ = ["Counter", "CounterRelease", "open_counter"]
 
-_PLACE = "sfumato_period_place"
+_PERIOD_INDEX = "sfumato_period_place"
 
 
 @final
@@ -123,7 +123,7 @@ class Counter:
     A unit's rows that arrive after their period was released are not counted.
     """
 
-    def __init__(self, session: QuerySession, plan: _Streams, state: CounterState) -> None:
+    def __init__(self, session: QuerySession[object], plan: _Streams, state: CounterState) -> None:
         self._session = session
         self._plan = plan
         self._state = state
@@ -251,13 +251,13 @@ class _Streams:
         """What the counter is, for the ledger and for its state."""
         return counter_key(self.priced.query, self.terms, self.mechanisms)
 
-    def job(self, step: int, session: QuerySession) -> AggregationJob:
+    def job(self, step: int, session: QuerySession[object]) -> AggregationJob:
         """Return the engine's part for one period: the same measures over that period's rows."""
         found = _read_period(self.query, self.terms, (step, step + 1), session)
         return replace(self.priced.job, relation=found.relation, keys=found.keys)
 
 
-def open_counter(query: PrivateQuery, terms: CounterParameters, session: QuerySession) -> Counter:
+def open_counter(query: PrivateQuery, terms: CounterParameters, session: QuerySession[object]) -> Counter:
     """Open a counter, or go on with the one whose state lies there; only the first costs anything.
 
     Raises
@@ -269,10 +269,7 @@ def open_counter(query: PrivateQuery, terms: CounterParameters, session: QuerySe
     LedgerMismatch
         If the state is of another counter.
     """
-    if not isinstance(query, PrivateQuery):
-        _check.refuse(
-            "query", "be made by the builder", type(query).__name__, "use session.table()...agg(...)"
-        )
+    _check.instance("query", query, PrivateQuery, "use session.table()...agg(...)")
     participation = terms.participation(query.table.unit)
     priced = price(_read_whole(query, terms, session))
     require_countable(priced, terms)
@@ -295,7 +292,7 @@ def open_counter(query: PrivateQuery, terms: CounterParameters, session: QuerySe
     return Counter(session, streams, state)
 
 
-def _read_whole(query: PrivateQuery, terms: CounterParameters, session: QuerySession) -> Query:
+def _read_whole(query: PrivateQuery, terms: CounterParameters, session: QuerySession[object]) -> Query:
     """Read the query over all periods; say so if it could be read without them."""
     schedule = terms.schedule
     try:
@@ -310,14 +307,14 @@ def _read_whole(query: PrivateQuery, terms: CounterParameters, session: QuerySes
 
 
 def _read_period(
-    query: PrivateQuery, terms: CounterParameters, steps: tuple[int, int], session: QuerySession
+    query: PrivateQuery, terms: CounterParameters, steps: tuple[int, int], session: QuerySession[object]
 ) -> Query:
     """Read the query over the rows of some periods, of units that may still count in them."""
     schedule, unit = terms.schedule, query.table.unit
     rows = query.table.filter(schedule.within(0, schedule.steps))
     if unit is not None and terms.max_periods is not None:
         window = f"DENSE_RANK() OVER (PARTITION BY {name_sql(unit)} ORDER BY {schedule.bucket})"
-        rows = rows.with_columns(**{_PLACE: window}).filter(f"{_PLACE} <= {terms.max_periods}")
+        rows = rows.with_columns(**{_PERIOD_INDEX: window}).filter(f"{_PERIOD_INDEX} <= {terms.max_periods}")
     period = query.over(rows.filter(schedule.within(*steps)))
     return session.read(period.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
 

@@ -115,7 +115,7 @@ def _moment(moment: Moment) -> dict[str, object]:
 def _noise(mechanism: ContinualSum) -> dict[str, object]:
     name, fields = _STRATEGIES[type(mechanism.strategy)]
     return {
-        "strategy": {"name": name, **fields.encode(mechanism.strategy)},  # type: ignore[dict-item]
+        "strategy": {"name": name, **fields.encode(mechanism.strategy)},
         "sensitivity": _EXACT.encode(mechanism.sensitivity),
         "stddev": _EXACT.encode(mechanism.stddev),
         "participation": _PARTICIPATION.encode(mechanism.participation),

@@ -39,24 +39,20 @@ class CounterParameters:
             _check.integer(
                 "max_periods", self.max_periods, minimum=1, remedy="in how many periods a unit counts"
             )
-        strategy: object = self.strategy
-        if strategy is not None and not isinstance(strategy, Strategy):
-            _check.refuse(
-                "strategy",
-                "be a Strategy",
-                strategy,
-                "write sfumato.mechanisms.BinaryTree(steps=...), or leave it out",
-            )
-        if self.strategy is not None and self.strategy.steps != self.schedule.steps:
-            _check.refuse(
-                "strategy", f"have {self.schedule.steps} steps", self.strategy.steps, "as many as periods"
-            )
+        if self.strategy is not None:
+            remedy = "write sfumato.mechanisms.BinaryTree(steps=...), or leave it out"
+            _check.instance("strategy", self.strategy, Strategy, remedy)
+            if self.strategy.steps != self.schedule.steps:
+                rule = f"have {self.schedule.steps} steps, one for each period"
+                _check.refuse("strategy", rule, self.strategy.steps, "make it of so many steps")
 
     def participation(self, unit: str | None) -> Participation:
         """Return the cap on the periods of one unit; a row is in one."""
         if unit is None:
             if self.max_periods not in (None, 1):
-                _check.refuse("max_periods", "be left out where each row is a unit", self.max_periods)
+                _check.refuse(
+                    "max_periods", "be None where each row is a unit", self.max_periods, "leave it out"
+                )
             return Participation()
         if self.max_periods is None:
             _check.refuse(

@@ -17,7 +17,7 @@ Moment: TypeAlias = dt.date | dt.datetime
 Period: TypeAlias = Literal["hour", "day", "month", "quarter", "year"]
 
 _MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
-_LONGEST = 100_000
+_MAX_STEPS = 100_000
 
 
 @final
@@ -44,8 +44,8 @@ class Schedule:
         _check.integer(
             "steps", self.steps, minimum=1, remedy="the number of periods to release, known beforehand"
         )
-        if self.steps > _LONGEST:
-            _check.refuse("steps", f"be at most {_LONGEST}", self.steps, "make periods longer")
+        if self.steps > _MAX_STEPS:
+            _check.refuse("steps", f"be at most {_MAX_STEPS}", self.steps, "make periods longer")
         if self.every not in ("hour", "day", *_MONTHS):
             _check.refuse("every", "be hour, day, month, quarter or year", self.every, "write 'day'")
         if not isinstance(self.start, dt.date):

@@ -32,7 +32,7 @@ _Moment = TypeVar("_Moment", dt.date, dt.datetime)
 _INTEGER_REACH = 2**63
 _INTEGER = re.compile(r"[0-9]+")
 _FLOAT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_LONGEST_NUMBER = 400
+_MAX_DIGITS = 400
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
@@ -41,10 +41,8 @@ _TIMESTAMP = re.compile(
 
 def number(digits: str, *, negative: bool = False) -> TypedTree:
     """Return a number: an INT64 where it is written in digits alone, else a FLOAT64."""
-    if len(digits) > _LONGEST_NUMBER:
-        raise SchemaError(
-            f"a number must have at most {_LONGEST_NUMBER} digits, got {len(digits)}; write fewer"
-        )
+    if len(digits) > _MAX_DIGITS:
+        raise SchemaError(f"a number must have at most {_MAX_DIGITS} digits, got {len(digits)}; write fewer")
     if _INTEGER.fullmatch(digits):
         whole = int(digits)
         if whole - negative >= _INTEGER_REACH:

@@ -42,7 +42,7 @@ MICROSECONDS: Final = {
     "HOUR": 3_600_000_000,
     "DAY": 86_400_000_000,
 }
-_FARTHEST_YEARS: Final = 10_000
+_MAX_YEARS: Final = 10_000
 _SUNDAY: Final = "0001-01-07"
 
 
@@ -77,8 +77,8 @@ def _moved(
     count = sign * _whole(amount, name) * found[written]
     base = {id(DAYS): "DAY", id(_MONTHS): "MONTH"}.get(id(found), "MICROSECOND")
     per_year = {"DAY": 366, "MONTH": 12, "MICROSECOND": 366 * MICROSECONDS["DAY"]}[base]
-    if abs(count) > _FARTHEST_YEARS * per_year:
-        raise UnsupportedSql(f"the span of {name} must be at most {_FARTHEST_YEARS} years; write fewer")
+    if abs(count) > _MAX_YEARS * per_year:
+        raise UnsupportedSql(f"the span of {name} must be at most {_MAX_YEARS} years; write fewer")
     adds = count >= 0
     date = moment.type is ColumnType.DATE
     make = (

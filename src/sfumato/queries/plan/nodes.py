@@ -43,11 +43,10 @@ class Scan:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """The rows for which ``predicate`` is true; stability 1."""
+class _SameUnit:
+    """Rows made of those of ``child``: the same unit column, and the same columns unless a node says more."""
 
     child: Relation
-    predicate: Expression
 
     @property
     def unit(self) -> str | None:
@@ -58,6 +57,13 @@ class Filter:
     def schema(self) -> Schema:
         """The columns, passed through."""
         return self.child.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(_SameUnit):
+    """The rows for which ``predicate`` is true; stability 1."""
+
+    predicate: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class PublicScan:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinPublic:
+class JoinPublic(_SameUnit):
     """Rows with the public rows that meet ``on``; a row may come several times.
 
     Parameters
@@ -119,17 +125,11 @@ class JoinPublic:
     that match it agree in ``single``.
     """
 
-    child: Relation
     public: Relation
     names: tuple[str, ...]
     on: Expression | None
     keep: bool
     single: tuple[Expression, ...] | None = None
-
-    @property
-    def unit(self) -> str | None:
-        """The unit column, passed through."""
-        return self.child.unit
 
     @property
     def schema(self) -> Schema:
@@ -174,23 +174,12 @@ class JoinOnUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class InPublic:
+class InPublic(_SameUnit):
     """The rows whose ``subject`` is in the one column of a public relation, or with ``negated`` is not."""
 
-    child: Relation
     subject: Expression
     public: Relation
     negated: bool
-
-    @property
-    def unit(self) -> str | None:
-        """The unit column, passed through."""
-        return self.child.unit
-
-    @property
-    def schema(self) -> Schema:
-        """The columns, passed through."""
-        return self.child.schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,15 +206,8 @@ class Union:
 
 
 @dataclass(frozen=True, slots=True)
-class Distinct:
+class Distinct(_SameUnit):
     """Each row of each unit once; units are part of what is compared, so no unit's rows touch another's."""
-
-    child: Relation
-
-    @property
-    def unit(self) -> str | None:
-        """The unit column, passed through."""
-        return self.child.unit
 
     @property
     def schema(self) -> Schema:
@@ -302,7 +284,7 @@ class UnitOrder:
 
 @dataclass(frozen=True, slots=True)
 class UnitWindow:
-    """A function over the rows of one unit that agree in ``partition``, told to each of them.
+    """A function over the rows of one unit that agree in ``partition``, with one result in each of them.
 
     ROW_NUMBER breaks ties by all columns of the row, so it depends on the rows alone, never on the engine.
     """
@@ -313,7 +295,7 @@ class UnitWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitWindows:
+class UnitWindows(_SameUnit):
     """All rows, each with columns computed over rows of its own unit.
 
     Notes
@@ -322,13 +304,7 @@ class UnitWindows:
     each comes from one row below.
     """
 
-    child: Relation
     windows: tuple[UnitWindow, ...]
-
-    @property
-    def unit(self) -> str | None:
-        """The unit column, passed through."""
-        return self.child.unit
 
     @property
     def schema(self) -> Schema:

@@ -97,21 +97,20 @@ class PrivacyPolicy:
         """
         if isinstance(policy, PrivacyPolicy):
             return policy
-        content = policy if isinstance(policy, Mapping) else _parsed(policy)
-        if not isinstance(content, Mapping):
-            _check.refuse("policy", "be an object of JSON", type(content).__name__, _REMEDY)
+        content = _object(policy if isinstance(policy, Mapping) else _parsed(policy))
         if _OUTER in content:
             others = sorted(map(str, set(content) - {_OUTER}))
             if others:
-                _check.refuse("policy", f"hold {_OUTER} alone", ", ".join(others), "leave the others out")
-            content = content[_OUTER]
-        if not isinstance(content, Mapping):
-            _check.refuse("policy", "be an object of JSON", type(content).__name__, _REMEDY)
+                found = f"it also has {', '.join(others)}"
+                _check.refuse_state("policy", f"hold {_OUTER} alone", found, "leave the others out")
+            content = _object(content[_OUTER])
         unknown = sorted(map(str, set(content) - set(_FIELDS)))
         if unknown:
-            _check.refuse("policy", f"have no fields but {', '.join(_FIELDS)}", ", ".join(unknown))
+            rule, found = f"have no fields but {', '.join(_FIELDS)}", f"it has {', '.join(unknown)}"
+            _check.refuse_state("policy", rule, found, "leave them out")
         if "privacy_unit_column" not in content:
-            _check.refuse("policy", "name the privacy_unit_column", ", ".join(content) or "none", _REMEDY)
+            found = f"its fields are {', '.join(content)}" if content else "it is empty"
+            _check.refuse_state("policy", "name the privacy_unit_column", found, _REMEDY)
         return cls(**{_FIELDS[name]: value for name, value in content.items()})
 
     @property
@@ -142,10 +141,16 @@ class PrivacyPolicy:
                 )
 
 
+def _object(content: object) -> Mapping[str, Any]:
+    if not isinstance(content, Mapping):
+        _check.refuse_type("policy", "be an object of JSON", content, _REMEDY)
+    return content
+
+
 def _parsed(policy: object) -> object:
     """Return the JSON of a text or a file."""
     if not isinstance(policy, (str, os.PathLike)):
-        _check.refuse("policy", "be JSON, a path or a mapping", type(policy).__name__, _REMEDY)
+        _check.refuse_type("policy", "be JSON, a path or a mapping", policy, _REMEDY)
     text = os.fspath(policy)
     if not isinstance(policy, str) or not text.lstrip().startswith("{"):
         try:

@@ -118,8 +118,8 @@ class Options:
     min_privacy_units: int = 1
 
     @property
-    def most_rows(self) -> int | None:
-        """The most rows of one unit in one group, where that is bounded."""
+    def max_rows(self) -> int | None:
+        """The maximum number of rows of one unit in one group, where that is bounded."""
         return self.max_rows_per_group or self.max_rows_contributed
 
 
@@ -158,7 +158,6 @@ class Query:
     ``computed`` columns. These are expressions over keys and aggregates by name, post-processing that reads
     released numbers only; ``having`` names the one that says which rows are shown. Aggregates and computed
     columns that ``output`` leaves out are for ``having``, ``order_by`` and other columns.
-    ``text`` is the canonical text, equal for queries that differ only in spelling.
 
     Examples
     --------
@@ -180,7 +179,6 @@ class Query:
     output: tuple[str, ...]
     order_by: tuple[OrderItem, ...]
     limit: int | None
-    text: str
     computed: tuple[Named, ...] = ()
     having: str | None = None
     offset: int = 0

@@ -62,7 +62,7 @@ def query_key(query: Query) -> str:
     Parameters
     ----------
     query : Query
-        Checked; its own ``text`` is not looked at.
+        Checked.
 
     Examples
     --------

@@ -19,7 +19,7 @@ class ColumnType(Enum):
     """The types that a private query may compute with.
 
     A ``DECIMAL`` has more digits than the other numbers hold apart. It is carried as the one text of its
-    digits: told from others and counted as it is, and cast before anything is computed with it.
+    digits: distinguished from others and counted as it is, and cast before anything is computed with it.
     """
 
     BOOLEAN = "BOOL"

@@ -10,12 +10,12 @@ import difflib
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
-from sfumato.queries.plan.schema import DECLARE, ColumnType, declare_of
+from sfumato.queries.plan.schema import DECLARE, ColumnType, Expression, declare_of
 
 __all__ = [
     "ANY",
@@ -23,6 +23,7 @@ __all__ = [
     "NUMERIC",
     "TEMPORAL",
     "Compile",
+    "Term",
     "TypedTree",
     "advice",
     "cast",
@@ -59,6 +60,10 @@ class TypedTree:
 
 
 Compile: TypeAlias = Callable[[exp.Expr], TypedTree]
+Term: TypeAlias = TypedTree | Expression
+"""A canonical tree with its type, as far as it is known."""
+
+TermT = TypeVar("TermT", TypedTree, Expression)
 
 
 def only(node: exp.Expr, *slots: str, what: str) -> None:
@@ -93,7 +98,7 @@ def closest_name(name: str, known: Collection[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
-def operand(term: TypedTree) -> exp.Expression:
+def operand(term: Term) -> exp.Expression:
     """Return the tree as an operand: in parentheses where it is an operator itself."""
     return exp.Paren(this=term.tree) if isinstance(term.tree, _OPERATORS) else term.tree
 
@@ -111,7 +116,7 @@ def cast(term: TypedTree, type_: ColumnType) -> TypedTree:
     return TypedTree(exp.TryCast(this=term.tree, to=DATA_TYPES[type_].copy(), safe=True), type_)
 
 
-def require(term: TypedTree, accepted: Collection[ColumnType], what: str) -> TypedTree:
+def require(term: TermT, accepted: Collection[ColumnType], what: str) -> TermT:
     """Return the term if its type is accepted, else refuse it."""
     if term.type in accepted:
         return term
@@ -135,20 +140,20 @@ def require(term: TypedTree, accepted: Collection[ColumnType], what: str) -> Typ
     )
 
 
-def require_order(terms: Sequence[TypedTree], what: str) -> None:
+def require_order(terms: Sequence[Term], what: str) -> None:
     """Refuse digits of any length where values are put in order: they are only distinguished."""
     for term in terms:
         if term.type is ColumnType.DECIMAL:
             raise SchemaError(f"{what} must have values with an order, got NUMERIC; {from_decimal(term)}")
 
 
-def from_decimal(term: TypedTree) -> str:
+def from_decimal(term: Term) -> str:
     """Return the remedy where digits of any length cannot stand."""
     sql = term.tree.sql(dialect="bigquery")
     return f"write CAST({sql} AS FLOAT64) for the nearest float, or CAST({sql} AS STRING) for the digits"
 
 
-def advice(term: TypedTree, type_: str) -> str:
+def advice(term: Term, type_: str) -> str:
     """Return how to declare a type for the column of a CSV file that a term is, to stand before a remedy.
 
     Empty for any other term.

@@ -9,7 +9,6 @@ from typing import Final, final
 
 from sfumato import _check
 from sfumato.errors import OptionError, ParameterError
-from sfumato.queries.plan.canonical_sql import canonical_text
 from sfumato.queries.plan.query import ADDITIVE, AggregateKind, Query
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.noise import public_measures
@@ -20,7 +19,7 @@ __all__ = ["FINENESS", "PlannedQuery", "UnpricedQuery", "expected_errors", "plan
 FINENESS: Final = 1.01
 """Epsilons are tried on a geometric grid of this ratio."""
 
-_LEAST, _MOST = 1e-5, 100.0
+_MIN_EPSILON, _MAX_EPSILON = 1e-5, 100.0
 
 
 @final
@@ -74,7 +73,7 @@ class PlannedQuery:
 def planned(
     requests: list[UnpricedQuery], *, epsilon: float | None, units: float | None, level: float
 ) -> tuple[PlannedQuery, ...]:
-    """Choose an epsilon for every query: the least that meets its targets, or its part of ``epsilon``.
+    """Choose an epsilon for every query: the smallest that meets its targets, or its part of ``epsilon``.
 
     Raises
     ------
@@ -84,14 +83,13 @@ def planned(
         If no epsilon is left for the queries that state none.
     """
     curves = [_Curve(request, units, level) for request in requests]
-    chosen = [curve.least(1.0) for curve in curves] if epsilon is None else _split(curves, epsilon)
+    chosen = [curve.smallest(1.0) for curve in curves] if epsilon is None else _split(curves, epsilon)
     return tuple(curve.at(number) for curve, number in zip(curves, chosen, strict=True))
 
 
 def with_epsilon(query: Query, epsilon: float) -> Query:
-    """Return the query with another epsilon, and the canonical text that goes with it."""
-    changed = replace(query, options=replace(query.options, epsilon=epsilon))
-    return replace(changed, text=canonical_text(changed))
+    """Return the query with another epsilon."""
+    return replace(query, options=replace(query.options, epsilon=epsilon))
 
 
 def _split(curves: list[_Curve], epsilon: float) -> list[float]:
@@ -103,13 +101,15 @@ def _split(curves: list[_Curve], epsilon: float) -> list[float]:
     part = rest / len(free) if free else 0.0
     aimed = [curve for curve in free if curve.request.targets]
     left = rest - part * len(bare)
-    factor = _least_factor(lambda f: math.fsum(curve.least(f) for curve in aimed) <= left) if aimed else 1.0
-    chosen = {id(curve): curve.least(factor) for curve in aimed} | {id(curve): part for curve in bare}
+    factor = (
+        _smallest_factor(lambda f: math.fsum(curve.smallest(f) for curve in aimed) <= left) if aimed else 1.0
+    )
+    chosen = {id(curve): curve.smallest(factor) for curve in aimed} | {id(curve): part for curve in bare}
     return [curve.stated if curve.request.fixed else chosen[id(curve)] for curve in curves]
 
 
-def _least_factor(fits: Callable[[float], bool]) -> float:
-    """Return the least multiple of all targets that fits, to a hundredth."""
+def _smallest_factor(fits: Callable[[float], bool]) -> float:
+    """Return the smallest multiple of all targets that fits, to a hundredth."""
 
     def holds(factor: float) -> bool:
         try:
@@ -151,14 +151,14 @@ class _Curve:
             )
         return found
 
-    def least(self, factor: float) -> float:
-        """Return the least epsilon of a grid at which errors are within ``factor`` times their targets."""
+    def smallest(self, factor: float) -> float:
+        """Return the smallest epsilon of a grid at which errors are within ``factor`` times their targets."""
         if self.request.fixed:
             return self.stated
-        low, high = (round(math.log(end) / math.log(FINENESS)) for end in (_LEAST, _MOST))
+        low, high = (round(math.log(end) / math.log(FINENESS)) for end in (_MIN_EPSILON, _MAX_EPSILON))
         if not self._meets(high, factor):
             raise OptionError(
-                f"a target of {self.request.name!r} cannot be met with any epsilon up to {_MOST:g}; "
+                f"a target of {self.request.name!r} cannot be met with any epsilon up to {_MAX_EPSILON:g}; "
                 "allow more error"
             )
         while high - low > 1:
@@ -199,8 +199,8 @@ def expected_errors(priced: PricedQuery, *, units: float | None, level: float) -
     Returns
     -------
     dict of str to float
-        NaN where public parameters do not tell. For an average, the largest that it can be in a group of
-        so many units.
+        NaN where public parameters do not determine it. For an average, the largest that it can be in a
+        group of so many units.
     """
     measures = public_measures(priced)
     errors = {}

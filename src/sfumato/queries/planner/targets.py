@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias, final
+from typing import NoReturn, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato import _check
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.plan.query import ADDITIVE, Aggregate, AggregateKind, Query
-from sfumato.queries.release.table import TableRelease
 
-__all__ = ["PlanRequest", "Relative", "Target", "relative"]
+__all__ = ["PlanRequest", "Relative", "ReleasedTable", "Target", "relative"]
+
+
+@runtime_checkable
+class ReleasedTable(Protocol):
+    """A released table, as far as a target looks at it; `sfumato.queries.TableRelease` is one."""
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What the release was charged: a table of raw data has none."""
+        ...
+
+    def to_arrow(self) -> pa.Table:
+        """Return the released values."""
+        ...
 
 
 @final
@@ -21,9 +36,9 @@ class Relative:
     """An error as a share of a magnitude; made by :func:`relative`."""
 
     share: float
-    of: float | TableRelease | None = None
+    of: float | ReleasedTable | None = None
 
-    def absolute(self, column: str, pilot: TableRelease | None) -> float:
+    def absolute(self, column: str, pilot: ReleasedTable | None) -> float:
         """Return the error in the column's own unit.
 
         Raises
@@ -34,7 +49,7 @@ class Relative:
         source = pilot if self.of is None else self.of
         if source is None:
             _check.refuse("of", "be a public number or a release", None, "pass of=1000, say, or pilot=0.05")
-        size = _magnitude(source, column) if isinstance(source, TableRelease) else abs(source)
+        size = _magnitude(source, column) if isinstance(source, ReleasedTable) else abs(source)
         if not size > 0:
             remedy = "state an absolute target" if self.of is not None else "pass a larger pilot"
             _check.refuse(f"the magnitude of {column!r}", "be positive", size, remedy)
@@ -45,7 +60,7 @@ Target: TypeAlias = float | Relative
 """How large the error of a column may be: a number in the column's unit, or :func:`relative`."""
 
 
-def relative(share: float, *, of: float | TableRelease | None = None) -> Relative:
+def relative(share: float, *, of: float | ReleasedTable | None = None) -> Relative:
     """Return a target that is a share of a magnitude.
 
     Parameters
@@ -66,16 +81,16 @@ def relative(share: float, *, of: float | TableRelease | None = None) -> Relativ
     100.0
     """
     share = _check.positive("share", share, "write 0.05 for five per cent")
-    if of is not None and not isinstance(of, TableRelease):
+    if of is not None and not isinstance(of, ReleasedTable):
         of = _check.positive("of", of, "write a public figure")
     return Relative(share, of)
 
 
-def _magnitude(release: TableRelease, column: str) -> float:
+def _magnitude(release: ReleasedTable, column: str) -> float:
     table = release.to_arrow()
     if column not in table.column_names:
-        names = ", ".join(table.column_names)
-        _check.refuse("of", f"have a column {column!r}", names, "name the columns alike")
+        found = f"its columns are {', '.join(table.column_names)}"
+        _check.refuse_state("of", f"have a column {column!r}", found, "name the columns alike")
     values = np.abs(np.asarray(table[column].to_pylist(), dtype=np.float64))
     return float(np.median(values)) if len(values) else 0.0
 
@@ -129,7 +144,7 @@ class PlanRequest:
             found[aggregate.name] = goal
         return found
 
-    def bounds(self, query: Query, pilot: TableRelease | None) -> dict[str, float]:
+    def bounds(self, query: Query, pilot: ReleasedTable | None) -> dict[str, float]:
         """Return the targets of a query's columns, in their units."""
         return {
             name: goal.absolute(name, pilot) if isinstance(goal, Relative) else goal
@@ -140,10 +155,11 @@ class PlanRequest:
     def _refuse(aggregate: Aggregate) -> NoReturn:
         if aggregate.kind in (*ADDITIVE, AggregateKind.AVG):
             what = f"the bounds of {aggregate.name!r}"
-            _check.refuse(what, "be stated for a target", None, "its error follows them")
-        _check.refuse(
+            found = "the query leaves them to be found"
+            _check.refuse_state(what, "be stated for a target", found, "state them: the error follows them")
+        _check.refuse_state(
             "target",
             "be for COUNT, SUM or AVG",
-            f"{aggregate.kind.value} for {aggregate.name!r}",
-            "leave it out, and give that query its part by epsilon=: its error is not known beforehand",
+            f"{aggregate.name!r} is {aggregate.kind.value}, whose error is not known beforehand",
+            "leave the target out, and give that query its part of the budget by epsilon=",
         )

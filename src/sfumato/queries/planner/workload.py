@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, final
+from typing import Generic, TypeAlias, TypeVar, final
 
 from sfumato import _check
 from sfumato.errors import ParameterError
@@ -20,13 +20,15 @@ from sfumato.queries.builder.private_query import PrivateQuery
 from sfumato.queries.builder.query_session import QuerySession
 from sfumato.queries.plan.query import Query
 from sfumato.queries.planner.budget_split import FINENESS, PlannedQuery, UnpricedQuery, planned, with_epsilon
-from sfumato.queries.planner.targets import PlanRequest, Relative, Target
+from sfumato.queries.planner.targets import PlanRequest, Relative, ReleasedTable, Target
 from sfumato.queries.pricing.price import price
-from sfumato.queries.release.table import TableRelease
 
 __all__ = ["Workload", "WorkloadPlan", "plan_workload"]
 
 _UNSTATED = (1e-9, 2e-9)  # below every limit on a query: a text that states its epsilon has it under both
+
+ReleaseT = TypeVar("ReleaseT", bound=ReleasedTable)
+"""What the session of a plan answers with."""
 
 Workload: TypeAlias = Sequence["str | PrivateQuery"] | Mapping[str, "str | PrivateQuery"]
 """The queries of a workload, named or not."""
@@ -34,7 +36,7 @@ Workload: TypeAlias = Sequence["str | PrivateQuery"] | Mapping[str, "str | Priva
 
 @final
 @dataclass(frozen=True)
-class WorkloadPlan:
+class WorkloadPlan(Generic[ReleaseT]):
     """A workload with its noise: what each query costs, and the error to expect; made by ``session.plan``.
 
     Nothing is spent by a plan, but for its pilots.
@@ -44,14 +46,14 @@ class WorkloadPlan:
     queries : tuple of PlannedQuery
     level : float
         Coverage of the intervals whose half-widths are the errors.
-    pilots : mapping of str to TableRelease
+    pilots : mapping of str to release
         What was asked, and paid for, to learn the magnitudes that were known from nowhere else.
     """
 
     queries: tuple[PlannedQuery, ...]
     level: float
-    pilots: Mapping[str, TableRelease]
-    _session: QuerySession
+    pilots: Mapping[str, ReleaseT]
+    _session: QuerySession[ReleaseT]
 
     @property
     def epsilon(self) -> float:
@@ -78,7 +80,7 @@ class WorkloadPlan:
         delta = math.fsum(query.priced.query.options.delta for query in self.queries)
         return self._session.account.would_accept(self.loss, delta=delta)
 
-    def release(self) -> dict[str, TableRelease]:
+    def release(self) -> dict[str, ReleaseT]:
         """Ask every query, each charged on its own, in order.
 
         Raises
@@ -93,7 +95,7 @@ class WorkloadPlan:
         }
 
     def explain(self) -> str:
-        """Tell cost and expected errors, a line for each column."""
+        """State the cost and the expected errors, a line for each column."""
         return "\n".join(self._lines())
 
     def __str__(self) -> str:
@@ -113,7 +115,9 @@ class WorkloadPlan:
         yield "Nothing is charged before release()."
 
 
-def plan_workload(queries: Workload, session: QuerySession, aim: PlanRequest) -> WorkloadPlan:
+def plan_workload(
+    queries: Workload, session: QuerySession[ReleaseT], aim: PlanRequest
+) -> WorkloadPlan[ReleaseT]:
     """Choose an epsilon for every query.
 
     With targets and no ``epsilon``: the least that meets them, to one per cent. With an ``epsilon`` to split:
@@ -149,7 +153,7 @@ def plan_workload(queries: Workload, session: QuerySession, aim: PlanRequest) ->
     return WorkloadPlan(chosen, aim.level, pilots, session)
 
 
-def _both(query: str | PrivateQuery, session: QuerySession) -> tuple[Query, bool]:
+def _both(query: str | PrivateQuery, session: QuerySession[ReleaseT]) -> tuple[Query, bool]:
     """Read a query; return whether its text states an epsilon, which no default changes."""
     text, groups = (query.sql, query.public_groups) if isinstance(query, PrivateQuery) else (query, None)
     first, second = (session.read(text, groups, epsilon=number) for number in _UNSTATED)

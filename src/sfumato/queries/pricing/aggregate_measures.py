@@ -65,7 +65,7 @@ def requests_and_estimators(query: Query) -> tuple[tuple[MeasureRequest, ...], t
     units of a group, or, where every aggregate is of one expression and the units with a value of it are
     counted anyway, of those.
     """
-    max_rows = 1 if query.relation.unit is None else query.options.most_rows
+    max_rows = 1 if query.relation.unit is None else query.options.max_rows
     all_rows = query.options.max_rows_contributed
     wanted = [
         tuple(

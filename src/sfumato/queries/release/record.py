@@ -171,7 +171,7 @@ class ReleaseRecord:
         bytes
             Of the format ``sfumato.release``.
         """
-        facts = canonical(_FORMAT.wrap(_FACTS.encode(self)))  # type: ignore[arg-type]  # a Record writes an object
+        facts = canonical(_FORMAT.wrap(_FACTS.encode(self)))  # a Record writes an object
         table = self.table.replace_schema_metadata({_METADATA_KEY: facts.encode()})
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, table.schema) as writer:

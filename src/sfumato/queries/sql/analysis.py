@@ -14,7 +14,6 @@ from dataclasses import replace
 from sqlglot import exp
 
 from sfumato.errors import OptionError, UnsupportedSql
-from sfumato.queries.plan.canonical_sql import canonical_text
 from sfumato.queries.plan.query import (
     MOMENT_KINDS,
     AggregateKind,
@@ -23,7 +22,6 @@ from sfumato.queries.plan.query import (
     PublicGroups,
     PublicValues,
     Query,
-    Relation,
 )
 from sfumato.queries.plan.typed_expressions import only
 from sfumato.queries.sql.catalog import Catalog, Tables
@@ -131,23 +129,25 @@ def _read(
     items = read_items(select)
     tables = Tables(catalog).with_common(select.args.get("with_"))
     source = read_from(select, tables)
-    relation = _filtered(select, source, tables)
+    where = select.args.get("where")
+    relation = (source.rows if where is None else filtered(source.rows, where.this, tables)).relation
     keys = read_keys(select, items, source)
     listed = _how_listed(source, public_groups, grouped=bool(keys))
     bins = None if listed else _bins(keys, {**defaults, **(given or {})})
     situation = Situation(relation.unit, bool(keys), "argument" if bins else listed)
     options = resolve_options(given, defaults, situation)
-    max_rows = 1 if relation.unit is None else options.most_rows
+    max_rows = 1 if relation.unit is None else options.max_rows
     answer = read_outputs(items, keys, source, max_rows=max_rows)
     groups = bins or _listed_groups(source, public_groups, answer)
     having, order = read_having(select, answer), read_order(select, answer)
     if max_rows is None and any(aggregate.kind in _OVER_ROWS for aggregate in answer.aggregates):
         options = replace(options, max_rows_per_group=_ROWS_BY_DEFAULT)
+    limit, offset = _limit_and_offset(select)
     if not answer.aggregates and (groups is not None or not keys):
         raise UnsupportedSql(
             "there is nothing to release but the listed groups; add an aggregate such as COUNT(*)"
         )
-    query = Query(
+    return Query(
         relation=relation,
         keys=answer.keys,
         aggregates=tuple(answer.aggregates),
@@ -155,18 +155,11 @@ def _read(
         public_groups=groups,
         output=answer.output,
         order_by=order,
-        limit=_limit(select),
-        text="",
+        limit=limit,
         computed=tuple(answer.computed),
         having=having,
-        offset=_offset(select),
+        offset=offset,
     )
-    return replace(query, text=canonical_text(query))
-
-
-def _filtered(select: exp.Select, source: Source, tables: Tables) -> Relation:
-    where = select.args.get("where")
-    return source.rows.relation if where is None else filtered(source.rows, where.this, tables).relation
 
 
 def _how_listed(
@@ -210,28 +203,19 @@ def _listed_groups(
     return None if public_groups is None else groups_from_caller(public_groups, answer.keys)
 
 
-def _limit(select: exp.Select) -> int | None:
-    limit = select.args.get("limit")
-    if limit is None:
-        return None
-    if not isinstance(limit, exp.Limit):
+def _limit_and_offset(select: exp.Select) -> tuple[int | None, int]:
+    limit, offset = select.args.get("limit"), select.args.get("offset")
+    if limit is not None and not isinstance(limit, exp.Limit):
         raise UnsupportedSql("FETCH is not supported; write LIMIT n")
-    only(limit, "expression", what="LIMIT")
-    count = _whole_number(limit.expression, "LIMIT")
+    count = None if limit is None else _whole_number(limit, "LIMIT")
     if count == 0:
         raise UnsupportedSql("LIMIT must be at least 1, or an empty answer is paid for; write LIMIT 10")
-    return count
+    return count, 0 if offset is None else _whole_number(offset, "OFFSET")
 
 
-def _offset(select: exp.Select) -> int:
-    offset = select.args.get("offset")
-    if offset is None:
-        return 0
-    only(offset, "expression", what="OFFSET")
-    return _whole_number(offset.expression, "OFFSET")
-
-
-def _whole_number(node: exp.Expr, what: str) -> int:
+def _whole_number(clause: exp.Expr, what: str) -> int:
+    only(clause, "expression", what=what)
+    node = clause.expression
     if not isinstance(node, exp.Literal) or not node.name.isdigit() or len(node.name) > 18:
         raise UnsupportedSql(f"{what} must be a whole number; write {what} 10")
     return int(node.name)

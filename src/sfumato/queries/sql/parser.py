@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 from sqlglot import Token, TokenType, exp
@@ -23,42 +24,25 @@ __all__ = ["AGGREGATE_NAMES", "PrivateSql", "Statement", "parse", "without_expla
 
 AGGREGATE_NAMES = frozenset(
     {
-        "ANY_VALUE",
-        "APPROX_COUNT_DISTINCT",
-        "APPROX_QUANTILES",
-        "AVG",
-        "CORR",
-        "COUNT",
-        "COUNTIF",
-        "COVAR_POP",
-        "COVAR_SAMP",
-        "MAX",
-        "MEDIAN",
-        "MIN",
-        "PERCENTILE_CONT",
-        "STDDEV",
-        "STDDEV_POP",
-        "STDDEV_SAMP",
-        "SUM",
-        "VARIANCE",
-        "VAR_POP",
-        "VAR_SAMP",
+        *("ANY_VALUE", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILES", "AVG", "CORR", "COUNT", "COUNTIF"),
+        *("COVAR_POP", "COVAR_SAMP", "MAX", "MEDIAN", "MIN", "PERCENTILE_CONT", "STDDEV", "STDDEV_POP"),
+        *("STDDEV_SAMP", "SUM", "VARIANCE", "VAR_POP", "VAR_SAMP"),
     }
 )
 """Aggregates that are read as plain calls, so that they may carry named arguments."""
 
-_LONGEST_TEXT = 1_000_000
-_DEEPEST_NESTING = 32
+_MAX_CHARACTERS = 1_000_000
+_MAX_NESTING = 32
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE, TokenType.CASE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType.END})
 
 _OTHER_STATEMENTS = frozenset(
     {
-        *("ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "CHECKPOINT", "COMMENT", "COMMIT", "COPY", "CREATE"),
-        *("DECLARE", "DELETE", "DESC", "DESCRIBE", "DETACH", "DROP", "EXECUTE", "EXPLAIN", "EXPORT", "GRANT"),
-        *("IMPORT", "INSERT", "INSTALL", "KILL", "LOAD", "MERGE", "PIVOT", "PRAGMA", "PREPARE", "REPLACE"),
-        *("RESET", "REVOKE", "ROLLBACK", "SET", "SHOW", "SUMMARIZE", "TRUNCATE", "UNPIVOT", "UPDATE", "USE"),
-        *("VACUUM", "VALUES"),
+        *("ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "CHECKPOINT", "COMMENT", "COMMIT", "COPY"),
+        *("CREATE", "DECLARE", "DELETE", "DESC", "DESCRIBE", "DETACH", "DROP", "EXECUTE", "EXPLAIN"),
+        *("EXPORT", "GRANT", "IMPORT", "INSERT", "INSTALL", "KILL", "LOAD", "MERGE", "PIVOT", "PRAGMA"),
+        *("PREPARE", "REPLACE", "RESET", "REVOKE", "ROLLBACK", "SET", "SHOW", "SUMMARIZE", "TRUNCATE"),
+        *("UNPIVOT", "UPDATE", "USE", "VACUUM", "VALUES"),
     }
 )
 
@@ -117,8 +101,10 @@ def parse(text: str) -> Statement:
         If it is another kind of statement, more than one statement, or a form that is not answered.
     """
     tokens = _tokens(text)
-    _check_statement(tokens)
-    tokens = unpiped(tokens, lambda words: list(_DIALECT.tokenize(words)))
+    piped = any(token.token_type is TokenType.PIPE_GT for token in tokens)
+    _check_statement(tokens, piped=piped)
+    if piped:
+        tokens = unpiped(tokens, lambda words: list(_DIALECT.tokenize(words)))
     rest, options = _cut_clause(tokens)
     tree = _tree(rest, text)
     while isinstance(tree, exp.Subquery) and tree.is_wrapper:
@@ -141,9 +127,13 @@ def without_explain(text: str) -> str:
 
 def _tokens(text: str) -> list[Token]:
     if not isinstance(text, str):
-        raise SqlSyntaxError(f"a query must be a string of SQL, got {type(text).__name__}")
-    if len(text) > _LONGEST_TEXT:
-        raise SqlSyntaxError(f"a query must be shorter than {_LONGEST_TEXT} characters, got {len(text)}")
+        raise SqlSyntaxError(
+            f"a query must be a string of SQL, got a value of type {type(text).__name__}; pass its text"
+        )
+    if len(text) > _MAX_CHARACTERS:
+        raise SqlSyntaxError(
+            f"a query must be shorter than {_MAX_CHARACTERS} characters, got {len(text)}; shorten it"
+        )
     try:
         text.encode("utf-8")
         tokens = list(_DIALECT.tokenize(text))
@@ -157,18 +147,21 @@ def _tokens(text: str) -> list[Token]:
             f"the SQL cannot be split into words: {cause}; close the quote or comment"
         ) from None
     except Exception:  # whatever a tokenizer trips over, the text is at fault
-        raise SqlSyntaxError("the SQL cannot be split into words; look for a stray character") from None
+        raise SqlSyntaxError(
+            "the SQL cannot be split into words; look for a character that does not belong there"
+        ) from None
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
+    if not tokens:
+        raise SqlSyntaxError("the query is empty; write SELECT ... FROM ...")
     return tokens
 
 
-def _check_statement(tokens: Sequence[Token]) -> None:
-    if not tokens:
-        raise SqlSyntaxError("the query is empty; write SELECT ... FROM ...")
+def _check_statement(tokens: Sequence[Token], *, piped: bool) -> None:
     first = tokens[0]
     word = first.text.upper()
-    if any(token.token_type is TokenType.SEMICOLON for token in tokens):
+    kinds = {token.token_type for token in tokens}
+    if TokenType.SEMICOLON in kinds:
         raise UnsupportedSql("a query must be one statement; send the second statement on its own")
     if word == "EXPLAIN":
         raise UnsupportedSql(
@@ -176,29 +169,28 @@ def _check_statement(tokens: Sequence[Token]) -> None:
         )
     if word in _OTHER_STATEMENTS:
         raise UnsupportedSql(f"{word} is not answered; only a SELECT that aggregates private rows is")
-    piped = any(token.token_type is TokenType.PIPE_GT for token in tokens)
     if first.token_type is TokenType.FROM and not piped:
         raise UnsupportedSql("FROM alone is not answered; add |> AGGREGATE, or write SELECT ... FROM ...")
     beginnings = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.FROM)
     if first.token_type not in beginnings:
         raise SqlSyntaxError(
-            f"{_position(first)}: a query must begin with SELECT, got {_excerpt(first.text)}"
+            f"{_position(first)}: a query must begin with SELECT, got {_excerpt(first.text)}; "
+            "write one SELECT"
         )
     depth = 0
     for token in tokens:
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth > _DEEPEST_NESTING:
+        if depth > _MAX_NESTING:
             raise UnsupportedSql(
-                f"{_position(token)}: nested more than {_DEEPEST_NESTING} deep; simplify the query"
+                f"{_position(token)}: nested more than {_MAX_NESTING} deep; simplify the query"
             )
 
 
 def _cut_clause(tokens: Sequence[Token]) -> tuple[list[Token], tuple[Token, ...] | None]:
     """Take WITH DIFFERENTIAL_PRIVACY OPTIONS(...) off the outermost SELECT."""
+    kinds = [token.token_type for token in tokens]
     starts = [
-        index
-        for index in range(len(tokens) - 1)
-        if tokens[index].token_type is TokenType.SELECT and tokens[index + 1].token_type is TokenType.WITH
+        index for index, pair in enumerate(pairwise(kinds)) if pair == (TokenType.SELECT, TokenType.WITH)
     ]
     if not starts:
         return list(tokens), None
@@ -209,12 +201,10 @@ def _cut_clause(tokens: Sequence[Token]) -> tuple[list[Token], tuple[Token, ...]
     if word != "DIFFERENTIAL_PRIVACY":
         raise SqlSyntaxError(
             f"{_position(tokens[start])}: SELECT WITH must be followed by DIFFERENTIAL_PRIVACY, "
-            f"got {_excerpt(word)}"
+            f"got {_excerpt(word)}; write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, ...)"
         )
-    depth = sum(
-        (t.token_type is TokenType.L_PAREN) - (t.token_type is TokenType.R_PAREN) for t in tokens[:start]
-    )
-    if len(starts) > 1 or depth:
+    before = kinds[:start]
+    if len(starts) > 1 or before.count(TokenType.L_PAREN) != before.count(TokenType.R_PAREN):
         raise UnsupportedSql(
             "WITH DIFFERENTIAL_PRIVACY cannot be nested; write it once, on the outermost SELECT, "
             "and plain SELECTs of rows inside"
@@ -229,7 +219,8 @@ def _cut_clause(tokens: Sequence[Token]) -> tuple[list[Token], tuple[Token, ...]
 def _closing_parenthesis(tokens: Sequence[Token], opening: int) -> int:
     if opening >= len(tokens) or tokens[opening].token_type is not TokenType.L_PAREN:
         raise SqlSyntaxError(
-            f"{_position(tokens[opening - 1])}: OPTIONS must be followed by (name = value, ...)"
+            f"{_position(tokens[opening - 1])}: OPTIONS must be followed by (name = value, ...); "
+            "write OPTIONS(epsilon=1)"
         )
     depth = 0
     for index in range(opening, len(tokens)):
@@ -237,7 +228,7 @@ def _closing_parenthesis(tokens: Sequence[Token], opening: int) -> int:
         depth -= tokens[index].token_type is TokenType.R_PAREN
         if not depth:
             return index
-    raise SqlSyntaxError(f"{_position(tokens[opening])}: the parenthesis of OPTIONS is never closed")
+    raise SqlSyntaxError(f"{_position(tokens[opening])}: the parenthesis of OPTIONS is never closed; add )")
 
 
 def _tree(tokens: list[Token], text: str) -> exp.Expr:
@@ -262,7 +253,7 @@ def _describe(error: ParseError) -> str:
     first = error.errors[0]
     highlight = str(first.get("highlight") or "")
     column = int(first.get("col") or 1) - max(len(highlight) - 1, 0)
-    place = f"line {first.get('line')}, column {max(column, 1)}"
+    position = f"line {first.get('line')}, column {max(column, 1)}"
     offending = _excerpt(highlight or "the end of the text")
     description = _one_line(str(first.get("description")).partition(" but got ")[0])
     if description.startswith("Required keyword"):  # names the parser's own classes, not SQL
@@ -270,7 +261,7 @@ def _describe(error: ParseError) -> str:
     remedy = "correct the SQL there"
     if highlight == "=>":
         remedy = "a named argument belongs to an aggregate, and not behind DISTINCT"
-    return f"{place}: {description}, got {offending}; {remedy}"
+    return f"{position}: {description}, got {offending}; {remedy}"
 
 
 def _position(token: Token) -> str:

@@ -23,15 +23,13 @@ _OPERATORS = "WHERE, SELECT, EXTEND, DISTINCT, JOIN, and one AGGREGATE, after it
 
 
 def unpiped(words: Sequence[Token], tokenize: _Tokenize) -> _Words:
-    """Return the words of a query in pipe syntax as those of a SELECT; others as they are.
+    """Return the words of a query in pipe syntax as those of a SELECT.
 
     Raises
     ------
     UnsupportedSql
         If an operator is not supported, or stands where it cannot.
     """
-    if not any(word.token_type is TokenType.PIPE_GT for word in words):
-        return list(words)
     first, *operators = _split(words, TokenType.PIPE_GT)
     index = next((i for i, word in _outside(first) if word.token_type is TokenType.FROM), None)
     if index is None or _text(first, 0) not in ("FROM", "WITH"):
@@ -76,14 +74,14 @@ class _Pipe:
     tests: list[_Words] = field(default_factory=list)
     head: _Words = field(default_factory=list)
     keys: int = 0
-    kept: list[_Words] = field(default_factory=list)
+    released_tests: list[_Words] = field(default_factory=list)
     tail: _Words = field(default_factory=list)
 
     def take(self, operator: _Words) -> None:
         """Apply one operator."""
         name = _text(operator, 0).partition(" ")[0]
         if name == "WHERE" and not self.tail:
-            (self.kept if self.head else self.tests).append(operator[1:])
+            (self.released_tests if self.head else self.tests).append(operator[1:])
         elif self.head and name in ("ORDER", "LIMIT"):
             self.tail += operator
         elif self.head or name not in (*_JOINS, "SELECT", "EXTEND", "DISTINCT", "AGGREGATE"):
@@ -133,6 +131,6 @@ class _Pipe:
             raise UnsupportedSql(
                 "pipe syntax must end in one aggregation; write |> AGGREGATE WITH DIFFERENTIAL_PRIVACY ..."
             )
-        places = ", ".join(str(index + 1) for index in range(self.keys))
-        group = self.tokenize(f"GROUP BY {places}") if places else []
-        return self.head + self._read() + group + self._all("HAVING", self.kept) + self.tail
+        positions = ", ".join(str(index + 1) for index in range(self.keys))
+        group = self.tokenize(f"GROUP BY {positions}") if positions else []
+        return self.head + self._read() + group + self._all("HAVING", self.released_tests) + self.tail

@@ -27,6 +27,7 @@ if run_time(__name__):
     import torch
     from torch import nn
 
+    from sfumato.learning import AdaptiveQuantile
     from sfumato.learning.training.checkpoint.checkpoint import Checkpoint
     from tests.learning.training.conftest import Made, make_module
 
@@ -239,6 +240,49 @@ def test_a_replayed_step_gives_the_same_bits_and_another_gets_fresh_noise(
     other.optimizer.step()
     assert (len(other.engine.accountant), ledger.run(1).claimed) == (9, 9)
     assert ledger.verify().sound
+
+
+def test_a_clip_norm_that_adapts_goes_on_from_where_it_was(
+    make: Make, open_ledger: Open, tmp_path: Path, deterministic: None
+) -> None:
+    """The sums and the noise of a replayed step are the same only if it clips as it did."""
+    ledger = open_ledger(tmp_path / "one.ledger", simulated=False)
+    options = {"clipping": AdaptiveQuantile(clip_norm=0.1, count_stddev=2.0), "replayable": True}
+    first = saved(make, ledger, tmp_path / "at.pt", **options)
+    at = first.engine.run.clipping
+    assert isinstance(at, AdaptiveQuantile)
+    assert at.clip_norm != 0.1
+    first.epoch()
+    again = make(**REAL, ledger=ledger, epochs=3, resume_from=tmp_path / "at.pt", **options)
+    assert again.engine.run.clipping == at
+    again.engine.save_checkpoint(path=tmp_path / "later.pt")
+    again.epoch()
+    assert again.engine.run.clipping == first.engine.run.clipping
+    assert all(torch.equal(a, b) for a, b in zip(first.weights, again.weights, strict=True))
+    assert ledger.run(1).claimed == 8
+    later = Checkpoint.read(tmp_path / "later.pt")
+    assert (later.clip_norm, later.identity.clipping["clip_norm"]) == (at.clip_norm, 0.1)
+    document = json.loads(later.run_to_json())
+    for wrong in ("wide", True):
+        content = torch.load(tmp_path / "later.pt", weights_only=True)
+        content["sfumato"] = json.dumps(document | {"clip_norm": wrong})
+        torch.save(content, tmp_path / "wrong.pt")
+        with pytest.raises(LedgerCorrupt, match="clip_norm must be a number"):
+            Checkpoint.read(tmp_path / "wrong.pt")
+
+
+def test_a_clip_norm_that_adapts_goes_on_without_a_ledger(make: Make, tmp_path: Path) -> None:
+    clipping = AdaptiveQuantile(clip_norm=0.1, count_stddev=2.0)
+    first = make(clipping=clipping)
+    first.epoch()
+    first.engine.save_checkpoint(path=tmp_path / "at.pt")
+    loaded = make(clipping=clipping)
+    loaded.engine.load_checkpoint(path=tmp_path / "at.pt", module=loaded.module)
+    assert loaded.engine.run.clipping == first.engine.run.clipping != clipping
+    fixed = make()
+    fixed.epoch()
+    fixed.engine.save_checkpoint(path=tmp_path / "fixed.pt")
+    assert "clip_norm" not in json.loads(Checkpoint.read(tmp_path / "fixed.pt").run_to_json())
 
 
 def test_weights_of_a_wrapped_module_and_of_one_by_itself_are_the_same(make: Make, tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def with_replicas() -> Any:
 @pytest.mark.parametrize(
     ("cut", "message"),
     [
-        (flat, "keep its parameters apart"),
+        (flat, "keep each parameter by itself"),
         (in_part, "all of its parameters cut up by fully_shard"),
         (with_policy, "no policy of precision"),
         (as_one, "cut up module by module"),

@@ -30,7 +30,7 @@ def law_of_rounds(device: Any, values: tuple[int, ...]) -> dict[bytes, Fraction]
         chosen = {value: memo for value, (memo, _) in zip(memos, drawn, strict=True)}
         law = {b"": prod((chance for _, chance in drawn), start=Fraction(1))}
         for value in values:
-            told = device.fresh_law(chosen[value])
+            told = device.fresh_probabilities(chosen[value])
             law = {seen + row: part * chance for seen, part in law.items() for row, chance in told.items()}
         for seen, part in law.items():
             found[seen] = found.get(seen, Fraction(0)) + part

@@ -136,7 +136,7 @@ def test_a_report_is_the_second_layer_of_the_first(device: Any) -> None:
     for value in range(3):
         found: dict[bytes, Fraction] = {}
         for memo, chance in permanent(device).probabilities(value).items():
-            for row, part in device.fresh_law(memo).items():
+            for row, part in device.fresh_probabilities(memo).items():
                 found[row] = found.get(row, Fraction(0)) + chance * part
         assert found == device.probabilities(value)
 
@@ -271,7 +271,7 @@ def test_poisoned_records_are_not_well_formed() -> None:
         (
             LongitudinalUnaryEncodingRandomizer,
             {"chain": "OUE", "permanent_epsilon": 1.2},
-            "the chain 'OSUE' has more",
+            "use the chain 'OSUE'",
         ),
         (LongitudinalUnaryEncodingRandomizer, {"epsilon": 1e-19}, "epsilon must be greater"),
         (LongitudinalLocalHashingRandomizer, {"buckets": 1}, "buckets must be"),

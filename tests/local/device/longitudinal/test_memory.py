@@ -74,7 +74,7 @@ def test_keys_are_no_finer_than_they_have_to_be() -> None:
     hashed = LongitudinalLocalHashingRandomizer(
         epsilon=1.0, domain=Domain(range(1000)), buckets=2, max_memos=50
     )
-    assert hashed.most_memos == 2
+    assert hashed.memo_limit == 2
     assert hashed.fixed_width == 4
     source = SimulatedSource(3)
     fixed = hashed.fixed(4000, source)
@@ -82,7 +82,7 @@ def test_keys_are_no_finer_than_they_have_to_be() -> None:
     assert set(keys.ravel().tolist()) == {0, 1}
     accepts_only(rate(int((keys[0] == keys[1]).sum()), 4000), 0.5, a_tenth_more=0.6, a_quarter=0.25)
     flips = MemoizedBitFlipRandomizer(epsilon=1.0, domain=Domain(range(100)), asked=2, max_memos=50)
-    assert flips.most_memos == 3
+    assert flips.memo_limit == 3
     drawn = flips.fixed(500, source)
     keys = np.array([flips.keys(np.full(500, value), drawn) for value in range(100)])
     assert (np.sort(keys, axis=0)[:2] == [[0], [1]]).all()

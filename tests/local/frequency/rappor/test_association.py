@@ -140,5 +140,5 @@ def test_who_made_the_reports_is_told(name: str) -> None:
     made = {"first": oracle, "second": oracle} | {name: "x"}
     reports = oracle.randomize_batch(["a", "b"], 1)
     both = made["first"], reports, made["second"], reports
-    with pytest.raises(ParameterError, match=f"{name} must be a Rappor, got 'str'; pass what"):
+    with pytest.raises(ParameterError, match=f"{name} must be a Rappor, got a value of type str; pass what"):
         associate(*both, first_candidates=["a"], second_candidates=["b"])

@@ -157,15 +157,17 @@ def test_plans_that_cannot_be_made_are_refused(call: Any) -> None:
 
 def test_plans_are_of_one_sample_and_powers_of_two_answers() -> None:
     apart = UnrelatedQuestionTwoSamples(first="7/10", second="3/10", between=("1/4", "3/4"))
-    with pytest.raises(ParameterError, match=r"design must be a Design, got 'Unrelated.*; samples_for"):
+    with pytest.raises(
+        ParameterError, match=r"design must be a Design, got a value of type Unrelated.*; samples_for"
+    ):
         respondents_for_margin(apart, 0.05)  # type: ignore[arg-type]
     several: Any = ForcedCategory(names=("a", "b", "c"), truth="1/2")
     with pytest.raises(
-        ParameterError, match=r"design must be a BinaryDesign, got 'ForcedCategory'; chi_square"
+        ParameterError, match=r"design must be a BinaryDesign, got a value of type ForcedCategory; chi_square"
     ):
         power(several, null=0.1, prevalence=0.2, respondents=100)
     with pytest.raises(
-        ParameterError, match=r"design must be an UnrelatedQuestionTwoSamples, got 'TwoCoins'"
+        ParameterError, match=r"design must be an UnrelatedQuestionTwoSamples, got a value of type TwoCoins"
     ):
         samples_for_margin(TwoCoins(), 0.05)  # type: ignore[arg-type]
     wrongs: list[Any] = [{"margin": 0.5}, {"margin": 1e-9}, {"margin": 0.1, "level": 1}]

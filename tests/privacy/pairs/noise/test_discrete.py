@@ -13,7 +13,7 @@ import pytest
 from mpmath import mp, mpf
 
 from sfumato.privacy import DiscreteGaussian, DiscreteLaplace, PoissonSubsampled, Precision, PrivacyLoss
-from sfumato.privacy.pairs.noise.discrete_gaussian_tail import log_tilted_tail, log_upper_tail
+from sfumato.privacy.pairs.noise.wide_discrete_gaussian import log_tilted_tail, log_upper_tail
 from tests.cases import cases
 
 BITS = 500

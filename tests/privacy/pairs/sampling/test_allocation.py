@@ -33,9 +33,8 @@ from sfumato.privacy import (
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.pairs.noise.normal import NormalPair
-from sfumato.privacy.pairs.sampling.allocation import AllocationPair, _bins
+from sfumato.privacy.pairs.sampling.allocation import AllocationPair, TwoSidedPair, _bins
 from sfumato.privacy.pairs.sampling.likelihood_ratios import RatioDistribution, Side, joined, thinned
-from sfumato.privacy.pairs.two_sided import TwoSidedPair
 from tests.cases import cases
 from tests.chance import accepts_only, mean_at_most
 

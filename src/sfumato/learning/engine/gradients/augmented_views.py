@@ -17,7 +17,7 @@ from sfumato.learning.engine.gradients.per_example import DenseGradients, PerExa
 
 __all__ = ["of_examples", "power_of_two", "whole"]
 
-_MOST = 2.0**40
+_MAX = 2.0**40
 
 
 def whole(rows: int, views: int) -> int:
@@ -43,12 +43,12 @@ def power_of_two(name: str, value: float) -> float:
     is lost of a norm is not clipped.
     """
     value = _check.positive(name, value)
-    if math.frexp(value)[0] != 0.5 or not 1 <= value <= _MOST:
+    if math.frexp(value)[0] != 0.5 or not 1 <= value <= _MAX:
         _check.refuse(name, "be a power of two from 1 to 2**40", value, "pass 65536.0, say")
     return value
 
 
-def of_examples(use: PerExampleGradients, views: int, *, max_entries: int) -> PerExampleGradients:
+def of_examples(by_row: PerExampleGradients, views: int, *, max_entries: int) -> PerExampleGradients:
     """Return one use of rows as one of examples, each with the sum of its rows' gradients.
 
     Parameters
@@ -66,16 +66,16 @@ def of_examples(use: PerExampleGradients, views: int, *, max_entries: int) -> Pe
     what they are, with as many more terms; of anything else an example's rows are added up before examples
     are.
     """
-    count = use.count // views
-    if isinstance(use, OuterProducts):
-        left, right = (side.reshape(count, -1, side.shape[2]) for side in (use.left, use.right))
-        return OuterProducts(left, right, max_entries=use.max_entries, pool=use.pool)
-    if isinstance(use, GatheredRows):
-        rows = use.rows.reshape(count, -1, use.rows.shape[2])
-        return GatheredRows(use.index.reshape(count, -1), rows, use.shape)
-    if isinstance(use, DenseGradients):
-        return DenseGradients(use.gradients.unflatten(0, (count, views)).sum(1))
-    return _Joined(use, views, max_entries)
+    count = by_row.count // views
+    if isinstance(by_row, OuterProducts):
+        left, right = (side.reshape(count, -1, side.shape[2]) for side in (by_row.left, by_row.right))
+        return OuterProducts(left, right, max_entries=by_row.max_entries, pool=by_row.pool)
+    if isinstance(by_row, GatheredRows):
+        rows = by_row.rows.reshape(count, -1, by_row.rows.shape[2])
+        return GatheredRows(by_row.index.reshape(count, -1), rows, by_row.shape)
+    if isinstance(by_row, DenseGradients):
+        return DenseGradients(by_row.gradients.unflatten(0, (count, views)).sum(1))
+    return _Joined(by_row, views, max_entries)
 
 
 @final

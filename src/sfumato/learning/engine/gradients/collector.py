@@ -50,7 +50,7 @@ class GradientCollector(ForwardBackward):
         self.max_entries, self.pool = max_entries, pool
         self.parameters = parameters
         self.followed = {id(p): TrackedTensor(name, p, frozenset({name})) for name, p in parameters.items()}
-        self.uses: defaultdict[str, list[PerExampleGradients]] = defaultdict(list)
+        self.gradients: defaultdict[str, list[PerExampleGradients]] = defaultdict(list)
         self.norms: dict[str, Tensor] = {}
         self.expected: Counter[str] = Counter()
         self.anchor = torch.zeros((), requires_grad=True)
@@ -67,17 +67,17 @@ class GradientCollector(ForwardBackward):
         if followed.key not in followed.roots:
             self.expected.update(dict.fromkeys(followed.roots, 2))  # never alone
 
-    def collect(self, tensor: Tensor, use: PerExampleGradients) -> None:
+    def collect(self, tensor: Tensor, found: PerExampleGradients) -> None:
         """Take what the backward of one use leaves; a parameter used once gets its norms right away."""
         key = self.followed[id(tensor)].key
         if self._views > 1:
-            use = of_examples(use, self._views, max_entries=self.max_entries)
-        self.uses[key].append(use)
+            found = of_examples(found, self._views, max_entries=self.max_entries)
+        self.gradients[key].append(found)
         if self.expected[key] == 1 and key in self.parameters:
             with in_full(tensor.device):
-                self.norms[key] = use.squared_norms()
+                self.norms[key] = found.squared_norms()
 
-    def totals(
+    def sums_and_norms(
         self, clipping: Clipping, groups: Mapping[str, int], scale: float
     ) -> tuple[Mapping[str, Tensor], Tensor]:
         """Return the sums of clipped gradients, and the norms."""
@@ -90,7 +90,7 @@ class GradientCollector(ForwardBackward):
         return Collected(
             parameters=self.parameters,
             tracked=tuple(self.followed.values()),
-            gradients=self.uses,
+            gradients=self.gradients,
             norms=self.norms,
             examples=self.examples,
             max_entries=self.max_entries,

@@ -53,7 +53,7 @@ class ForwardBackward(ABC):
         self.complete = True
 
     @abstractmethod
-    def totals(
+    def sums_and_norms(
         self, clipping: Clipping, groups: Mapping[str, int], scale: float
     ) -> tuple[Mapping[str, Tensor], Tensor]:
         """Return the sums of clipped gradients, and the norms of shape (groups, examples).

@@ -55,12 +55,12 @@ class GatheredRows(PerExampleGradients):
         ordered, order = self.index.sort(dim=1)
         first = torch.ones_like(ordered, dtype=torch.bool)
         first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-        place = first.flatten().cumsum(0) - 1
+        row = first.flatten().cumsum(0) - 1
         moved = self.rows.gather(1, order[:, :, None].expand(count, rows, features))
-        added = moved.new_zeros(count * rows, features).index_add_(0, place, moved.flatten(0, 1))
-        owner = torch.arange(count, device=place.device).repeat_interleave(rows)
+        added = moved.new_zeros(count * rows, features).index_add_(0, row, moved.flatten(0, 1))
+        owner = torch.arange(count, device=row.device).repeat_interleave(rows)
         norms = moved.new_zeros(count)
-        norms.index_add_(0, owner[first.flatten()], squares(added[: int(place[-1]) + 1]))
+        norms.index_add_(0, owner[first.flatten()], squares(added[: int(row[-1]) + 1]))
         lost = faint(norms, torch.linalg.vector_norm(self.rows, dim=-1).sum(1).square())
         if lost.any():
             self.drop(lost)

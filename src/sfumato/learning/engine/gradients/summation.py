@@ -95,9 +95,9 @@ def sum_clipped(
     squared *= scale * scale
     bad = ~squared.isfinite().all(0)
     if bad.any():
-        for uses in collected.gradients.values():
-            for use in uses:
-                use.drop(bad)
+        for summands in collected.gradients.values():
+            for summand in summands:
+                summand.drop(bad)
     factors = clipping.factors(squared) * scale
     sums = {name: collected.gradients[name][0].weighted(factors[groups[name]]) for name in collected.norms}
     return sums | several.weighted(factors, groups), squared.clamp(min=0).sqrt()
@@ -147,9 +147,9 @@ class _Several:
             return {}
         collected = self._collected
         found = {}
-        for name, uses in self._direct.items():
-            if _of_rows(uses, name, self._made):
-                collected.gradients[name] = _joined(uses)
+        for name, summands in self._direct.items():
+            if _of_rows(summands, name, self._made):
+                collected.gradients[name] = _joined(summands)
                 found[name] = _norms_of(collected.gradients[name])
         self._rows = list(found)
         rest = [name for name in self.names if name not in found]
@@ -173,12 +173,12 @@ class _Several:
 
     def _summed(self, start: int, stop: int) -> dict[str, Tensor]:
         found = {
-            name: _sum([use.per_example(start, stop) for use in uses])
-            for name, uses in self._direct.items()
+            name: _sum([summand.per_example(start, stop) for summand in summands])
+            for name, summands in self._direct.items()
             if name not in self._rows
         }
-        for followed, uses in self._made:
-            gradients = _sum([use.per_example(start, stop) for use in uses])
+        for followed, summands in self._made:
+            gradients = _sum([summand.per_example(start, stop) for summand in summands])
             for name, pulled in self._pulled(followed, gradients).items():
                 found[name] = found[name] + pulled if name in found else pulled
         return found
@@ -199,7 +199,9 @@ class _Several:
     def weighted(self, factors: Tensor, groups: Mapping[str, int]) -> dict[str, Tensor]:
         """Return the weighted sums; the uses of each example are summed before the examples are."""
         found = {
-            name: _sum([use.weighted(factors[groups[name]]) for use in self._collected.gradients[name]])
+            name: _sum(
+                [summand.weighted(factors[groups[name]]) for summand in self._collected.gradients[name]]
+            )
             for name in self._rows
         }
         for name, start, gradients in self._parts():
@@ -218,40 +220,40 @@ def _sum(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _of_rows(
-    uses: Sequence[PerExampleGradients], name: str, made: Sequence[tuple[TrackedTensor, object]]
+    summands: Sequence[PerExampleGradients], name: str, made: Sequence[tuple[TrackedTensor, object]]
 ) -> bool:
     """Return whether all uses of a parameter are sums over rows, so that no gradient need be made whole."""
-    plain = all(isinstance(use, OuterProducts | GatheredRows) for use in uses)
+    plain = all(isinstance(summand, OuterProducts | GatheredRows) for summand in summands)
     return plain and not any(name in followed.roots for followed, _ in made)
 
 
-def _joined(uses: Sequence[PerExampleGradients]) -> list[PerExampleGradients]:
+def _joined(summands: Sequence[PerExampleGradients]) -> list[PerExampleGradients]:
     """Return at most one sum of outer products, and one of looked-up rows."""
-    outers = [use for use in uses if isinstance(use, OuterProducts)]
-    gathers = [use for use in uses if isinstance(use, GatheredRows)]
+    outers = [summand for summand in summands if isinstance(summand, OuterProducts)]
+    gathers = [summand for summand in summands if isinstance(summand, GatheredRows)]
     joined: list[PerExampleGradients] = [GatheredRows.joined(gathers)] if gathers else []
     return [*joined, OuterProducts.joined(outers)] if outers else joined
 
 
-def _norms_of(uses: Sequence[PerExampleGradients]) -> Tensor:
+def _norms_of(summands: Sequence[PerExampleGradients]) -> Tensor:
     """Return the squared norms of sums of outer products and of looked-up rows, cross terms included.
 
     Where both all but cancel out, the gradients decide; where they are `faint`, they are dropped.
     """
-    if len(uses) == 1:
-        return uses[0].squared_norms()
-    gather, outer = uses
+    if len(summands) == 1:
+        return summands[0].squared_norms()
+    gather, outer = summands
     cross = 2 * inner(gather, outer)  # type: ignore[arg-type]  # before norms give up the rows
-    parts = [use.squared_norms() for use in uses]
+    parts = [summand.squared_norms() for summand in summands]
     reach = _sum([part.clamp(min=0).sqrt() for part in parts]).square()
     norms = _sum([cross, *parts])
     doubtful = norms < reach * _DOUBTFUL
     for part in parts:
         doubtful |= (part == 0) & (cross != 0)  # dropped, and still in the cross terms
     for index in doubtful.nonzero()[:, 0].tolist():
-        gradient = _sum([use.per_example(index, index + 1) for use in uses])
+        gradient = _sum([summand.per_example(index, index + 1) for summand in summands])
         norms[index] = squares(gradient.view(-1))
     lost = faint(norms, reach)
-    for use in uses if lost.any() else ():
-        use.drop(lost)
+    for summand in summands if lost.any() else ():
+        summand.drop(lost)
     return norms.masked_fill(lost, 0)

@@ -85,8 +85,8 @@ class ChunkedRecomputation(Recomputation):
                 values = self._values(start)
                 for value, need in zip(values, needed, strict=True):
                     value.requires_grad_(need)
-                totals, sizes = self._chunk(start, values, gradients)
-                for name, total in totals.items():
+                sums_and_norms, sizes = self._chunk(start, values, gradients)
+                for name, total in sums_and_norms.items():
                     sums[name] = sums[name].add_(total) if name in sums else total
                 norms.append(sizes)
                 found.append([value.grad for value in values])
@@ -121,4 +121,4 @@ class ChunkedRecomputation(Recomputation):
         ]
         torch.autograd.backward([output for output, _ in pairs], [gradient for _, gradient in pairs])
         with torch.no_grad():
-            return collector.totals(self._of.clipping, self._of.groups, self._of.scale)
+            return collector.sums_and_norms(self._of.clipping, self._of.groups, self._of.scale)

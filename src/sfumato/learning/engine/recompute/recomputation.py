@@ -42,7 +42,7 @@ class ForwardCall:
     alone : callable
         Makes contexts in which the module's call has no hooks of the engine.
     clipping, groups, scale
-        As in `ForwardBackward.totals`.
+        As in `ForwardBackward.sums_and_norms`.
     """
 
     module: nn.Module
@@ -121,7 +121,7 @@ class Recomputation(ForwardBackward):
             Which of the arguments that hold all rows want one.
         """
 
-    def totals(
+    def sums_and_norms(
         self, clipping: Clipping, groups: Mapping[str, int], scale: float
     ) -> tuple[Mapping[str, Tensor], Tensor]:
         """Return what the backward has summed."""

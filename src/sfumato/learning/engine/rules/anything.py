@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sfumato.learning.engine.gradients.per_example import PerExampleGradients, squares, wide
 from sfumato.learning.engine.rules.autocast import autocast_as_now
-from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 from sfumato.learning.engine.trace.calls import called, tensors_in
 from sfumato.learning.engine.vmap import over_examples
@@ -28,7 +28,7 @@ class _Pulled(PerExampleGradients):
     def __init__(
         self, operation: _Anything, index: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]
     ) -> None:
-        super().__init__(operation.parameters[index].shape, operation.site.count)
+        super().__init__(operation.parameters[index].shape, operation.call.count)
         self._operation, self._index = operation, index
         self._values, self._outputs = list(values), list(outputs)
 
@@ -58,7 +58,7 @@ class _Pulled(PerExampleGradients):
 
     def _parts(self) -> Iterator[tuple[int, Tensor]]:
         few = max(
-            1, min(self.count, self._operation.site.collector.max_entries // max(1, math.prod(self.shape)))
+            1, min(self.count, self._operation.call.collector.max_entries // max(1, math.prod(self.shape)))
         )
         for start in range(0, self.count, few):
             part = self.per_example(start, min(start + few, self.count))
@@ -82,35 +82,35 @@ def _without(tensor: Tensor, layout: BatchLayout, examples: Tensor) -> Tensor:
 class _Anything(Operation):
     """A call whose tensors are split into those of examples, parameters, and the rest."""
 
-    def __init__(self, site: CallSite) -> None:
-        self.site = site
-        tensors = site.tensors
-        self.data_places = [k for k, tensor in enumerate(tensors) if site.layout(tensor) is not None]
-        self._parameter_places = [k for k, tensor in enumerate(tensors) if site.followed(tensor)]
-        self.parameters = [tensors[k] for k in self._parameter_places]
-        self.layouts = [site.batched(tensors[k]) for k in self.data_places]
+    def __init__(self, call: BatchedCall) -> None:
+        self.call = call
+        tensors = call.tensors
+        self.data_indices = [k for k, tensor in enumerate(tensors) if call.layout(tensor) is not None]
+        self._parameter_indices = [k for k, tensor in enumerate(tensors) if call.followed(tensor)]
+        self.parameters = [tensors[k] for k in self._parameter_indices]
+        self.layouts = [call.batched(tensors[k]) for k in self.data_indices]
         self._context = autocast_as_now(tensors)
         self.outputs: list[BatchLayout] = []
-        for layout in site.step.outputs:
+        for layout in call.step.outputs:
             if not isinstance(layout, BatchLayout):
                 raise NoRule
             self.outputs.append(layout)
         for parameter in self.parameters:
-            site.collector.expect(parameter)
+            call.collector.expect(parameter)
 
-    def call(self, data: Sequence[Tensor], parameters: Sequence[Tensor]) -> list[Tensor]:
+    def rerun(self, data: Sequence[Tensor], parameters: Sequence[Tensor]) -> list[Tensor]:
         """Call the function on other tensors."""
-        tensors: list[Any] = [tensor.detach() for tensor in self.site.tensors]
-        for index, tensor in zip(self.data_places, data, strict=True):
+        tensors: list[Any] = [tensor.detach() for tensor in self.call.tensors]
+        for index, tensor in zip(self.data_indices, data, strict=True):
             tensors[index] = tensor
-        for index, tensor in zip(self._parameter_places, parameters, strict=True):
+        for index, tensor in zip(self._parameter_indices, parameters, strict=True):
             tensors[index] = tensor
         with self._context():
-            self._form = called(self.site.func, self.site.args, self.site.kwargs, tensors)
+            self._form = called(self.call.func, self.call.args, self.call.kwargs, tensors)
         return tensors_in(self._form)
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
-        self.call(data, [parameter.detach() for parameter in self.parameters])
+        self.rerun(data, [parameter.detach() for parameter in self.parameters])
         form, self._form = self._form, None
         return form, (*data, *(parameter.detach() for parameter in self.parameters))
 
@@ -119,12 +119,12 @@ class _Anything(Operation):
     ) -> Sequence[Tensor | None]:
         values = list(saved[: len(self.layouts)])
         for index, parameter in enumerate(self.parameters):
-            self.site.collector.collect(parameter, _Pulled(self, index, values, gradients))
+            self.call.collector.collect(parameter, _Pulled(self, index, values, gradients))
         if not any(needed):
             return [None] * len(needed)
         with torch.enable_grad():
             inputs = [v.detach().requires_grad_(n) for v, n in zip(values, needed, strict=True)]
-            outputs = self.call(inputs, [parameter.detach() for parameter in self.parameters])
+            outputs = self.rerun(inputs, [parameter.detach() for parameter in self.parameters])
         present = [(o, g) for o, g in zip(outputs, gradients, strict=True) if g is not None]
         asked = [value for value, need in zip(inputs, needed, strict=True) if need]
         found = iter(
@@ -139,7 +139,7 @@ class _Anything(Operation):
 
         def one(values: Sequence[Tensor], present: Sequence[Tensor]) -> Tensor:
             def forward(parameter: Tensor) -> list[Tensor]:
-                made = self.call(values, [*fixed[:index], parameter, *fixed[index + 1 :]])
+                made = self.rerun(values, [*fixed[:index], parameter, *fixed[index + 1 :]])
                 return [m for m, output in zip(made, outputs, strict=True) if output is not None]
 
             (gradient,) = torch.func.vjp(forward, fixed[index])[1](list(present))
@@ -150,9 +150,9 @@ class _Anything(Operation):
         return wide(found)
 
 
-def anything(site: CallSite, *_: Any, **__: Mapping[str, Any]) -> Any:
+def anything(call: BatchedCall, *_: Any, **__: Mapping[str, Any]) -> Any:
     """Run any call that maps examples to examples, with parameters beside them."""
-    operation = _Anything(site)
+    operation = _Anything(call)
     if not operation.layouts:
         raise NoRule
-    return run(site.collector, operation, *(site.tensors[k] for k in operation.data_places))
+    return run(call.collector, operation, *(call.tensors[k] for k in operation.data_indices))

@@ -10,17 +10,17 @@ from torch import Tensor
 
 from sfumato.learning.engine.gradients.collector import GradientCollector
 from sfumato.learning.engine.gradients.per_example import DenseGradients, wide
-from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["added", "copied", "multiplied", "subtracted"]
 
 
-def _spread(values: Tensor, layout: BatchLayout, parameter: Tensor) -> BatchLayout:
+def _broadcast_layout(values: Tensor, layout: BatchLayout, parameter: Tensor) -> BatchLayout:
     """Return where the examples lie in the result, if the parameter is the same for all of them there."""
-    places = max(values.dim(), parameter.dim())
-    dim = layout.dim + places - values.dim()
-    own = dim - (places - parameter.dim())
+    dims = max(values.dim(), parameter.dim())
+    dim = layout.dim + dims - values.dim()
+    own = dim - (dims - parameter.dim())
     if own >= 0 and parameter.shape[own] != 1:
         raise NoRule
     return BatchLayout(dim, layout.minor)
@@ -71,17 +71,17 @@ class _Combined(Operation):
 
 
 def _combined(sign: int) -> Callable[..., Any]:
-    def rule(site: CallSite, one: Any, other: Any, **options: Any) -> Any:
-        if options or not isinstance(one, Tensor) or not isinstance(other, Tensor) or site.count == 0:
+    def rule(call: BatchedCall, one: Any, other: Any, **options: Any) -> Any:
+        if options or not isinstance(one, Tensor) or not isinstance(other, Tensor) or call.count == 0:
             raise NoRule
-        if site.followed(one) and sign < 0:
+        if call.followed(one) and sign < 0:
             raise NoRule
-        values, parameter = (other, one) if site.followed(one) else (one, other)
-        site.shared(parameter)
-        layout = _spread(values, site.batched(values), parameter)
-        if not parameter.is_floating_point() or not site.followed(parameter):
+        values, parameter = (other, one) if call.followed(one) else (one, other)
+        call.shared(parameter)
+        layout = _broadcast_layout(values, call.batched(values), parameter)
+        if not parameter.is_floating_point() or not call.followed(parameter):
             raise NoRule
-        return run(site.collector, _Combined(site.collector, layout, parameter, sign), values)
+        return run(call.collector, _Combined(call.collector, layout, parameter, sign), values)
 
     return rule
 
@@ -91,9 +91,9 @@ added, subtracted, multiplied = _combined(1), _combined(-1), _combined(0)
 
 @final
 class _Copied(Operation):
-    def __init__(self, site: CallSite, layout: BatchLayout, parameter: Tensor, output: Tensor) -> None:
-        self._site, self._layout, self._parameter, self._output = site, layout, parameter, output
-        site.collector.expect(parameter)
+    def __init__(self, call: BatchedCall, layout: BatchLayout, parameter: Tensor, output: Tensor) -> None:
+        self._call, self._layout, self._parameter, self._output = call, layout, parameter, output
+        call.collector.expect(parameter)
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
         output, self._output = self._output, self._parameter.detach()
@@ -102,19 +102,19 @@ class _Copied(Operation):
     def backward(
         self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
     ) -> Sequence[Tensor | None]:
-        folded = _folded(gradients[0], self._layout, self._site.count, self._parameter.shape)
-        self._site.collector.collect(self._parameter, DenseGradients(folded))
+        folded = _folded(gradients[0], self._layout, self._call.count, self._parameter.shape)
+        self._call.collector.collect(self._parameter, DenseGradients(folded))
         return ()
 
 
-def copied(site: CallSite, parameter: Tensor, *args: Any, **kwargs: Any) -> Any:
+def copied(call: BatchedCall, parameter: Tensor, *args: Any, **kwargs: Any) -> Any:
     """Run `Tensor.expand` and its like where they make one copy for each example."""
-    (layout,) = site.step.outputs
-    if not isinstance(layout, BatchLayout) or not site.followed(parameter):
+    (layout,) = call.step.outputs
+    if not isinstance(layout, BatchLayout) or not call.followed(parameter):
         raise NoRule
-    output = site.func(parameter.detach(), *args, **kwargs)
+    output = call.func(parameter.detach(), *args, **kwargs)
     own = (1,) * (output.dim() - parameter.dim()) + tuple(parameter.shape)
     sizes = zip(output.shape, own, strict=True)
     if own[layout.dim] != 1 or any(size not in (1, given) for given, size in sizes):
         raise NoRule
-    return run(site.collector, _Copied(site, layout, parameter, output))
+    return run(call.collector, _Copied(call, layout, parameter, output))

@@ -21,7 +21,7 @@ from sfumato.learning.engine.gradients.per_example import (
 )
 from sfumato.learning.engine.rules.autocast import lowered
 from sfumato.learning.engine.rules.im2col import autocorrelated, by_patches, suited, turned
-from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["convolution"]
@@ -52,19 +52,19 @@ class Form:
         groups: int = 1,
     ) -> None:
         self.stride, self.padding, self.dilation = list(stride), list(padding), list(dilation)
-        self.transposed, self.output_padding, self.groups = transposed, list(output_padding), groups
+        self.transposed, self.groups = transposed, groups
+        sides = (self.stride, self.padding, self.dilation)
+        self._options = (*sides, transposed, list(output_padding), groups)
 
     def forward(self, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Return the convolution."""
-        place = (self.stride, self.padding, self.dilation, self.transposed, self.output_padding, self.groups)
-        return torch.convolution(values, weight, bias, *place)
+        return torch.convolution(values, weight, bias, *self._options)
 
     def backward(self, gradient: Tensor, values: Tensor, weight: Tensor, *, of_input: bool) -> Tensor:
         """Return the gradient of the input, or the sum of the weight's."""
         mask = [of_input, not of_input, False]
-        place = (self.stride, self.padding, self.dilation, self.transposed, self.output_padding, self.groups)
         backward: Any = torch.ops.aten.convolution_backward
-        found = backward(gradient, values, weight, None, *place, mask)
+        found = backward(gradient, values, weight, None, *self._options, mask)
         chosen: Tensor = found[0 if of_input else 1]
         return chosen
 
@@ -79,13 +79,13 @@ class Form:
 
     def reach(self, gradients: Tensor, values: Tensor, weight: Tensor) -> Tensor:
         """Return the square of what the norms of an example's terms, one for each position, add up to."""
-        seen, placed = (gradients, values) if self.transposed else (values, gradients)
-        seen, placed = (t.unflatten(1, (self.groups, -1)).square().sum(2) for t in (seen, placed))
-        ones = seen.new_ones(self.groups, 1, *weight.shape[2:])
+        sliding, fixed = (gradients, values) if self.transposed else (values, gradients)
+        sliding, fixed = (t.unflatten(1, (self.groups, -1)).square().sum(2) for t in (sliding, fixed))
+        ones = sliding.new_ones(self.groups, 1, *weight.shape[2:])
         none = [0] * len(self.stride)
-        place = (self.stride, self.padding, self.dilation, False, none, self.groups)
-        patches = torch.convolution(seen, ones, None, *place)
-        sizes: Tensor = patches.clamp(min=0).sqrt() * placed.sqrt()
+        options = (self.stride, self.padding, self.dilation, False, none, self.groups)
+        patches = torch.convolution(sliding, ones, None, *options)
+        sizes: Tensor = patches.clamp(min=0).sqrt() * fixed.sqrt()
         return sizes.flatten(2).sum(2).square().sum(1)
 
 
@@ -121,8 +121,9 @@ class Convolved(PerExampleGradients):
             if pool is not None:
                 pool.count(len(values) * math.prod(self.shape))
             return self._form.per_example(gradients, values, self._weight).reshape(1, len(values), -1)
-        outer, inner, height, width = self.shape
-        sides = (width * inner, outer) if turned(self.shape) else (outer, width * inner)
+        channels_out, channels_in, height, width = self.shape
+        sides = (channels_out, width * channels_in)
+        sides = sides[::-1] if turned(self.shape) else sides
         shape = (height, len(values), *sides)
         out = gradients.new_empty(shape) if pool is None else pool.take(shape, gradients)
         return by_patches(self._form, values, gradients, self.shape, out).flatten(2)
@@ -131,11 +132,11 @@ class Convolved(PerExampleGradients):
         """Return gradients, some or their sum, in the shape of the weight; pieces come first."""
         if not self._patched:
             return pieces[0].reshape(*pieces.shape[1:-1], *self.shape)
-        outer, inner, height, width = self.shape
+        channels_out, channels_in, height, width = self.shape
         if turned(self.shape):
-            apart = pieces.reshape(height, *pieces.shape[1:-1], width, inner, outer)
+            apart = pieces.reshape(height, *pieces.shape[1:-1], width, channels_in, channels_out)
             return apart.movedim((0, -3, -2, -1), (-2, -1, -3, -4))
-        apart = pieces.reshape(height, *pieces.shape[1:-1], outer, width, inner)
+        apart = pieces.reshape(height, *pieces.shape[1:-1], channels_out, width, channels_in)
         return apart.movedim((0, -1), (-2, -3))
 
     def per_example(self, start: int, stop: int) -> Tensor:
@@ -156,14 +157,14 @@ class Convolved(PerExampleGradients):
         """Return them from the gradients, which are stored if they fit, or from small maps' correlations."""
         found = autocorrelated(self._form, self._values, self._gradients, self.shape)
         if found is not None:
-            norms, most = found
-            doubtful = norms < _DOUBTFUL * most
+            norms, reach = found
+            doubtful = norms < _DOUBTFUL * reach
             for side in (self._values, self._gradients):
                 doubtful |= side.abs().amax((1, 2, 3)).square() > LARGE
             if doubtful.any():
                 chosen = doubtful.nonzero()[:, 0]
                 norms[chosen] = self._by_parts(self._values[chosen], self._gradients[chosen])
-            return self._without_faint(norms, most)
+            return self._without_faint(norms, reach)
         if self._collector.pool.holds(self.count * math.prod(self.shape)):
             self._whole = self._made(self._values, self._gradients, self._collector.pool)
             self._values = self._gradients = self._values.new_empty(0)  # the gradients say all
@@ -230,7 +231,7 @@ def convolution(space: int, *, transposed: bool = False) -> Any:
     """Return the rule of a convolution of so many dimensions of space."""
 
     def plain(  # noqa: PLR0917 - the arguments of torch's own
-        site: CallSite,
+        call: BatchedCall,
         input: Tensor,  # noqa: A002
         weight: Tensor,
         bias: Tensor | None = None,
@@ -248,10 +249,10 @@ def convolution(space: int, *, transposed: bool = False) -> Any:
             output_padding=[0] * space,
             groups=groups,
         )
-        return _routed(site, form, input, weight, bias)
+        return _routed(call, form, input, weight, bias)
 
     def turned(  # noqa: PLR0917 - the arguments of torch's own
-        site: CallSite,
+        call: BatchedCall,
         input: Tensor,  # noqa: A002
         weight: Tensor,
         bias: Tensor | None = None,
@@ -269,16 +270,16 @@ def convolution(space: int, *, transposed: bool = False) -> Any:
             output_padding=_each(output_padding, space),
             groups=groups,
         )
-        return _routed(site, form, input, weight, bias)
+        return _routed(call, form, input, weight, bias)
 
-    def _routed(site: CallSite, form: Form, values: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
-        site.shared(weight)
-        site.shared(bias)
-        if values.dim() != space + 2 or site.batched(values) != BatchLayout(0):
+    def _routed(call: BatchedCall, form: Form, values: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+        call.shared(weight)
+        call.shared(bias)
+        if values.dim() != space + 2 or call.batched(values) != BatchLayout(0):
             raise NoRule
-        if values.shape[0] != site.count:
+        if values.shape[0] != call.count:
             raise NoRule
-        return run(site.collector, _Convolution(site.collector, form, weight, bias), values)
+        return run(call.collector, _Convolution(call.collector, form, weight, bias), values)
 
     return turned if transposed else plain
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from sfumato.learning.engine.gradients.collector import GradientCollector
-from sfumato.learning.engine.rules.operation import CallSite
+from sfumato.learning.engine.rules.operation import BatchedCall
 from sfumato.learning.engine.rules.registry import apply
 from sfumato.learning.engine.trace.activation_checkpointing import tensors_saved
 from sfumato.learning.engine.trace.calls import tensors_in
@@ -43,17 +43,17 @@ class RuleDispatch(TorchFunctionMode):
     def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         if self._collector.broken or not self._follows(args, kwargs):
             return func(*args, **kwargs)
-        body = decomposition_of(func, args, kwargs)
-        if body is not None:
+        decomposed = decomposition_of(func, args, kwargs)
+        if decomposed is not None:
             with self:
-                return body()
+                return decomposed()
         step = self._step(func, args, kwargs)
         if step is None or not step.batched:
             output = func(*args, **kwargs)
             self._after(step, args, kwargs, output)
             return output
         self._next += 1
-        output = apply(CallSite(step, self._collector, func, args, kwargs))
+        output = apply(BatchedCall(step, self._collector, func, args, kwargs))
         if output is NotImplemented:
             self._collector.broken = True
             return func(*args, **kwargs)

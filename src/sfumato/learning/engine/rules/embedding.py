@@ -11,7 +11,7 @@ from torch import Tensor
 from sfumato.errors import UnfitModule
 from sfumato.learning.engine.gradients.collector import GradientCollector
 from sfumato.learning.engine.gradients.gathered_rows import GatheredRows
-from sfumato.learning.engine.rules.operation import CallSite, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, Operation, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["embedding"]
@@ -42,7 +42,7 @@ class _Embedding(Operation):
 
 
 def embedding(  # noqa: PLR0917 - the arguments of torch's own
-    site: CallSite,
+    call: BatchedCall,
     input: Tensor,  # noqa: A002
     weight: Tensor,
     padding_idx: int | None = None,
@@ -66,8 +66,8 @@ def embedding(  # noqa: PLR0917 - the arguments of torch's own
         raise UnfitModule(
             "scale_grad_by_freq must be False, got True; it makes a gradient depend on other examples"
         )
-    site.shared(weight)
-    layout = site.batched(input)
+    call.shared(weight)
+    layout = call.batched(input)
     if padding_idx is not None and padding_idx < 0:
         padding_idx += len(weight)
-    return run(site.collector, _Embedding(site.collector, layout, weight, padding_idx), input)
+    return run(call.collector, _Embedding(call.collector, layout, weight, padding_idx), input)

@@ -41,8 +41,8 @@ def suited(form: _Form, shape: Sequence[int], gradients: Tensor) -> bool:
 
 def turned(shape: Sequence[int]) -> bool:
     """Return whether `by_patches` has the outputs last: products are faster with the longer side in rows."""
-    outer, inner, _, width = shape
-    return width * inner < outer
+    channels_out, channels_in, _, width = shape
+    return width * channels_in < channels_out
 
 
 def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[int], out: Tensor) -> Tensor:
@@ -61,8 +61,8 @@ def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[i
     down, right = form.stride
     flat, swapped = _flat(gradients), turned(shape)
 
-    def product(seen: Tensor, row: int) -> None:
-        pair = (seen.transpose(1, 2), flat.transpose(1, 2)) if swapped else (flat, seen)
+    def product(windows: Tensor, row: int) -> None:
+        pair = (windows.transpose(1, 2), flat.transpose(1, 2)) if swapped else (flat, windows)
         torch.bmm(*pair, out=out[row])
 
     if height * width == 1 and not any(form.padding):
@@ -76,23 +76,23 @@ def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[i
     return out
 
 
-def _lines(form: _Form, values: Tensor, kernel: Sequence[int], places: Sequence[int]) -> Tensor:
+def _lines(form: _Form, values: Tensor, kernel: Sequence[int], positions: Sequence[int]) -> Tensor:
     """Return what the kernel's columns see from each line and position, by phases of the stride.
 
     The shape is (examples, phases, lines * positions, kernel columns * inputs).
     """
     (down, right), (top, left), (height, width) = form.stride, form.padding, kernel
-    each = places[0] + (height - 1) // down
+    each = positions[0] + (height - 1) // down
     below = max(0, down * each - values.shape[2] - top)
     padded = values.permute(0, 2, 3, 1)
     if top or left or below:
         padded = F.pad(padded, (0, 0, left, left, top, max(top, below)))
     padded = padded.contiguous()
-    example, line, place, _ = padded.stride()
+    example, line, pixel, _ = padded.stride()
     count, columns = len(values), width * values.shape[1]
-    seen = (count, down, each, places[1], columns)
-    copied = padded.as_strided(seen, (example, line, line * down, place * right, 1)).contiguous()
-    return copied.view(count, down, each * places[1], columns)
+    windows = (count, down, each, positions[1], columns)
+    copied = padded.as_strided(windows, (example, line, line * down, pixel * right, 1)).contiguous()
+    return copied.view(count, down, each * positions[1], columns)
 
 
 def autocorrelated(
@@ -105,12 +105,12 @@ def autocorrelated(
     """
     if not _plain(form, shape) or form.stride != [1, 1]:
         return None
-    count, (outer, inner, height, width) = len(values), shape
+    count, (channels_out, channels_in, height, width) = len(values), shape
     high, wide = gradients.shape[2:]
-    places = high * wide
-    padded_places = (high + height - 1) * (wide + width - 1)
-    cost = padded_places**2 * inner + places**2 * (outer + height * width)
-    if 3 * cost > places * math.prod(shape):
+    positions = high * wide
+    padded_positions = (high + height - 1) * (wide + width - 1)
+    cost = padded_positions**2 * channels_in + positions**2 * (channels_out + height * width)
+    if 3 * cost > positions * math.prod(shape):
         return None
     top, left = form.padding
     padded = F.pad(values, (left, left, top, top))
@@ -124,7 +124,7 @@ def autocorrelated(
             patches = patches + products[:, rows, columns, rows, columns]
     flat = _flat(gradients)
     outward = flat.transpose(1, 2) @ flat
-    gram = patches.reshape(count, places, places)
+    gram = patches.reshape(count, positions, positions)
     reach = (_sizes(gram) * _sizes(outward)).sum(1).square()
     return gram.mul_(outward).sum((1, 2)), reach
 

@@ -12,7 +12,7 @@ from sfumato.learning.engine.gradients.collector import GradientCollector
 from sfumato.learning.engine.gradients.outer_products import OuterProducts
 from sfumato.learning.engine.gradients.per_example import DenseGradients, squares, wide
 from sfumato.learning.engine.rules.autocast import lowered
-from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["linear", "matmul"]
@@ -67,20 +67,20 @@ class _Linear(Operation):
         return ((gradient @ weight).to(self._dtype) if needed[0] else None,)
 
 
-def linear(site: CallSite, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:  # noqa: A002
+def linear(call: BatchedCall, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:  # noqa: A002
     """Run `torch.nn.functional.linear`."""
-    site.shared(weight)
-    site.shared(bias)
-    layout = site.batched(input)
+    call.shared(weight)
+    call.shared(bias)
+    layout = call.batched(input)
     if weight.dim() != 2 or layout.dim == input.dim() - 1:
         raise NoRule
-    return run(site.collector, _Linear(site.collector, layout, weight, bias), input)
+    return run(call.collector, _Linear(call.collector, layout, weight, bias), input)
 
 
-def matmul(site: CallSite, input: Tensor, other: Tensor) -> Any:  # noqa: A002
+def matmul(call: BatchedCall, input: Tensor, other: Tensor) -> Any:  # noqa: A002
     """Run `torch.matmul` of examples with a matrix of parameters."""
-    site.shared(other)
-    layout = site.batched(input)
+    call.shared(other)
+    layout = call.batched(input)
     if other.dim() != 2 or layout.dim == input.dim() - 1:
         raise NoRule
-    return run(site.collector, _Linear(site.collector, layout, other, None, turned=True), input)
+    return run(call.collector, _Linear(call.collector, layout, other, None, turned=True), input)

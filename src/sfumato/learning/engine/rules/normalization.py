@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sfumato.learning.engine.gradients.collector import GradientCollector
 from sfumato.learning.engine.gradients.per_example import DenseGradients, wide
-from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["group_norm", "layer_norm"]
@@ -19,14 +19,14 @@ __all__ = ["group_norm", "layer_norm"]
 
 class _Affine(Operation):
     def __init__(
-        self, site: CallSite, layout: BatchLayout, weight: Tensor | None, bias: Tensor | None
+        self, call: BatchedCall, layout: BatchLayout, weight: Tensor | None, bias: Tensor | None
     ) -> None:
-        self._collector: GradientCollector = site.collector
+        self._collector: GradientCollector = call.collector
         self._layout, self._weight, self._bias = layout, weight, bias
         for parameter in (weight, bias):
-            site.shared(parameter)
-            if parameter is not None and site.followed(parameter):
-                site.collector.expect(parameter)
+            call.shared(parameter)
+            if parameter is not None and call.followed(parameter):
+                call.collector.expect(parameter)
 
     def _plain(self, given: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return input and affine part in one type; under autocast norms run in float32."""
@@ -47,14 +47,14 @@ class _Affine(Operation):
 class _LayerNorm(_Affine):
     def __init__(  # noqa: PLR0917
         self,
-        site: CallSite,
+        call: BatchedCall,
         layout: BatchLayout,
         weight: Tensor | None,
         bias: Tensor | None,
         shape: Sequence[int],
         eps: float,
     ) -> None:
-        super().__init__(site, layout, weight, bias)
+        super().__init__(call, layout, weight, bias)
         self._shape, self._eps = list(shape), eps
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
@@ -86,7 +86,7 @@ class _LayerNorm(_Affine):
 
 
 def layer_norm(  # noqa: PLR0917 - the arguments of torch's own
-    site: CallSite,
+    call: BatchedCall,
     input: Tensor,  # noqa: A002
     normalized_shape: Sequence[int],
     weight: Tensor | None = None,
@@ -94,18 +94,18 @@ def layer_norm(  # noqa: PLR0917 - the arguments of torch's own
     eps: float = 1e-5,
 ) -> Any:
     """Run `torch.nn.functional.layer_norm`."""
-    layout = site.batched(input)
+    layout = call.batched(input)
     if layout.dim >= input.dim() - len(normalized_shape):
         raise NoRule
-    return run(site.collector, _LayerNorm(site, layout, weight, bias, normalized_shape, eps), input)
+    return run(call.collector, _LayerNorm(call, layout, weight, bias, normalized_shape, eps), input)
 
 
 @final
 class _GroupNorm(_Affine):
     def __init__(
-        self, site: CallSite, weight: Tensor | None, bias: Tensor | None, groups: int, eps: float
+        self, call: BatchedCall, weight: Tensor | None, bias: Tensor | None, groups: int, eps: float
     ) -> None:
-        super().__init__(site, BatchLayout(0), weight, bias)
+        super().__init__(call, BatchLayout(0), weight, bias)
         self._groups, self._eps = groups, eps
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
@@ -122,10 +122,10 @@ class _GroupNorm(_Affine):
         values, weight, mean, scale = saved
         gradient = gradients[0].contiguous()
         count, channels, *space = values.shape
-        places = math.prod(space)
-        flat = wide(gradient).view(count, channels, places)
+        positions = math.prod(space)
+        flat = wide(gradient).view(count, channels, positions)
         total = flat.sum(2)
-        product = (flat * wide(values).view(count, channels, places)).sum(2)
+        product = (flat * wide(values).view(count, channels, positions)).sum(2)
         each = channels // self._groups
         shift, ratio = (wide(part).repeat_interleave(each, dim=1) for part in (mean, scale))
         self._collect(self._weight, (product - shift * total) * ratio)
@@ -133,13 +133,13 @@ class _GroupNorm(_Affine):
         if not needed[0]:
             return (None,)
         backward: Any = torch.ops.aten.native_group_norm_backward
-        sizes = (count, channels, places, self._groups)
+        sizes = (count, channels, positions, self._groups)
         found = backward(gradient, values, mean, scale, weight, *sizes, [True, False, False])[0]
         return (found.to(self._dtype),)
 
 
 def group_norm(  # noqa: PLR0917 - the arguments of torch's own
-    site: CallSite,
+    call: BatchedCall,
     input: Tensor,  # noqa: A002
     num_groups: int,
     weight: Tensor | None = None,
@@ -147,6 +147,6 @@ def group_norm(  # noqa: PLR0917 - the arguments of torch's own
     eps: float = 1e-5,
 ) -> Any:
     """Run `torch.nn.functional.group_norm`."""
-    if site.batched(input) != BatchLayout(0) or input.shape[0] != site.count:
+    if call.batched(input) != BatchLayout(0) or input.shape[0] != call.count:
         raise NoRule
-    return run(site.collector, _GroupNorm(site, weight, bias, num_groups, eps), input)
+    return run(call.collector, _GroupNorm(call, weight, bias, num_groups, eps), input)

@@ -16,14 +16,14 @@ from sfumato.learning.engine.trace.batch_layout import BatchLayout
 from sfumato.learning.engine.trace.calls import tensors_in
 from sfumato.learning.engine.trace.plan import Step
 
-__all__ = ["CallSite", "NoRule", "Operation", "run"]
+__all__ = ["BatchedCall", "NoRule", "Operation", "run"]
 
 
 class NoRule(Exception):
     """A rule does not know this use; the next one may."""
 
 
-class CallSite:
+class BatchedCall:
     """A call that examples and parameters meet in.
 
     Parameters
@@ -75,7 +75,7 @@ class CallSite:
 
 
 class Operation(ABC):
-    """The forward and the backward of one site; its parameters are no inputs of the graph's node."""
+    """The forward and the backward of one call; its parameters are no inputs of the graph's node."""
 
     @abstractmethod
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:

@@ -15,7 +15,7 @@ from sfumato.learning.engine.rules.convolution import convolution
 from sfumato.learning.engine.rules.embedding import embedding
 from sfumato.learning.engine.rules.linear import linear, matmul
 from sfumato.learning.engine.rules.normalization import group_norm, layer_norm
-from sfumato.learning.engine.rules.operation import CallSite, NoRule
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule
 
 __all__ = ["RULES", "apply"]
 
@@ -38,15 +38,15 @@ RULES: dict[Any, Rule] = {
     **dict.fromkeys((torch.mul, Tensor.mul, Tensor.__mul__, Tensor.__rmul__), multiplied),
     **dict.fromkeys((Tensor.expand, Tensor.expand_as, Tensor.repeat, torch.broadcast_to), copied),
 }
-"""A function of torch to its rule, which takes the site and then the function's own arguments."""
+"""A function of torch to its rule, which takes the call and then the function's own arguments."""
 
 
-def apply(site: CallSite) -> Any:
-    """Run a site by its rule, else by the generic one; NotImplemented if neither knows it."""
-    for rule in (RULES.get(site.func), anything):
+def apply(call: BatchedCall) -> Any:
+    """Run a call by its rule, else by the generic one; NotImplemented if neither knows it."""
+    for rule in (RULES.get(call.func), anything):
         if rule is not None:
             try:
-                return rule(site, *site.args, **site.kwargs)
+                return rule(call, *call.args, **call.kwargs)
             except NoRule:
                 continue
     return NotImplemented

@@ -56,14 +56,14 @@ def tensors_saved() -> AbstractContextManager[object]:
     The innermost pair of hooks is the one that counts, so that the checkpoint's is never asked. Versions are
     compared as torch does without hooks: what is changed in place after it was saved is an error.
     """
-    return torch.autograd.graph.saved_tensors_hooks(_kept, _given_back)
+    return torch.autograd.graph.saved_tensors_hooks(_saved, _restored)
 
 
-def _kept(tensor: Tensor) -> tuple[Tensor, int]:
+def _saved(tensor: Tensor) -> tuple[Tensor, int]:
     return tensor.detach(), tensor._version  # noqa: SLF001 - a detached tensor shares it
 
 
-def _given_back(pair: tuple[Tensor, int]) -> Tensor:
+def _restored(pair: tuple[Tensor, int]) -> Tensor:
     tensor, version = pair
     if tensor._version != version:  # noqa: SLF001
         raise UnfitModule(
@@ -76,12 +76,12 @@ def _given_back(pair: tuple[Tensor, int]) -> Tensor:
 def has_functions(outputs: Sequence[Tensor]) -> bool:
     """Return whether autograd functions of the user's own are part of outputs: their calls are not seen."""
     waiting: list[Any] = [tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]
-    seen = set(waiting)
+    visited = set(waiting)
     while waiting:
         node = waiting.pop()
         if isinstance(node, torch.autograd.function.BackwardCFunction):
             return True
-        fresh = {parent for parent, _ in node.next_functions if parent is not None} - seen
-        seen |= fresh
+        fresh = {parent for parent, _ in node.next_functions if parent is not None} - visited
+        visited |= fresh
         waiting += fresh
     return False

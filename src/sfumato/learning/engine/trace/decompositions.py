@@ -19,12 +19,12 @@ __all__ = ["UnfusedRecurrence", "decomposition_of"]
 
 def decomposition_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[], Any] | None:
     """Return what runs in place of a call with a parameter among its arguments, if anything does."""
-    body = _BODIES.get(func)
-    if body is None or (func in LAYERS and not _regular(args, kwargs)):
+    decomposed = _DECOMPOSITIONS.get(func)
+    if decomposed is None or (func in LAYERS and not _regular(args, kwargs)):
         return None
     if func in _AFFINE and not any(isinstance(value, Tensor) for value in _affine(func, args, kwargs)):
         return None
-    return partial(body, *args, **kwargs)
+    return partial(decomposed, *args, **kwargs)
 
 
 class UnfusedRecurrence(TorchFunctionMode):
@@ -32,8 +32,8 @@ class UnfusedRecurrence(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        body = decomposition_of(func, args, kwargs) if func in LAYERS or func in CELLS else None
-        return func(*args, **kwargs) if body is None else body()
+        decomposed = decomposition_of(func, args, kwargs) if func in LAYERS or func in CELLS else None
+        return func(*args, **kwargs) if decomposed is None else decomposed()
 
 
 @cache
@@ -105,7 +105,7 @@ def _in_place(change: Callable[[Tensor, Any], Tensor]) -> Callable[..., Any]:
     return run
 
 
-_BODIES: dict[Any, Callable[..., Any]] = {
+_DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     F.multi_head_attention_forward: _opened(F.multi_head_attention_forward),
     F.rms_norm: _rms_norm,
     F.instance_norm: _instance_norm,

@@ -20,7 +20,7 @@ from sfumato.learning.engine.trace.activation_checkpointing import around
 from sfumato.learning.engine.trace.batch_layout import BatchLayout, Unclear, infer
 from sfumato.learning.engine.trace.calls import tensors_in
 from sfumato.learning.engine.trace.decompositions import decomposition_of
-from sfumato.learning.engine.trace.without_randomness import QUIET
+from sfumato.learning.engine.trace.without_randomness import DETERMINISTIC
 
 __all__ = ["ForwardPlan", "Step", "compare", "record"]
 
@@ -94,12 +94,12 @@ class _Recorder(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in QUIET:
-            return QUIET[func](func, args, kwargs)
-        body = decomposition_of(func, args, kwargs)
-        if body is not None:
+        if func in DETERMINISTIC:
+            return DETERMINISTIC[func](func, args, kwargs)
+        decomposed = decomposition_of(func, args, kwargs)
+        if decomposed is not None:
             with self:
-                return body()
+                return decomposed()
         arguments = tensors_in(args, kwargs)
         self.checkpointed |= around(arguments)
         output = func(*args, **kwargs)

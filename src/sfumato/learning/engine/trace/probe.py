@@ -80,10 +80,10 @@ def probe(
     """
     outputs: list[Any] = [None, None]
 
-    def runner(place: int, few: int) -> Callable[[], None]:
+    def runner(run_index: int, few: int) -> Callable[[], None]:
         def run() -> None:
             small = _small(args, kwargs, batch_dim, few)
-            outputs[place] = called(module.forward, args, kwargs, small)
+            outputs[run_index] = called(module.forward, args, kwargs, small)
 
         return run
 
@@ -132,8 +132,8 @@ def _small(args: Sequence[Any], kwargs: Mapping[str, Any], batch_dim: int, few: 
             continue
         shape = [*tensor.shape]
         shape[batch_dim] = _FEW
-        places = torch.randint(tensor.numel(), shape, generator=generator).to(tensor.device)
-        entries = tensor.detach().reshape(-1)[places]
+        indices = torch.randint(tensor.numel(), shape, generator=generator).to(tensor.device)
+        entries = tensor.detach().reshape(-1)[indices]
         if entries.is_floating_point():
             entries = entries.nan_to_num()
         small.append(entries.narrow(batch_dim, 0, few).requires_grad_(tensor.requires_grad))

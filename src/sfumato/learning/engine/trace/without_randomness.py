@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-__all__ = ["QUIET"]
+__all__ = ["DETERMINISTIC"]
 
 _Still = Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]
 
@@ -37,7 +37,7 @@ def _in_eval(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     return func(*bound.args, **bound.kwargs)
 
 
-QUIET: dict[Any, _Still] = {
+DETERMINISTIC: dict[Any, _Still] = {
     **dict.fromkeys(
         (
             F.dropout,

@@ -61,7 +61,7 @@ class RunIdentity:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain values of a checkpoint's document."""
-        document: dict[str, Any] = _IDENTITY.encode(self)  # type: ignore[assignment]
+        document: dict[str, Any] = _IDENTITY.encode(self)
         return document
 
     def require(self, other: RunIdentity) -> None:
@@ -160,6 +160,8 @@ class Checkpoint:
     optimizer: dict[str, Any] | None
     random_state: torch.Tensor
     extra: dict[str, Any]
+    clip_norm: float | None = None
+    """Of the next step, where clipping adapts."""
 
     def write(self, path: str | os.PathLike[str], **torch_save_kwargs: Any) -> None:
         """Write the file, whole or not at all."""
@@ -176,7 +178,10 @@ class Checkpoint:
 
     def run_to_json(self) -> str:
         """Return the document of the run: all but tensors and what the caller added."""
-        return canonical(FORMAT.wrap(_RUN.encode(self)))  # type: ignore[arg-type]
+        fields: dict[str, object] = _RUN.encode(self)
+        if self.clip_norm is not None:
+            fields["clip_norm"] = NUMBER.encode(self.clip_norm)
+        return canonical(FORMAT.wrap(fields))
 
     def restore(self, module: nn.Module, optimizer: Optimizer | None) -> None:
         """Put the weights and the optimizer's state back, cut up where the module is."""
@@ -247,8 +252,10 @@ class Checkpoint:
             _, fields = FORMAT.unwrap("checkpoint", run)
         except ParameterError as error:
             raise LedgerUnavailable(str(error)) from error
+        adapted = fields.pop("clip_norm", None)
         try:
             decoded = _RUN.decode("checkpoint", fields)
+            clip_norm = None if adapted is None else NUMBER.decode("clip_norm", adapted)
         except ParameterError as error:
             raise LedgerCorrupt(str(error)) from error
         return cls(
@@ -257,6 +264,7 @@ class Checkpoint:
             optimizer=content.pop("optimizer_state_dict"),
             random_state=content.pop("random_state"),
             extra=content,
+            clip_norm=clip_norm,
         )
 
 

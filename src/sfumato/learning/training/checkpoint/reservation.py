@@ -62,7 +62,7 @@ class Reservation:
     def begin(self, run: TrainingRun) -> Steps:
         """Charge a run, or count it."""
         if not self.ranks.share(self.ledger is not None):
-            return CountedSteps(most=run.sampler.steps)
+            return CountedSteps(planned=run.sampler.steps)
         self._in_first(lambda ledger: self._reserved(ledger, run))
         return self._steps(0)
 
@@ -75,7 +75,7 @@ class Reservation:
                 UserWarning,
                 stacklevel=4,
             )
-            return CountedSteps(saved.cursor, most=sampler.steps)
+            return CountedSteps(saved.cursor, planned=sampler.steps)
         self._in_first(lambda ledger: self._found(ledger, saved))
         return self._steps(saved.cursor)
 
@@ -128,10 +128,13 @@ class Reservation:
         """Return the checkpoint's run, on a ledger that still knows all that it knew then."""
         position = saved.position
         if position is None:
-            remedy = "leave ledger out"
-            _check.refuse("resume_from", "be of a run that a ledger reserved", "one that none did", remedy)
+            remedy = "leave ledger= out"
+            rule = "be the checkpoint of a run on a ledger"
+            _check.refuse_state("resume_from", rule, "its run has no ledger", remedy)
         if ledger.ledger_id != position.ledger:
-            _check.refuse("ledger", f"be {position.ledger}, where the run was charged", ledger.ledger_id)
+            remedy = "open the ledger that charged the run"
+            rule = f"have the id {position.ledger}, under which the run was charged"
+            _check.refuse("ledger", rule, ledger.ledger_id, remedy)
         run = ledger.run(position.run, digest=position.charge)
         if run.claimed < position.claimed:
             raise LedgerCorrupt(

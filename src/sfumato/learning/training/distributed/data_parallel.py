@@ -62,9 +62,9 @@ def inner_module(module: nn.Module) -> nn.Module:
     inner: nn.Module = module.module if _is_wrapped(module) else module  # type: ignore[assignment]
     if getattr(inner, "_compiled_call_impl", None) is not None:
         remedy = "leave out module.compile(); torch.compile(module) is taken"
-        _check.refuse("module", "run its own hooks", "one that was compiled in place", remedy)
+        _check.refuse_state("module", "run its own hooks", "it was compiled in place", remedy)
     if _is_wrapped(module) and any(isinstance(parameter, DTensor) for parameter in inner.parameters()):
         remedy = "leave DistributedDataParallel out"
-        _check.refuse("module", "have whole parameters in each process", "sharded ones", remedy)
+        _check.refuse_state("module", "have whole parameters in each process", "they are sharded", remedy)
     check_shards(inner)
     return inner

@@ -27,7 +27,8 @@ def check_shards(module: nn.Module) -> None:
     """
     if any(isinstance(part, FullyShardedDataParallel) for part in module.modules()):
         remedy = "use torch.distributed.fsdp.fully_shard, which leaves each parameter its name and shape"
-        _check.refuse("module", "keep its parameters apart", "FullyShardedDataParallel's flat ones", remedy)
+        rule = "keep each parameter by itself"
+        _check.refuse_state("module", rule, "FullyShardedDataParallel flattens them", remedy)
     for part in module.modules():
         if isinstance(part, FSDPModule):
             part.reshard()
@@ -36,13 +37,15 @@ def check_shards(module: nn.Module) -> None:
         return
     if not all(cut) or not isinstance(module, FSDPModule):
         remedy = "call fully_shard(module) on the whole module too"
-        _check.refuse("module", "have all of its parameters cut up by fully_shard", "some", remedy)
+        rule = "have all of its parameters sharded by fully_shard"
+        _check.refuse_state("module", rule, "some are not", remedy)
     for parameter in module.parameters():
         mesh = parameter.device_mesh  # type: ignore[attr-defined]
         by_rows = parameter.placements == (Shard(0),)  # type: ignore[attr-defined]
         if not by_rows or mesh.size() != dist.get_world_size():
             remedy = "call fully_shard without a mesh of several dimensions, replicas or another placement"
-            _check.refuse("module", "be cut up by rows over all processes", "otherwise", remedy)
+            rule = "be sharded by rows over all processes"
+            _check.refuse_state("module", rule, "its mesh or placement is another", remedy)
     for part in module.modules():
         if isinstance(part, FSDPModule):
             _check_policy(part)
@@ -53,18 +56,17 @@ def _check_policy(part: FSDPModule) -> None:
     policy = state._mp_policy  # noqa: SLF001
     if any(dtype is not None for dtype in (policy.param_dtype, policy.reduce_dtype, policy.output_dtype)):
         remedy = "use torch.autocast in the forward"
-        _check.refuse("module", "have no policy of precision", "MixedPrecisionPolicy", remedy)
+        rule = "have no precision policy"
+        _check.refuse_state("module", rule, "fully_shard was given a MixedPrecisionPolicy", remedy)
     if {parameter.device.type for parameter in part.parameters()} != {state._device.type}:  # type: ignore[attr-defined]  # noqa: SLF001
-        _check.refuse(
-            "module",
-            "keep its parameters on the device that it runs on",
-            "CPUOffloadPolicy",
-            "leave offload_policy out",
-        )
+        remedy = "leave offload_policy= out"
+        rule = "keep its parameters on the device that it runs on"
+        _check.refuse_state("module", rule, "fully_shard was given a CPUOffloadPolicy", remedy)
     for hooks in _hooks_of(part):
         if not any(_is_own(hook, part) for hook in hooks.values()):
             remedy = "call fully_shard on each module by itself"
-            _check.refuse("module", "be cut up module by module", "several as one", remedy)
+            rule = "be sharded module by module"
+            _check.refuse_state("module", rule, "one call took several modules", remedy)
 
 
 def _hooks_of(part: Any) -> tuple[dict[int, Any], dict[int, Any]]:
@@ -157,12 +159,9 @@ class Shards:
             first = min(rows * mesh.get_local_rank(), total.shape[0])
             run = total[first : first + rows]
             if run.shape != parameter.to_local().shape:
-                _check.refuse(
-                    "module",
-                    "be cut up by rows, as torch.chunk does",
-                    "otherwise",
-                    "use fully_shard's defaults",
-                )
+                remedy = "use fully_shard's defaults"
+                rule = "be sharded by rows, as torch.chunk splits them"
+                _check.refuse_state("module", rule, "the rows of a shard differ", remedy)
             runs.append(run.contiguous())
             parts.append(ParameterSlice(first * (total[0].numel() if len(total) else 0), total.numel()))
         return runs, parts

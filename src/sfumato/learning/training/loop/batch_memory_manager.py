@@ -45,17 +45,11 @@ class BatchMemoryManager:
     """
 
     def __init__(self, *, data_loader: Any, max_physical_batch_size: int, optimizer: Optimizer) -> None:
-        if not isinstance(data_loader, PrivateLoader):
-            remedy = "pass the one that it returned"
-            _check.refuse("data_loader", "be of make_private", type(data_loader).__name__, remedy)
+        _check.instance("data_loader", data_loader, PrivateLoader, "pass the one that make_private returned")
         if not is_private(optimizer):
-            _check.refuse(
-                "optimizer",
-                "be of make_private",
-                type(optimizer).__name__,
-                "pass the optimizer that make_private returned",
-            )
-        self._loader = data_loader
+            remedy = "pass that one"
+            _check.refuse_type("optimizer", "be the one that make_private returned", optimizer, remedy)
+        self._loader: PrivateLoader = data_loader
         self._largest = _check.integer("max_physical_batch_size", max_physical_batch_size, minimum=1)
         self._before: int | None = None
 

@@ -66,8 +66,9 @@ class BatchReuseCheck:
             address = _address(tensor)
             noted = None if address is None else self._steps.get(address)
             if noted is not None and noted[0]() is not None and not self._current(noted[1]):
-                remedy = "run each batch through the module once in training mode, when it is given"
-                _check.refuse("batch", "be the one that the loader gave last", "an earlier one", remedy)
+                remedy = "run each batch through the module once in training mode, when it is returned"
+                rule = "be the one that the loader returned last"
+                _check.refuse_state("batch", rule, "it is an earlier one", remedy)
 
 
 def _address(tensor: Tensor) -> int | None:

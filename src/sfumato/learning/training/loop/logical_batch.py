@@ -110,12 +110,9 @@ class LogicalBatch:
             fresh.pop(0)
         if sum(given.size for given in fresh) != examples:
             self.drop()
-            _check.refuse(
-                "batch",
-                "be what the returned loader gave, whole and once",
-                "another number of examples",
-                "run each batch through the module once in training mode, and nothing else",
-            )
+            remedy = "run each batch through the module once in training mode, and nothing else"
+            rule = "be what the private loader returned, whole and once"
+            _check.refuse_state("batch", rule, "the module was run on another number of examples", remedy)
         self._used += fresh
 
     def add(self, sums: ClippedSums) -> None:
@@ -135,7 +132,7 @@ class LogicalBatch:
             self.drop()
             rule = "be stepped with in the process that it was given to"
             remedy = "its step's noise would be drawn twice: take a batch in the child"
-            _check.refuse("batch", rule, "a forked one", remedy)
+            _check.refuse_state("batch", rule, "this process is a fork of it", remedy)
 
     def take_sums(self) -> tuple[dict[str, Tensor], Tensor]:
         """Return the sums and the examples' norms since the last step, and begin the next logical batch.

@@ -66,10 +66,10 @@ class _Drawn:
         whole = self.sampler.batch(step)
         # A process takes every n-th example: which of them it is follows from the sample alone.
         own = whole[self.ranks.rank :: self.ranks.size].tolist()
-        most = self.largest or max(1, len(whole))
-        parts = max(1, -(-len(whole) // (most * self.ranks.size)))
+        max_size = self.largest or max(1, len(whole))
+        parts = max(1, -(-len(whole) // (max_size * self.ranks.size)))
         for part in range(parts):
-            piece = own[part * most : (part + 1) * most]
+            piece = own[part * max_size : (part + 1) * max_size]
             self.given.append(GivenBatch(step, len(piece), part == parts - 1))
             yield piece
 
@@ -90,7 +90,7 @@ class PrivateLoader(DataLoader[Any]):
         Whose dataset, collate function, workers and memory settings are taken over.
     sampler : Sampler
     steps : Steps
-    taker : Taker
+    receiver : BatchReceiver
     ranks : Ranks
     steps_per_epoch : int
     views : Views, optional
@@ -103,14 +103,14 @@ class PrivateLoader(DataLoader[Any]):
         *,
         sampler: Sampler,
         steps: Steps,
-        taker: BatchReceiver,
+        receiver: BatchReceiver,
         ranks: Ranks,
         steps_per_epoch: int,
         views: Views | None = None,
     ) -> None:
         collate = loader.collate_fn if views is None else views.collated(loader.collate_fn)
         self._drawn = _Drawn(sampler, steps, ranks, steps_per_epoch)
-        self._taker = taker
+        self._receiver = receiver
         self._turn = 0
         self.ended = True
         """Whether the batch given last ends its logical batch."""
@@ -148,16 +148,18 @@ class PrivateLoader(DataLoader[Any]):
 
     def __iter__(self) -> Any:
         """Yield the physical batches of an epoch."""
-        self._taker.restart()
-        return self._told(super().__iter__())
+        self._receiver.restart()
+        return self._reported(super().__iter__())
 
-    def _told(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def _reported(self, batches: Iterator[Any]) -> Iterator[Any]:
         self._turn += 1
         turn = self._turn
         for batch in batches:
             if turn != self._turn:
-                _check.refuse("loader", "be iterated once at a time", "two iterations", "end the first one")
+                remedy = "finish one before the next"
+                rule = "be iterated once at a time"
+                _check.refuse_state("loader", rule, "another iteration has begun", remedy)
             given = self._drawn.given.popleft()
             self.ended, self.size = given.last, given.size
-            self._taker.give(given, batch)
+            self._receiver.give(given, batch)
             yield batch

@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.learning.training.distributed.shards import apart_as
 from sfumato.learning.training.loop.run import TrainingRun
 
-__all__ = ["is_private", "make_stepping_private", "restore_stepping"]
+__all__ = ["is_private", "make_optimizer_private", "restore_optimizer"]
 
 _RUN = "_private_run"
 _COUNTED = "_wrapped_by_lr_sched"
@@ -28,28 +28,25 @@ def is_private(optimizer: Optimizer) -> bool:
 
 def check_optimizer(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> None:
     """Refuse an optimizer that cannot be stepped once per batch, or that steps other parameters."""
-    if not isinstance(optimizer, Optimizer):
-        _check.refuse(
-            "optimizer", "be a torch optimizer", type(optimizer).__name__, "pass one of torch.optim"
-        )
+    _check.instance("optimizer", optimizer, Optimizer, "pass one of torch.optim")
     if isinstance(optimizer, LBFGS):
         remedy = "use one that needs the gradient of a batch once"
-        _check.refuse("optimizer", "use each batch once", "LBFGS", remedy)
+        _check.refuse_state("optimizer", "use each batch once", "LBFGS uses it several times", remedy)
     if is_private(optimizer):
-        _check.refuse("optimizer", "belong to one run", "that of another run", "make a new one")
+        _check.refuse_state("optimizer", "belong to one run", "it belongs to another run", "make a new one")
     check_parameters(optimizer, parameters)
 
 
 def check_parameters(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> None:
     """Refuse an optimizer that steps other parameters."""
     known = {id(parameter) for parameter in parameters}
-    held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
-    if any(id(p) not in known for p in held):
+    stepped = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    if any(id(p) not in known for p in stepped):
         remedy = "make the optimizer from module.parameters(), after the module is final"
-        _check.refuse("optimizer", "hold parameters of the module only", "others", remedy)
+        _check.refuse_state("optimizer", "hold the module's parameters only", "it holds others", remedy)
 
 
-def make_stepping_private(optimizer: Optimizer, run: TrainingRun) -> None:
+def make_optimizer_private(optimizer: Optimizer, run: TrainingRun) -> None:
     """Let ``step`` and ``zero_grad`` of the user's own optimizer object go through a run.
 
     Its class, ``state_dict``, parameter groups and hooks stay; schedulers may have been made before or after.
@@ -101,15 +98,12 @@ def _refuse_scaler(optimizer: Any) -> None:
     if getattr(optimizer, "grad_scale", None) is None:
         return
     del optimizer.grad_scale, optimizer.found_inf
-    _check.refuse(
-        "optimizer",
-        "be stepped by itself: when a GradScaler skips a step reveals single examples",
-        "a GradScaler's step",
-        "multiply the loss by a fixed power of two, and pass that as loss_scale=",
-    )
+    remedy = "multiply the loss by a fixed power of two, and pass that as loss_scale="
+    rule = "be stepped without a GradScaler, whose skipped steps reveal single examples"
+    _check.refuse_state("optimizer", rule, "a GradScaler steps it", remedy)
 
 
-def restore_stepping(optimizer: Optimizer) -> None:
+def restore_optimizer(optimizer: Optimizer) -> None:
     """Give the optimizer its own methods back."""
     own_attributes = vars(optimizer).pop(_RUN, {})
     for name in ("step", "zero_grad", _SCALED, "noise_multiplier", "expected_batch_size", "max_grad_norm"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, final
 
 from torch import Tensor
@@ -73,7 +74,7 @@ class TrainingRun:
     ) -> None:
         self._engine, self._sampler, self._noise = engine, sampler, noise
         self._noise_multiplier = noise_multiplier
-        self._steps: Steps = CountedSteps(most=sampler.steps)
+        self._steps: Steps = CountedSteps(planned=sampler.steps)
         self._cursor = self._foreign_steps = self._released = 0
         self._ranks, self._shards = ranks, shards
         self._watchers: list[Watcher] = []
@@ -169,19 +170,24 @@ class TrainingRun:
             How many steps.
         """
         if self._cursor or self._released:
-            _check.refuse(
-                "steps", "be numbered by one ledger", f"another at step {self._cursor}", "begin again"
-            )
+            remedy = "begin another run"
+            rule = "be numbered by one ledger from the first on"
+            _check.refuse_state("steps", rule, f"{self._cursor} were already taken", remedy)
         self._steps = steps
 
-    def go_on(self, *, cursor: int, foreign_steps: int) -> None:
+    def go_on(self, *, cursor: int, foreign_steps: int, clip_norm: float | None = None) -> None:
         """Count the steps of a checkpoint beside those that were run here.
 
         Parameters
         ----------
         cursor, foreign_steps : int
             As in the checkpoint; neither count ever becomes less.
+        clip_norm : float, optional
+            Of the next step, where clipping adapts.
         """
+        if clip_norm is not None and self.clipping.adapts:
+            clipping: Any = self.clipping
+            self.engine.clipping = replace(clipping, clip_norm=clip_norm)
         self._cursor = max(self._cursor, cursor)
         self._foreign_steps = max(self._foreign_steps, foreign_steps)
 
@@ -218,18 +224,16 @@ class TrainingRun:
             return True
         if not self._batch.begun:
             remedy = "iterate over the loader that make_private returned"
-            _check.refuse("step", "come after a batch", "none", remedy)
+            rule = "come after a batch"
+            _check.refuse_state("step", rule, "no batch was taken since the last step", remedy)
         return self._batch.complete
 
     def _admit_foreign(self) -> None:
         if self.steps.durable:
             self._batch.drop()
-            _check.refuse(
-                "batch",
-                "come from the returned loader where a ledger was charged for its sampling",
-                "one from elsewhere",
-                "iterate over the loader that make_private returned",
-            )
+            remedy = "iterate over the loader that make_private returned"
+            rule = "come from the private loader, as a ledger was charged for its sampling"
+            _check.refuse_state("batch", rule, "it came from elsewhere", remedy)
         if not self.foreign_steps:
             warnings.warn(
                 "a batch did not come from the loader that make_private returned: such steps are accounted "
@@ -240,7 +244,8 @@ class TrainingRun:
             )
         if isinstance(self.noise, CorrelatedNoise):
             remedy = "iterate over the returned loader"
-            _check.refuse("batch", "keep to the schema of correlated noise", "one from elsewhere", remedy)
+            rule = "come from the private loader where noise is correlated"
+            _check.refuse_state("batch", rule, "it came from elsewhere", remedy)
         self._foreign_steps += 1
 
     def gradients(self) -> dict[str, Tensor] | None:
@@ -254,14 +259,16 @@ class TrainingRun:
         self._batch.refuse_fork()
         numbers = self._batch.numbers if self._batch.begun else [self.steps.take()]
         sums, norms = self._batch.take_sums()
-        if len(numbers) > 1 and type(self.clipping).after is not Clipping.after:
+        if len(numbers) > 1 and self.clipping.adapts:
             # One count, of which an example would be in two.
             remedy = "make a step for each, or use max_physical_batch_size"
-            _check.refuse("batches", "not be accumulated with clipping that adapts", len(numbers), remedy)
+            rule = "not be accumulated with clipping that adapts"
+            _check.refuse_state("batches", rule, f"{len(numbers)} were", remedy)
         if not self._ranks.alike([*numbers, self.foreign_steps], next(iter(sums.values())).device):
             # One sum would be of several samples, with some examples twice, and get several noises.
             remedy = "begin again, and take a batch in all processes or in none"
-            _check.refuse("batch", "be of the same step in all processes", "others", remedy)
+            rule = "belong to the same step in all processes"
+            _check.refuse_state("batch", rule, "the processes are at different steps", remedy)
         self._ranks.sum_(sums.values())
         if self.steps.needs_digest and self._digest is not None:
             # Deviations too: one noise at two scales on one sum reveals the sum.
@@ -289,8 +296,11 @@ class TrainingRun:
 
     def _refuse_two(self) -> int:
         return int(
-            _check.refuse(
-                "replay", "have one logical batch in a step", "several", "use max_physical_batch_size instead"
+            _check.refuse_state(
+                "replay",
+                "have one logical batch in each step",
+                "several were accumulated",
+                "use max_physical_batch_size instead",
             )
         )
 
@@ -319,6 +329,11 @@ class TrainingRun:
     def clipping(self) -> Clipping:
         """How the next step clips."""
         return self.engine.clipping
+
+    @property
+    def adapted_norm(self) -> float | None:
+        """The clip norm of the next step where clipping adapts, which follows from releases; else None."""
+        return getattr(self.clipping, "clip_norm", None) if self.clipping.adapts else None
 
     @property
     def simulated(self) -> bool:

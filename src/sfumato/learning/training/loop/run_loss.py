@@ -19,12 +19,9 @@ def check_noise(noise: Noise, sampler: Sampler) -> None:
     if not isinstance(noise, CorrelatedNoise):
         return
     if sampler.neighboring is Neighboring.REPLACE_ONE:
-        _check.refuse(
-            "sampler",
-            "be under add/remove or zero-out with correlated noise",
-            sampler.neighboring,
-            "use a sampler under zero-out",
-        )
+        remedy = "use a sampler under zero-out"
+        rule = "be under add/remove or zero-out with correlated noise"
+        _check.refuse("sampler", rule, sampler.neighboring, remedy)
     if noise.participation != sampler.participation:
         remedy = "pass participation=sampler.participation"
         _check.refuse("noise", f"be for {sampler.participation}", noise.participation, remedy)
@@ -44,7 +41,7 @@ def check_fresh(noise: Noise, sampler: Sampler, cursor: int) -> None:
     if cursor and not apart and not (noise.simulated and sampler.simulated):
         remedy = "reserve the run on a ledger, which keeps its secrets, or begin another run"
         rule = "be of steps that are drawn independently where no ledger keeps the secrets"
-        _check.refuse("checkpoint", rule, type(sampler).__name__, remedy)
+        _check.refuse_type("sampler", rule, sampler, remedy)
 
 
 def priced(

@@ -56,21 +56,22 @@ class CountedSteps(Steps):
 
     Parameters
     ----------
-    start, most : int
+    start, planned : int
         The first number, and how many the sampler has planned.
     """
 
-    def __init__(self, start: int = 0, *, most: int) -> None:
-        self._next, self._most = start, most
+    def __init__(self, start: int = 0, *, planned: int) -> None:
+        self._next, self._planned = start, planned
         self._process = os.getpid()
 
     def take(self) -> int:
         """Return the next number."""
         if os.getpid() != self._process:
             remedy = "noise would be drawn twice: make the run in the child"
-            _check.refuse("run", "go on in the process that made it", "a forked one", remedy)
-        if self._next >= self._most:
-            raise RunExhausted(f"run must have steps left, got all {self._most} run; plan more steps")
+            rule = "continue in the process that made it"
+            _check.refuse_state("run", rule, "this process is a fork of it", remedy)
+        if self._next >= self._planned:
+            raise RunExhausted(f"run must have steps left, got all {self._planned} run; plan more steps")
         self._next += 1
         return self._next - 1
 

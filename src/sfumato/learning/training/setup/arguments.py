@@ -58,7 +58,8 @@ def clipping_for(
         rule = "be 'flat', 'per_layer', 'automatic' or a Clipping"
         _check.refuse("clipping", rule, clipping, "pass AdaptiveQuantile(...) or PerGroup(...), say")
     if isinstance(max_grad_norm, Sequence):
-        _check.refuse("max_grad_norm", "be one number", "several", "pass PerGroup(...) as clipping")
+        remedy = "pass PerGroup(...) as clipping"
+        _check.refuse_state("max_grad_norm", "be one number", "there are several", remedy)
     if clipping == "flat":
         return Flat(clip_norm=max_grad_norm)
     if clipping == "automatic":
@@ -77,8 +78,7 @@ def check_wanted(module: object, target_delta: float, options: Mapping[str, Any]
     if "noise_multiplier" in options:
         remedy = "it follows from target_epsilon; call make_private to choose it"
         _check.refuse("noise_multiplier", "be left out", options["noise_multiplier"], remedy)
-    if not isinstance(module, nn.Module):
-        _check.refuse("module", "be a torch.nn.Module", type(module).__name__, "pass the model itself")
+    _check.instance("module", module, nn.Module, "pass the model itself")
     _check.unit_interval("target_delta", target_delta, "use 1e-5, say")
 
 

@@ -28,7 +28,7 @@ from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.learning.training.distributed.shards import Shards
 from sfumato.learning.training.identity import clipping_to_json, noise_to_json, sampler_to_json
 from sfumato.learning.training.loop.private_loader import PrivateLoader
-from sfumato.learning.training.loop.private_optimizer import check_optimizer, make_stepping_private
+from sfumato.learning.training.loop.private_optimizer import check_optimizer, make_optimizer_private
 from sfumato.learning.training.loop.run import TrainingRun
 from sfumato.learning.training.loop.run_loss import check_fresh
 from sfumato.learning.training.loop.step_digest import StepDigest
@@ -67,7 +67,8 @@ class TrainedModel:
         check_optimizer(self.optimizer, [p for p in inner.parameters() if p.requires_grad])
         hooks = inner._forward_pre_hooks.values()  # noqa: SLF001
         if any(isinstance(getattr(hook, "__self__", None), Engine) for hook in hooks):
-            _check.refuse("module", "belong to one run", "that of another run", "detach that engine first")
+            remedy = "call detach() of that engine first"
+            _check.refuse_state("module", "belong to one run", "an engine is attached to it", remedy)
         ModuleValidator.validate(inner, strict=True)
         return inner
 
@@ -119,8 +120,7 @@ class Assembly:
         """Check everything, charge the ledger, and only then change module and optimizer."""
         multiplier = _check.non_negative("noise_multiplier", self.mechanism.noise_multiplier)
         module: object = self.model.module
-        if not isinstance(module, nn.Module):
-            _check.refuse("module", "be of its kind", type(module).__name__, "pass a torch.nn.Module")
+        _check.instance("module", module, nn.Module, "pass a torch.nn.Module")
         ranks = Ranks(together=is_together(self.model.module))
         inner = self.model.checked()
         reservation = self._reservation(ranks)
@@ -232,7 +232,7 @@ class Assembly:
             data_loader,
             sampler=run.sampler,
             steps=run.steps,
-            taker=run,
+            receiver=run,
             ranks=run.ranks,
             steps_per_epoch=batches.epoch_of(data_loader, sampling.population).steps,
             views=sampling.views,
@@ -247,12 +247,12 @@ class Assembly:
         if saved is not None:
             saved.restore(model.module, model.optimizer)
             torch.set_rng_state(saved.random_state)
-            run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps)
+            run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps, clip_norm=saved.clip_norm)
         if self.gradients.self_test:
             watch_criterion(model.criterion, loss_reduction=model.loss_reduction)
             mode = arguments.mode_for(self.mechanism.grad_sample_mode)
             attach_after_test(engine.module, engine, loss_reduction=model.loss_reduction, mode=mode)
         else:
             run.attach_engine()
-        make_stepping_private(model.optimizer, run)
+        make_optimizer_private(model.optimizer, run)
         vars(model.optimizer)["max_grad_norm"] = self.mechanism.max_grad_norm

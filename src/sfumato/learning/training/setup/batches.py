@@ -49,28 +49,28 @@ def epoch_of(loader: DataLoader[Any], population: int | None = None) -> Epoch:
         If the dataset has no length, batches have no size, or the loader draws other batches than a random or
         sequential sampler does.
     """
-    if not isinstance(loader, DataLoader):
-        _check.refuse(
-            "data_loader", "be a torch DataLoader", type(loader).__name__, "pass your own DataLoader"
-        )
+    _check.instance("data_loader", loader, DataLoader, "pass your own DataLoader")
     if isinstance(loader, PrivateLoader):
-        _check.refuse("data_loader", "belong to one run", "that of another run", "pass your own loader")
+        remedy = "pass your own loader"
+        _check.refuse_state("data_loader", "be a plain DataLoader", "it is a private loader already", remedy)
     if isinstance(loader.dataset, IterableDataset):
         remedy = "use a dataset with a length and __getitem__"
-        _check.refuse("data_loader", "have a dataset that can be drawn from", "an IterableDataset", remedy)
+        rule = "have a dataset that can be drawn from"
+        _check.refuse_state("data_loader", rule, "its dataset is an IterableDataset", remedy)
     size = (
         loader.batch_size
         if loader.batch_size is not None
         else getattr(loader.batch_sampler, "batch_size", None)
     )
     if not isinstance(size, int) or size < 1:
-        _check.refuse("data_loader", "have a batch_size", "none", "pass batch_size= to the DataLoader")
+        remedy = "pass batch_size= to the DataLoader"
+        _check.refuse_state("data_loader", "have a batch_size", "it has none", remedy)
     _check_drawing(loader)
     if population is None:
         examples = examples_of(loader)
         if examples < 1:
             remedy = "pass population= where the number of examples is private and may be 0"
-            _check.refuse("data_loader", "have examples", "none", remedy)
+            _check.refuse_state("data_loader", "have examples", "its dataset is empty", remedy)
     else:
         remedy = "pass a public number of examples, such as one that was released"
         examples = _check.integer("population", population, minimum=1, remedy=remedy)
@@ -93,13 +93,12 @@ def _check_drawing(loader: DataLoader[Any]) -> None:
     own = type(loader.batch_sampler) in (BatchSampler, type(None))
     if plain and own and getattr(drawn, "data_source", None) is loader.dataset:
         return
-    given = type(drawn if own else loader.batch_sampler).__name__
-    rule = "have torch's RandomSampler or SequentialSampler of its dataset, without replacement"
     remedy = (
         "the run draws its own batches from the dataset: pass torch.utils.data.Subset(dataset, indices) "
         "to train on a part, or SamplingOptions(sampler=) for another way to draw"
     )
-    _check.refuse("data_loader", rule, given, remedy)
+    rule = "have torch's RandomSampler or SequentialSampler of its dataset, without replacement"
+    _check.refuse_type("data_loader", rule, drawn if own else loader.batch_sampler, remedy)
 
 
 def steps_of(loader: DataLoader[Any], sampling: SamplingOptions) -> int | None:
@@ -161,7 +160,7 @@ def _made(
         given: object = made
         if not isinstance(given, Sampler) or not _draws_from(given, loader, population):
             remedy = "use the numbers it is given; of users, pass as many ids as there are examples"
-            _check.refuse("sampler", f"draw from {population} examples", type(given).__name__, remedy)
+            _check.refuse_type("sampler", f"draw from {population} examples", given, remedy)
         if seed is not None and Seed.of(made.seed).reveal() != Seed.of(seed).reveal():
             # Another seed may be another run's, and is another in each of several processes.
             _check.refuse("sampler", "be made of the seed that it is given", made, "pass seed=seed")

@@ -63,7 +63,7 @@ class SamplingOptions:
         views: object = self.views
         if not isinstance(views, Views | None):
             remedy = "pass Views(count=, transform=)"
-            _check.refuse("views", "be of its kind", type(views).__name__, remedy)
+            _check.refuse_type("views", "be Views", views, remedy)
 
 
 @final
@@ -154,7 +154,7 @@ class RecordOptions:
         ledger: object = self.ledger
         if not isinstance(ledger, Ledger | LedgerView | None):
             remedy = "pass Ledger.open(...), say"
-            _check.refuse("ledger", "be of its kind", type(ledger).__name__, remedy)
+            _check.refuse_type("ledger", "be an open ledger", ledger, remedy)
         if self.delta is not None:
             _check.unit_interval("delta", self.delta)
 
@@ -162,7 +162,5 @@ class RecordOptions:
 def option(name: str, given: T | None, kind: type[T]) -> T:
     """Return the options given, or those by default."""
     value = kind() if given is None else given
-    if not isinstance(value, kind):
-        remedy = f"pass {kind.__name__}(...)"
-        _check.refuse(name, f"be {kind.__name__}", type(value).__name__, remedy)
+    _check.instance(name, value, kind, f"pass {kind.__name__}(...)")
     return value

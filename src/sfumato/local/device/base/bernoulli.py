@@ -18,11 +18,11 @@ from sfumato import _check
 from sfumato.numerics.certified.fixed_point import exp_bounds
 from sfumato.numerics.randomness.source import RandomSource
 
-__all__ = ["Coin", "checked_epsilon", "least_odds"]
+__all__ = ["MAX_EPSILON", "Coin", "checked_epsilon", "least_odds"]
 
 _BITS: Final = 160
 _WORD: Final = 64
-_MOST_EPSILON: Final = 40.0
+MAX_EPSILON: Final = 40.0
 
 
 def checked_epsilon(value: object, name: str = "epsilon") -> float:
@@ -45,7 +45,7 @@ def checked_epsilon(value: object, name: str = "epsilon") -> float:
         If it is not a number above 0 and at most 40.
     """
     epsilon = _check.positive(name, value)
-    if epsilon > _MOST_EPSILON:
+    if epsilon > MAX_EPSILON:
         _check.refuse(name, "be at most 40", value, "such reports hide nothing")
     return epsilon
 

@@ -10,7 +10,7 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics import _kernels
 from sfumato.numerics.randomness.source import RandomSource
 
-__all__ = ["biased_bits", "bits_of_words", "told_again"]
+__all__ = ["biased_bits", "bits_of_words", "randomized_bits"]
 
 
 def bits_of_words(coin: Coin, shape: tuple[int, ...], words: NDArray[np.uint64]) -> Records:
@@ -50,7 +50,7 @@ def biased_bits(coin: Coin, shape: tuple[int, ...], source: RandomSource) -> Rec
     return bits_of_words(coin, shape, source.words(-(-shape[0] * shape[1] // 8) * coin.bits))
 
 
-def told_again(bits: Records, high: Coin, low: Coin, source: RandomSource) -> Records:
+def randomized_bits(bits: Records, high: Coin, low: Coin, source: RandomSource) -> Records:
     """Return rows of bits that are set as ``high`` falls where these are 1, and as ``low`` where they are 0.
 
     Parameters
@@ -68,7 +68,7 @@ def told_again(bits: Records, high: Coin, low: Coin, source: RandomSource) -> Re
     --------
     >>> from sfumato.numerics.randomness.source import SimulatedSource
     >>> rare, frequent = Coin(1, 60), Coin(2**60 - 1, 60)
-    >>> told_again(np.array([[7], [8]], np.uint8), frequent, rare, SimulatedSource(1)).tolist()
+    >>> randomized_bits(np.array([[7], [8]], np.uint8), frequent, rare, SimulatedSource(1)).tolist()
     [[7], [8]]
     """
     if high.bits == low.bits and high.threshold + low.threshold == 1 << low.bits:

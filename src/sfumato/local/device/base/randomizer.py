@@ -18,12 +18,17 @@ from sfumato.local.device.base.bernoulli import checked_epsilon
 from sfumato.local.device.base.protocols import protocol_named
 from sfumato.local.device.base.record_layout import Layout, Records
 from sfumato.local.device.base.report_batch import ReportBatch
+from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.domains.grid import Grid
+from sfumato.local.device.domains.strings import Strings
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 
 __all__ = ["CategoricalRandomizer", "Randomizer", "category_protocol"]
 
 _FORMAT: Final = Format("sfumato.randomizer")
+_WIRE: Final = {"protocol": "oracle", "protocols": "oracles"}
+"""The names in specifications of parameters that have another one here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +62,26 @@ class Randomizer(ABC):
 
     wire_name: ClassVar[str]
     """The protocol's name in specifications, fixed for ever; see `sfumato.local.device.base.protocols`."""
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon",)
+    """The parameters that a specification is read by; all other numbers in it follow from them."""
 
     epsilon: float
     layout: Layout = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        self._set(epsilon=checked_epsilon(self.epsilon))
         self._prepare()
         text = canonical(_digested(self.specification()))
-        object.__setattr__(self, "layout", Layout(self._bits, hashlib.sha256(text.encode()).digest()))
+        self._set(layout=Layout(self._bits, hashlib.sha256(text.encode()).digest()))
+
+    def _set(self, **values: Any) -> None:
+        """Set attributes while the randomizer is made; afterwards it is frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Check the parameters and set what follows from them, with ``object.__setattr__``."""
+        """Check the parameters and set what follows from them, with `_set`."""
 
     @property
     @abstractmethod
@@ -77,8 +89,8 @@ class Randomizer(ABC):
         """Bits of the payload."""
 
     @abstractmethod
-    def _parameters(self) -> dict[str, Any]:
-        """Return the exact parameters beside epsilon, as JSON."""
+    def _chances(self) -> dict[str, Any]:
+        """Return the exact numbers that follow from the chosen parameters, as JSON."""
 
     @abstractmethod
     def _records(self, values: Any, source: RandomSource) -> Records:
@@ -167,8 +179,9 @@ class Randomizer(ABC):
         dict
             What `json.dumps` writes. `from_specification` makes the same randomizer of it.
         """
-        parameters = self._parameters()
-        return _FORMAT.wrap({"protocol": self.wire_name, "epsilon": self.epsilon, **parameters})
+        chosen = {_WIRE.get(name, name): _written(getattr(self, name)) for name in self.chosen}
+        head = {"protocol": self.wire_name, "epsilon": self.epsilon}
+        return _FORMAT.wrap({**head, **chosen, **self._chances()})
 
     @staticmethod
     def from_specification(specification: Mapping[str, Any], **given: Any) -> Randomizer:
@@ -204,19 +217,19 @@ class Randomizer(ABC):
         return made
 
     @classmethod
-    @abstractmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
+    def from_parts(cls, parameters: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
         """Return the randomizer of the chosen parameters in a specification; the others follow from them.
 
         Parameters
         ----------
-        told, given : mapping
+        parameters, given : mapping
             As in `from_specification`, which is the one to call.
 
         Returns
         -------
         Randomizer
         """
+        return cls(**{name: _read(name, parameters, given) for name in cls.chosen})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,47 +244,41 @@ class CategoricalRandomizer(Randomizer):
         The categories that a person's value may have.
     """
 
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "domain")
+
     domain: Domain
 
     def _prepare(self) -> None:
         given: object = self.domain
         if not isinstance(given, Domain):
-            _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
+            _check.refuse_type("domain", "be a Domain", given, "pass Domain(values)")
         self._choose()
 
     @abstractmethod
     def _choose(self) -> None:
-        """Set the exact chances for epsilon and the domain, with ``object.__setattr__``."""
-
-    @abstractmethod
-    def _chances(self) -> dict[str, Any]:
-        """Return what `_choose` set, as JSON."""
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"domain": self.domain.specification(), **self._chances()}
+        """Set the exact chances for epsilon and the domain, with `_set`."""
 
     @abstractmethod
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         """Return one stamped record for each index in the domain."""
 
-    def _records(self, values: Any, source: RandomSource) -> Records:
-        return self._encode(self.domain.codes(values), source)
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon and a domain; see `Randomizer.from_parts`.
+    def encoded(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
+        """Return one stamped record for each index in the domain.
 
         Parameters
         ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
+        codes : int64 array, shape (n,)
+            Indices of categories in the domain.
+        source : RandomSource
 
         Returns
         -------
-        CategoricalRandomizer
+        uint8 array, shape (n, width)
         """
-        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
-        return cls(epsilon=told.get("epsilon", 0.0), domain=domain)
+        return self._encode(codes, source)
+
+    def _records(self, values: Any, source: RandomSource) -> Records:
+        return self._encode(self.domain.codes(values), source)
 
 
 def category_protocol(parameter: str, name: object) -> type[CategoricalRandomizer]:
@@ -305,6 +312,44 @@ def _needs(kind: type[Randomizer]) -> set[str]:
     """Return the names of what a client half cannot be made without."""
     parts = (part for part in fields(kind) if part.init)
     return {part.name for part in parts if part.default is MISSING}
+
+
+def _written(value: Any) -> Any:
+    """Return a chosen parameter as JSON."""
+    if isinstance(value, tuple):
+        if value and isinstance(value[0], Domain):
+            digests = b"".join(domain.digest for domain in value)
+            return {"digest": hashlib.sha256(digests).hexdigest(), "each": [_written(one) for one in value]}
+        return [_written(one) for one in value]
+    return value.specification() if hasattr(value, "specification") else value
+
+
+def _read(name: str, parameters: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+    """Return a chosen parameter from a specification, or None, which its own rule refuses."""
+    written = parameters.get(_WIRE.get(name, name))
+    if name == "strings":
+        return Strings.from_specification(written)
+    if name == "domain":
+        return _read_domain(written, given.get(name))
+    if name == "domains":
+        each = written.get("each") if isinstance(written, dict) else None
+        if not isinstance(each, list):
+            raise ParameterError("specification must state its domains, got none; use the version it is of")
+        domains = given.get(name) or [None] * len(each)
+        if len(domains) != len(each):
+            _check.refuse_state(
+                name, f"be {len(each)}", f"{len(domains)} were given", "pass those of the specification"
+            )
+        return tuple(_read_domain(*pair) for pair in zip(each, domains, strict=True))
+    return tuple(written) if isinstance(written, list) else written
+
+
+def _read_domain(written: Any, domain: Any) -> Any:
+    """Return a domain, bins or a grid from a specification."""
+    if not isinstance(written, dict):
+        raise ParameterError("specification must state its domain, got none; use the version it is of")
+    kind: Any = Bins if "edges" in written else Grid if "grid" in written else Domain
+    return kind.from_specification(written, domain)
 
 
 def _digested(specification: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.errors import ParameterError
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.domains.categories import Domain
@@ -38,33 +35,17 @@ class RowsRandomizer(Randomizer):
         From 2 to 2^12.
     """
 
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "domains")
+
     domains: tuple[Domain, ...]
 
     def _prepare(self) -> None:
-        object.__setattr__(self, "domains", checked_domains(self.domains))
+        self._set(domains=checked_domains(self.domains))
         self._choose()
 
     @abstractmethod
     def _choose(self) -> None:
-        """Check the other parameters and set what follows from all, with ``object.__setattr__``."""
-
-    def _written_domains(self) -> dict[str, Any]:
-        """Return the domains, as JSON."""
-        digests = b"".join(domain.digest for domain in self.domains)
-        each = [domain.specification() for domain in self.domains]
-        return {"digest": hashlib.sha256(digests).hexdigest(), "each": each}
-
-    @staticmethod
-    def _domains_of(told: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Domain, ...]:
-        """Return the domains of a specification; see `Randomizer.from_specification`."""
-        named = told.get("domains")
-        each = named.get("each") if isinstance(named, dict) else None
-        if not isinstance(each, list) or not all(isinstance(one, dict) for one in each):
-            raise ParameterError("specification must state its domains, got none; use the version it is of")
-        held = given.get("domains") or [None] * len(each)
-        if len(held) != len(each):
-            _check.refuse("domains", f"be {len(each)}", len(held), "pass those of the specification")
-        return tuple(Domain.from_specification(*pair) for pair in zip(each, held, strict=True))
+        """Check the other parameters and set what follows from all, with `_set`."""
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         if not isinstance(values, np.ndarray) or len(values.shape) != 2 or len(values) <= _BLOCK:

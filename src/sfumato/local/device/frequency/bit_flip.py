@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
-from typing import Any, ClassVar, Final, Self, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from sfumato import _check
 from sfumato.local.device.base.bernoulli import Coin, least_odds
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.domains.categories import Domain
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 
@@ -66,6 +64,7 @@ class BitFlipRandomizer(CategoricalRandomizer):
     """
 
     wire_name: ClassVar[str] = "bit-flip"
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "domain", "asked")
 
     asked: int = 16
     truth: Coin = field(init=False, repr=False, compare=False)
@@ -84,27 +83,10 @@ class BitFlipRandomizer(CategoricalRandomizer):
             _check.refuse(
                 "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
             )
-        object.__setattr__(self, "asked", asked)
-        object.__setattr__(self, "truth", truth)
+        self._set(asked=asked, truth=truth)
 
     def _chances(self) -> dict[str, Any]:
-        return {"asked": self.asked, "truth": self.truth.threshold}
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domain and number; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        BitFlipRandomizer
-        """
-        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
-        return cls(epsilon=told.get("epsilon", 0.0), domain=domain, asked=told.get("asked", 0))
+        return {"truth": self.truth.threshold}
 
     @property
     def _name_bits(self) -> int:

@@ -52,11 +52,11 @@ class DesignRandomizer(CategoricalRandomizer):
         if truth.chance <= part:
             remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {len(self.domain)} categories", self.epsilon, remedy)
-        object.__setattr__(self, "truth", truth)
+        self._set(truth=truth)
 
     @abstractmethod
     def _arrange(self, odds: Fraction) -> None:
-        """Set which reports there are, and which support which values, with ``object.__setattr__``."""
+        """Set which reports there are, and which support which values, with `_set`."""
 
     @property
     @abstractmethod

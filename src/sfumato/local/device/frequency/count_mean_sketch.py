@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Any, ClassVar, Final, Self, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +52,8 @@ class SketchRandomizer(CategoricalRandomizer):
         Public; names a family of hash functions, from 0 to 2**64 - 1.
     """
 
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "domain", "size", "hashes", "key")
+
     size: int = 1024
     hashes: int = 65_536
     key: int = 0
@@ -69,8 +70,7 @@ class SketchRandomizer(CategoricalRandomizer):
         key = _check.integer("key", self.key)
         if key >> 64:
             _check.refuse("key", "be below 2**64", key, "any public number below it will do")
-        for name, value in (("size", size), ("hashes", hashes), ("key", key)):
-            object.__setattr__(self, name, value)
+        self._set(size=size, hashes=hashes, key=key)
         self._arrange()
 
     @abstractmethod
@@ -83,26 +83,7 @@ class SketchRandomizer(CategoricalRandomizer):
         """Falls on heads for a bit that is sent as it is."""
 
     def _chances(self) -> dict[str, Any]:
-        truth = [self.truth.threshold, self.truth.bits]
-        chosen = {"size": self.size, "hashes": self.hashes, "key": self.key, "truth": truth}
-        return {**chosen, "hash": "blake2b, mix3"}
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domain and sketch; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        SketchRandomizer
-        """
-        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
-        named = {name: told.get(name, -1) for name in ("size", "hashes", "key")}
-        return cls(epsilon=told.get("epsilon", 0.0), domain=domain, **named)
+        return {"truth": [self.truth.threshold, self.truth.bits], "hash": "blake2b, mix3"}
 
     @property
     def _number_bits(self) -> int:
@@ -182,7 +163,7 @@ class CountMeanSketchRandomizer(SketchRandomizer):
 
     def _arrange(self) -> None:
         bits = SymmetricUnaryEncodingRandomizer(epsilon=self.epsilon, domain=Domain(range(self.size)))
-        object.__setattr__(self, "bits", bits)
+        self._set(bits=bits)
 
     @property
     def truth(self) -> Coin:
@@ -196,7 +177,7 @@ class CountMeanSketchRandomizer(SketchRandomizer):
     def _send(
         self, functions: NDArray[np.int64], positions: NDArray[np.int64], source: RandomSource
     ) -> Records:
-        rows = self.bits.randomize_batch(positions, source).records[:, : self.size // 8]
+        rows = self.bits.encoded(positions, source)[:, : self.size // 8]
         return joined(rows, functions, self.layout)
 
     def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:
@@ -294,7 +275,7 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
             _check.refuse(
                 "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
             )
-        object.__setattr__(self, "sign", sign)
+        self._set(sign=sign)
 
     @property
     def truth(self) -> Coin:
@@ -326,7 +307,8 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
 
         Returns
         -------
-        functions, entries, negative : int64 array, shape (records,)
+        tuple of int64 array, shape (records,)
+            The hash functions, the entries, and 1 where the report is negative.
         """
         payload = self.layout.unpack(records).astype(np.int64)
         return payload >> self._entry_bits, payload >> 1 & (self.size - 1), payload & 1

@@ -59,7 +59,7 @@ class OneBitHadamardRandomizer(NumberedRandomizer):
     size: int = field(init=False, repr=False, compare=False)
 
     def _arrange(self, odds: Fraction) -> None:
-        object.__setattr__(self, "size", 1 << (_checked(len(self.domain)) - 1).bit_length())
+        self._set(size=1 << (_checked(len(self.domain)) - 1).bit_length())
 
     def _arrangement(self) -> dict[str, Any]:
         return {"size": self.size}
@@ -158,8 +158,7 @@ class HadamardResponseRandomizer(NumberedRandomizer):
         count = _checked(len(self.domain))
         low = min(count, max(1, int((odds - 1) / 2)))
         blocks = min(range(low, min(count, low + 1) + 1), key=lambda number: _mean_variance(odds, number))
-        object.__setattr__(self, "blocks", blocks)
-        object.__setattr__(self, "size", 1 << (-(-count // blocks)).bit_length())
+        self._set(blocks=blocks, size=1 << (-(-count // blocks)).bit_length())
 
     def _arrangement(self) -> dict[str, Any]:
         return {"blocks": self.blocks, "size": self.size}

@@ -133,8 +133,7 @@ class HashingRandomizer(CategoricalRandomizer):
             _check.refuse(
                 "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
             )
-        object.__setattr__(self, "buckets", buckets)
-        object.__setattr__(self, "truth", truth)
+        self._set(buckets=buckets, truth=truth)
 
     @property
     def _bits(self) -> int:

@@ -78,8 +78,7 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
         limit = _STEPS + math.ceil(_FAR * scale)
         if limit >= _MOST:
             _check.refuse("epsilon", "be greater for noise of 4 bytes", self.epsilon, "about 2**-19 will do")
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "limit", limit)
+        self._set(scale=scale, limit=limit)
 
     def _chances(self) -> dict[str, Any]:
         return {"steps": _STEPS, "scale": [self.scale.numerator, self.scale.denominator], "limit": self.limit}

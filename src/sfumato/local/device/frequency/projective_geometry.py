@@ -89,8 +89,7 @@ class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
         }
         maximum = min(spaces.values()) * _WASTE
         order, dimension = min((_points(*space), space) for space in spaces if spaces[space] <= maximum)[1]
-        object.__setattr__(self, "order", order)
-        object.__setattr__(self, "dimension", dimension)
+        self._set(order=order, dimension=dimension)
 
     def _arrangement(self) -> dict[str, Any]:
         return {"order": self.order, "dimension": self.dimension}

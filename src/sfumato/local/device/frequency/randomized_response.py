@@ -16,7 +16,7 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 
-__all__ = ["RandomizedResponseRandomizer", "exchanged"]
+__all__ = ["RandomizedResponseRandomizer", "distribution_around", "exchanged"]
 
 _LARGEST: Final = 1 << 56
 
@@ -87,7 +87,12 @@ class RandomizedResponseRandomizer(CategoricalRandomizer):
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
         if count > _LARGEST:
             _check.refuse("domain", "have at most 2**56 categories", count, "hash the values to fewer")
-        object.__setattr__(self, "truth", truth)
+        self._set(truth=truth)
+
+    @property
+    def chances(self) -> tuple[Fraction, Fraction]:
+        """How likely the true category is named, and any one other."""
+        return self.truth.chance, (1 - self.truth.chance) / (len(self.domain) - 1)
 
     @property
     def _bits(self) -> int:
@@ -127,7 +132,27 @@ class RandomizedResponseRandomizer(CategoricalRandomizer):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        (true,) = self.domain.codes([value]).tolist()
-        lie = (1 - self.truth.chance) / (len(self.domain) - 1)
-        records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))
-        return {row.tobytes(): self.truth.chance if at == true else lie for at, row in enumerate(records)}
+        (code,) = self.domain.codes([value]).tolist()
+        return distribution_around(code, self.chances, self)
+
+
+def distribution_around(
+    code: int, chances: tuple[Fraction, Fraction], device: CategoricalRandomizer
+) -> dict[bytes, Fraction]:
+    """Return the probability of each report that names a category.
+
+    Parameters
+    ----------
+    code : int
+        Index of one category.
+    chances : tuple of Fraction
+        How likely this category is named, and any one other.
+    device : CategoricalRandomizer
+        Whose reports are numbers of categories.
+
+    Returns
+    -------
+    dict of bytes to Fraction
+    """
+    records = device.layout.pack(np.arange(len(device.domain), dtype=np.uint64))
+    return {row.tobytes(): chances[at != code] for at, row in enumerate(records)}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar, Final, Self, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.base.bernoulli import Coin
-from sfumato.local.device.base.bernoulli_bits import biased_bits, bits_of_words, told_again
+from sfumato.local.device.base.bernoulli_bits import biased_bits, bits_of_words, randomized_bits
 from sfumato.local.device.base.numbered_bits import joined, parted
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
@@ -88,6 +88,7 @@ class RapporRandomizer(Randomizer):
     """
 
     wire_name: ClassVar[str] = "rappor"
+    chosen: ClassVar[tuple[str, ...]] = ("bits", "hashes", "cohorts", "permanent", "instantaneous")
 
     epsilon: float = field(init=False)
     bits: int = 128
@@ -101,12 +102,11 @@ class RapporRandomizer(Randomizer):
     def __post_init__(self) -> None:
         _check_shape(self)
         permanent = _check.unit_interval("permanent", self.permanent)
-        object.__setattr__(self, "flip", _coin("permanent", Fraction(permanent) / 2))
-        object.__setattr__(self, "ones", _both(self.instantaneous))
+        self._set(flip=_coin("permanent", Fraction(permanent) / 2), ones=_both(self.instantaneous))
         epsilon = mul_up(self.hashes, log_up(fraction_up(self.odds)))
         if epsilon > _MOST_EPSILON:
             _check.refuse("permanent", "make epsilon at most 40", permanent, "raise it, or use fewer hashes")
-        object.__setattr__(self, "epsilon", epsilon)
+        self._set(epsilon=epsilon)
         Randomizer.__post_init__(self)
 
     def _prepare(self) -> None:
@@ -137,27 +137,8 @@ class RapporRandomizer(Randomizer):
     def _bits(self) -> int:
         return self.bits + (self.cohorts - 1).bit_length()
 
-    def _parameters(self) -> dict[str, Any]:
-        chosen = {name: getattr(self, name) for name in ("bits", "hashes", "cohorts", "permanent")}
-        both = None if self.instantaneous is None else list(self.instantaneous)
-        return {**chosen, "instantaneous": both, "hash": "blake2b"}
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its own parameters; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-
-        Returns
-        -------
-        RapporRandomizer
-        """
-        both = told.get("instantaneous")
-        numbers = {name: told.get(name, 0) for name in ("bits", "hashes", "cohorts")}
-        instantaneous = tuple(both) if isinstance(both, list) else both
-        return cls(**numbers, permanent=told.get("permanent", 0.0), instantaneous=instantaneous)
+    def _chances(self) -> dict[str, Any]:
+        return {"hash": "blake2b"}
 
     def client(self, key: bytes | None = None) -> RapporClient:
         """Return one device, whose memoized bits follow from its key.
@@ -214,7 +195,7 @@ class RapporRandomizer(Randomizer):
         if self.ones is None:
             return memo
         low, high = self.ones
-        return told_again(memo, high, low, source)
+        return randomized_bits(memo, high, low, source)
 
     def opened(self, records: Records) -> tuple[Records, NDArray[np.int64]]:
         """Return the bits, eight to a byte, and the cohorts of records.

@@ -66,7 +66,7 @@ class SignedHadamardRandomizer(NumberedRandomizer):
         count = len(self.domain)
         if count > _LARGEST:
             _check.refuse("domain", "have at most 2**26 categories", count, "take fewer")
-        object.__setattr__(self, "size", 1 << (-(-count // 2) - 1).bit_length())
+        self._set(size=1 << (-(-count // 2) - 1).bit_length())
 
     def _arrangement(self) -> dict[str, Any]:
         return {"size": self.size}

@@ -73,7 +73,7 @@ class SubsetSelectionRandomizer(DesignRandomizer):
         low = max(1, int(count / (odds + 1)))
         sizes = range(low, min(low + 1, count // 2) + 1)
         best = min(sizes, key=lambda size: mean_variance(odds, *_parts(count, size)[:2], count))
-        object.__setattr__(self, "subset_size", best)
+        self._set(subset_size=best)
 
     def _arrangement(self) -> dict[str, Any]:
         return {"subset_size": self.subset_size}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -15,11 +16,16 @@ from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.base.bernoulli import Coin, least_odds
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
-from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.base.record_layout import Layout, Records
 from sfumato.numerics import _kernels
 from sfumato.numerics.randomness.source import RandomSource
 
-__all__ = ["OptimizedUnaryEncodingRandomizer", "SymmetricUnaryEncodingRandomizer", "UnaryRandomizer"]
+__all__ = [
+    "OptimizedUnaryEncodingRandomizer",
+    "SymmetricUnaryEncodingRandomizer",
+    "UnaryRandomizer",
+    "bit_distribution",
+]
 
 _CLOSE: Final = 1 - Fraction(1, 1 << 11)
 """Fraction of the odds that short coins must reach: it costs at most a thousandth of epsilon."""
@@ -63,8 +69,7 @@ class UnaryRandomizer(CategoricalRandomizer):
             remedy = "use a protocol with short reports, such as OptimalLocalHashingRandomizer"
             _check.refuse("domain", "have at most 2**20 categories", len(self.domain), remedy)
         true, other = _shortest(self._coins, self.epsilon)
-        object.__setattr__(self, "true", true)
-        object.__setattr__(self, "other", other)
+        self._set(true=true, other=other)
 
     @property
     def _bits(self) -> int:
@@ -76,21 +81,6 @@ class UnaryRandomizer(CategoricalRandomizer):
         }
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        return self.encoded(codes, source)
-
-    def encoded(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return one stamped record for each index in the domain.
-
-        Parameters
-        ----------
-        codes : int64 array, shape (n,)
-            Indices of categories in the domain.
-        source : RandomSource
-
-        Returns
-        -------
-        uint8 array, shape (n, width)
-        """
         width, bits = self.layout.width, self.other.bits
         block = max(1, _WORDS * 8 // (width * bits))
         records = np.empty((len(codes), width), np.uint8)
@@ -125,18 +115,38 @@ class UnaryRandomizer(CategoricalRandomizer):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        count = len(self.domain)
-        if count > _SMALL:
-            _check.refuse("domain", f"have at most {_SMALL} categories", count, "look at a smaller one")
         (code,) = self.domain.codes([value]).tolist()
-        chances = [self.true.chance if at == code else self.other.chance for at in range(count)]
-        distribution = {}
-        for payload, bits in enumerate(product((0, 1), repeat=count)):
-            mass = Fraction(1)
-            for chance, bit in zip(reversed(chances), bits, strict=True):
-                mass *= chance if bit else 1 - chance
-            distribution[self.layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
-        return distribution
+        chances = [self.true.chance if at == code else self.other.chance for at in range(len(self.domain))]
+        return bit_distribution(chances, self.layout)
+
+
+def bit_distribution(chances: Sequence[Fraction], layout: Layout) -> dict[bytes, Fraction]:
+    """Return the probability of each record of independent bits, of at most 16 of them.
+
+    Parameters
+    ----------
+    chances : sequence of Fraction
+        How likely each bit is 1, the lowest first.
+    layout : Layout
+
+    Returns
+    -------
+    dict of bytes to Fraction
+    """
+    if len(chances) > _SMALL:
+        _check.refuse_state(
+            "domain",
+            f"have at most {_SMALL} categories",
+            f"it has {len(chances)}",
+            "look at a smaller one",
+        )
+    distribution = {}
+    for payload, bits in enumerate(product((0, 1), repeat=len(chances))):
+        mass = Fraction(1)
+        for chance, bit in zip(reversed(chances), bits, strict=True):
+            mass *= chance if bit else 1 - chance
+        distribution[layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
+    return distribution
 
 
 @final

@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.base.bernoulli import Coin, least_odds
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.frequency.randomized_response import RandomizedResponseRandomizer, exchanged
+from sfumato.local.device.frequency.randomized_response import (
+    RandomizedResponseRandomizer,
+    distribution_around,
+    exchanged,
+)
 from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer, refuse_layers
 from sfumato.numerics.randomness.source import RandomSource
 
@@ -74,28 +78,24 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         if again.chance * count <= 1:
             remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
-        object.__setattr__(self, "permanent", permanent)
-        object.__setattr__(self, "again", again)
-
-    @property
-    def chances(self) -> tuple[Fraction, Fraction]:
-        """How likely the true category is reported, and any one other."""
-        others = len(self.domain) - 1
-        again, lie = self.again.chance, (1 - self.again.chance) / others
-        truth = lie + self.permanent.truth.chance * (again - lie)
-        return truth, (1 - truth) / others
-
-    @property
-    def _bits(self) -> int:
-        return (len(self.domain) - 1).bit_length()
+        self._set(permanent=permanent, again=again)
 
     def _chances(self) -> dict[str, Any]:
-        return {
-            "permanent_epsilon": self.permanent_epsilon,
-            "max_memos": self.max_memos,
-            "permanent": self.permanent.truth.threshold,
-            "again": self.again.threshold,
-        }
+        return {"permanent": self.permanent.truth.threshold, "again": self.again.threshold}
+
+    @property
+    def memo_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a memo is the true category, and any one other."""
+        return self.permanent.chances
+
+    @property
+    def fresh_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely the memoized category is reported, and any one other."""
+        return self.again.chance, (1 - self.again.chance) / (len(self.domain) - 1)
+
+    @property
+    def _like(self) -> RandomizedResponseRandomizer:
+        return self.permanent
 
     @property
     def memo_width(self) -> int:
@@ -156,20 +156,6 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         """
         return self.layout.pack(self.reported(memos, source).astype(np.uint64))
 
-    def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Return which records name a category.
-
-        Parameters
-        ----------
-        records : uint8 array, shape (records, width)
-
-        Returns
-        -------
-        bool array, shape (records,)
-            True where the record is one that this protocol can send.
-        """
-        return self.layout.unpack(records) < np.uint64(len(self.domain))
-
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
         """Return the probability of each report of a new device, were a value true: private.
 
@@ -183,12 +169,10 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        (true,) = self.domain.codes([value]).tolist()
-        truth, lie = self.chances
-        records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))
-        return {row.tobytes(): truth if at == true else lie for at, row in enumerate(records)}
+        (code,) = self.domain.codes([value]).tolist()
+        return distribution_around(code, self.chances, self)
 
-    def fresh_law(self, memo: bytes) -> Mapping[bytes, Fraction]:
+    def fresh_probabilities(self, memo: bytes) -> Mapping[bytes, Fraction]:
         """Return the probability of each report, given the memo: private, and for small domains.
 
         Parameters
@@ -202,6 +186,4 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
             From each possible report to its exact probability; they sum to 1.
         """
         memoized = int(self.permanent.layout.unpack(np.frombuffer(memo, np.uint8)[None])[0])
-        lie = (1 - self.again.chance) / (len(self.domain) - 1)
-        records = self.layout.pack(np.arange(len(self.domain), dtype=np.uint64))
-        return {row.tobytes(): self.again.chance if at == memoized else lie for at, row in enumerate(records)}
+        return distribution_around(memoized, self.fresh_chances, self)

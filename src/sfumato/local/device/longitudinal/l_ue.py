@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
 from typing import Any, ClassVar, Final, final
 
 import numpy as np
@@ -14,12 +13,13 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.base.bernoulli import Coin, least_odds
-from sfumato.local.device.base.bernoulli_bits import told_again
-from sfumato.local.device.base.record_layout import Layout, Records
+from sfumato.local.device.base.bernoulli_bits import randomized_bits
+from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency.unary import (
     OptimizedUnaryEncodingRandomizer,
     SymmetricUnaryEncodingRandomizer,
     UnaryRandomizer,
+    bit_distribution,
 )
 from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer, refuse_layers
 from sfumato.numerics.randomness.source import RandomSource
@@ -35,7 +35,6 @@ CHAINS: Final[Mapping[str, tuple[type[UnaryRandomizer], bool]]] = {
 }
 """From the name of a chain to its permanent layer, and whether the fresh one treats both bits alike."""
 _CLOSE: Final = 1 - Fraction(1, 1 << 11)
-_SMALL: Final = 8
 _BLOCK: Final = 1 << 20
 
 
@@ -84,6 +83,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
     """
 
     wire_name: ClassVar[str] = "longitudinal-unary-encoding"
+    chosen: ClassVar[tuple[str, ...]] = (*TwoLayerRandomizer.chosen, "chain")
 
     chain: str = "OSUE"
     permanent: UnaryRandomizer = field(init=False, repr=False, compare=False)
@@ -98,19 +98,17 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         permanent = kind(epsilon=permanent_epsilon, domain=self.domain)
         both = permanent.true.chance, permanent.other.chance
         high, low = _shortest(both, permanent_epsilon, self.epsilon, symmetric)
-        object.__setattr__(self, "permanent", permanent)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "low", low)
+        self._set(permanent=permanent, high=high, low=low)
 
     @property
-    def chances(self) -> tuple[Fraction, Fraction]:
-        """How likely a bit is reported as 1, for the true category and for any one other."""
-        permanent = self.permanent
-        return _chained((permanent.true.chance, permanent.other.chance), (self.high.chance, self.low.chance))
+    def memo_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a memoized bit is 1, for the true category and for any one other."""
+        return self.permanent.true.chance, self.permanent.other.chance
 
     @property
-    def _bits(self) -> int:
-        return len(self.domain)
+    def fresh_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a reported bit is 1, where the memoized one is 1 and where it is 0."""
+        return self.high.chance, self.low.chance
 
     def _chances(self) -> dict[str, Any]:
         coins = {
@@ -119,16 +117,11 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
             "true": self.permanent.true,
             "other": self.permanent.other,
         }
-        return {
-            "chain": self.chain,
-            "permanent_epsilon": self.permanent_epsilon,
-            "max_memos": self.max_memos,
-            **{name: [coin.threshold, coin.bits] for name, coin in coins.items()},
-        }
+        return {name: [coin.threshold, coin.bits] for name, coin in coins.items()}
 
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        return ("permanent_epsilon", "max_memos", "chain")
+    @property
+    def _like(self) -> UnaryRandomizer:
+        return self.permanent
 
     @property
     def memo_width(self) -> int:
@@ -173,7 +166,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         records = np.empty((len(memos), self.width), np.uint8)
         for start in range(0, len(memos), rows):
             part = memos[start : start + rows]
-            records[start : start + rows] = told_again(part, self.high, self.low, source)
+            records[start : start + rows] = randomized_bits(part, self.high, self.low, source)
         self.layout.stamp(records)
         return records
 
@@ -192,9 +185,10 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
         """
         true, other = self.chances
         (code,) = self.domain.codes([value]).tolist()
-        return _distribution([true if at == code else other for at in range(len(self.domain))], self.layout)
+        chances = [true if at == code else other for at in range(len(self.domain))]
+        return bit_distribution(chances, self.layout)
 
-    def fresh_law(self, memo: bytes) -> Mapping[bytes, Fraction]:
+    def fresh_probabilities(self, memo: bytes) -> Mapping[bytes, Fraction]:
         """Return the probability of each report, given the memo: private, and for small domains.
 
         Parameters
@@ -208,23 +202,9 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
             From each possible report to its exact probability; they sum to 1.
         """
         bits = np.unpackbits(np.frombuffer(memo, np.uint8), bitorder="little")[: len(self.domain)]
-        return _distribution(
+        return bit_distribution(
             [self.high.chance if bit else self.low.chance for bit in bits.tolist()], self.layout
         )
-
-
-def _distribution(ones: list[Fraction], layout: Layout) -> dict[bytes, Fraction]:
-    """Return the probability of each record of independent bits."""
-    if len(ones) > _SMALL:
-        _check.refuse("domain", f"have at most {_SMALL} categories", len(ones), "look at a smaller one")
-    distribution = {}
-    for bits in product((0, 1), repeat=len(ones)):
-        mass = Fraction(1)
-        for chance, bit in zip(ones, bits, strict=True):
-            mass *= chance if bit else 1 - chance
-        payload = sum(bit << at for at, bit in enumerate(bits))
-        distribution[layout.pack(np.array([payload], np.uint64)).tobytes()] = mass
-    return distribution
 
 
 def _chained(

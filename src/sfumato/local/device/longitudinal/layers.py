@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import checked_epsilon
-from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer
+from sfumato.local.device.base.bernoulli import MAX_EPSILON, checked_epsilon
+from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.domains.categories import Domain
-from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
+from sfumato.local.device.longitudinal.memory import MemoizingRandomizer, checked_memos
 from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["MemoizedCategories", "TwoLayerRandomizer", "refuse_layers"]
 
-_MOST_EPSILON = 40.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedCategories(CategoricalRandomizer, Memoizing):
+class MemoizedCategories(CategoricalRandomizer, MemoizingRandomizer):
     """A client half that memoizes, and reports a category of a domain again and again.
 
     Parameters
@@ -37,44 +34,25 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
         `sfumato.local.device.longitudinal.memory`.
     """
 
+    chosen: ClassVar[tuple[str, ...]] = (*CategoricalRandomizer.chosen, "max_memos")
+
     max_memos: int = 4
 
+    @property
+    def max_keys(self) -> int:
+        """How many different keys a device can have: one for each category."""
+        return len(self.domain)
+
     def _choose(self) -> None:
-        object.__setattr__(self, "max_memos", checked_memos(self.max_memos))
+        self._set(max_memos=checked_memos(self.max_memos))
         self._arrange()
 
     @abstractmethod
     def _arrange(self) -> None:
-        """Set the exact chances, with ``object.__setattr__``."""
-
-    @property
-    def most_keys(self) -> int:
-        """How many different keys a device can have: one for each category."""
-        return len(self.domain)
-
-    @property
-    def fixed_width(self) -> int:
-        """Bytes of what a device draws once for good: none."""
-        return 0
-
-    def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw what devices store for good: nothing.
-
-        Parameters
-        ----------
-        size : int
-            Number of devices.
-        source : RandomSource
-
-        Returns
-        -------
-        uint8 array, shape (size, fixed_width)
-            Empty rows.
-        """
-        return np.empty((size, 0), np.uint8)
+        """Set the exact chances, with `_set`."""
 
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
-        """Return what values are memoized under; see `Memoizing`.
+        """Return what values are memoized under; see `MemoizingRandomizer`.
 
         Parameters
         ----------
@@ -95,30 +73,7 @@ class MemoizedCategories(CategoricalRandomizer, Memoizing):
         return codes
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        fixed = self.fixed(len(codes), source)
-        return self.fresh(self.memoize(self._keys(codes, fixed), fixed, source), fixed, source)
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of what was chosen; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        MemoizedCategories
-        """
-        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
-        chosen = {name: told.get(name) for name in cls._chosen()}
-        return cls(epsilon=told.get("epsilon", 0.0), domain=domain, **chosen)  # type: ignore[arg-type]
-
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        """Return the names of the parameters that are chosen beside epsilon and the domain."""
-        return ("max_memos",)
+        return self._first_reports(len(codes), partial(self._keys, codes), source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,39 +91,49 @@ class TwoLayerRandomizer(MemoizedCategories):
     Notes
     -----
     Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one. All reports together lose at most
-    ``permanent_epsilon`` for each memo, and ``most_memos`` times that in all, between histories alike in
+    ``permanent_epsilon`` for each memo, and ``memo_limit`` times that in all, between histories alike in
     their changes: theorem and proof in `sfumato.local.device.longitudinal.memory`.
     """
+
+    chosen: ClassVar[tuple[str, ...]] = (*MemoizedCategories.chosen, "permanent_epsilon")
 
     permanent_epsilon: float | None = None
 
     def _arrange(self) -> None:
         given = self.permanent_epsilon
-        wanted = min(2 * self.epsilon, _MOST_EPSILON) if given is None else given
+        wanted = min(2 * self.epsilon, MAX_EPSILON) if given is None else given
         permanent = checked_epsilon(wanted, "permanent_epsilon")
-        object.__setattr__(self, "permanent_epsilon", permanent)
+        self._set(permanent_epsilon=permanent)
         if permanent <= self.epsilon:
             refuse_layers(permanent, self.epsilon)
         self._layers(permanent)
 
     @abstractmethod
     def _layers(self, permanent_epsilon: float) -> None:
-        """Set the exact chances of both layers, with ``object.__setattr__``."""
+        """Set the exact chances of both layers, with `_set`."""
 
     @property
     @abstractmethod
+    def memo_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a memo supports the true value, and any one other."""
+
+    @property
+    @abstractmethod
+    def fresh_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a report supports a value that its memo supports, and one that it does not."""
+
+    @property
     def chances(self) -> tuple[Fraction, Fraction]:
-        """How likely a report supports the true value, and any one other."""
+        """How likely a report supports the true value, and any one other, after both layers."""
+        high, low = self.fresh_chances
+        true, other = self.memo_chances
+        return low + true * (high - low), low + other * (high - low)
 
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        return ("permanent_epsilon", "max_memos")
 
-
-def refuse_layers(permanent_epsilon: float, epsilon: float, most: float | None = None) -> None:
+def refuse_layers(permanent_epsilon: float, epsilon: float, maximum: float | None = None) -> None:
     """Refuse a permanent layer that does not hide less than a report."""
     rule = f"be greater for an epsilon of {epsilon} of one report"
-    remedy = "all reports of a memo reveal more than one of them does"
-    if most is not None:
-        remedy = f"with it one report of this chain has at most about {most:.3g}; the chain 'OSUE' has more"
+    remedy = "raise it: all reports of a memo reveal more than one of them does"
+    if maximum is not None:
+        remedy = f"one report of this chain has at most about {maximum:.3g} with it; use the chain 'OSUE'"
     _check.refuse("permanent_epsilon", rule, permanent_epsilon, remedy)

@@ -22,7 +22,7 @@ from sfumato.numerics.randomness.source import RandomSource
 __all__ = ["LongitudinalLocalHashingRandomizer"]
 
 _SEED_BITS: Final = 32
-_MOST_BUCKETS: Final = 1 << 16
+_MAX_BUCKETS: Final = 1 << 16
 
 
 @final
@@ -65,11 +65,12 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
     --------
     >>> from sfumato.local.device import Domain
     >>> device = LongitudinalLocalHashingRandomizer(epsilon=1.0, domain=Domain(range(65536)))
-    >>> device.buckets, device.width, device.most_memos
+    >>> device.buckets, device.width, device.memo_limit
     (4, 5, 4)
     """
 
     wire_name: ClassVar[str] = "longitudinal-local-hashing"
+    chosen: ClassVar[tuple[str, ...]] = (*TwoLayerRandomizer.chosen, "buckets")
 
     buckets: int | None = None
     inner: LongitudinalRandomizedResponseRandomizer = field(init=False, repr=False, compare=False)
@@ -77,43 +78,41 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
     def _layers(self, permanent_epsilon: float) -> None:
         if len(self.domain) > 1 << _SEED_BITS:
             _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
-        best = round(min(least_odds(self.epsilon), Fraction(_MOST_BUCKETS - 1))) + 1
+        best = round(min(least_odds(self.epsilon), Fraction(_MAX_BUCKETS - 1))) + 1
         buckets = best if self.buckets is None else _check.integer("buckets", self.buckets, minimum=2)
-        if buckets > _MOST_BUCKETS:
-            _check.refuse("buckets", f"be at most {_MOST_BUCKETS}", buckets, "more have no less error")
+        if buckets > _MAX_BUCKETS:
+            _check.refuse("buckets", f"be at most {_MAX_BUCKETS}", buckets, "more have no less error")
         inner = LongitudinalRandomizedResponseRandomizer(
             epsilon=self.epsilon, permanent_epsilon=permanent_epsilon, domain=Domain(range(buckets))
         )
-        object.__setattr__(self, "buckets", buckets)
-        object.__setattr__(self, "inner", inner)
+        self._set(buckets=buckets, inner=inner)
 
     @property
-    def most_keys(self) -> int:
+    def max_keys(self) -> int:
         """How many different keys a device can have: one for each bucket."""
         return len(self.inner.domain)
 
     @property
+    def memo_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a memo is the bucket of the true category, and any one other bucket."""
+        return self.inner.memo_chances
+
+    @property
+    def fresh_chances(self) -> tuple[Fraction, Fraction]:
+        """How likely the memoized bucket is reported, and any one other."""
+        return self.inner.fresh_chances
+
+    @property
     def chances(self) -> tuple[Fraction, Fraction]:
         """How likely the bucket of the true category is reported, and that of any one other."""
-        return self.inner.chances[0], Fraction(1, self.most_keys)
+        return self.inner.chances[0], Fraction(1, self.max_keys)
 
     @property
     def _bits(self) -> int:
-        return _SEED_BITS + (self.most_keys - 1).bit_length()
+        return _SEED_BITS + (self.max_keys - 1).bit_length()
 
     def _chances(self) -> dict[str, Any]:
-        return {
-            "permanent_epsilon": self.permanent_epsilon,
-            "max_memos": self.max_memos,
-            "buckets": self.buckets,
-            "permanent": self.inner.permanent.truth.threshold,
-            "again": self.inner.again.threshold,
-            "hash": "mix3",
-        }
-
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        return ("permanent_epsilon", "max_memos", "buckets")
+        return {**self.inner._chances(), "hash": "mix3"}  # noqa: SLF001 - of the same family
 
     @property
     def fixed_width(self) -> int:
@@ -137,7 +136,11 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         return np.frombuffer(source.bytes(4 * size), np.uint8).reshape(size, 4)
 
     def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
-        return bucket_of(_seeds(fixed), codes, self.most_keys)
+        return bucket_of(_seeds(fixed), codes, self.max_keys)
+
+    @property
+    def _like(self) -> LongitudinalRandomizedResponseRandomizer:
+        return self.inner
 
     @property
     def memo_width(self) -> int:
@@ -193,7 +196,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         bool array, shape (records,)
             True where the record is one that this protocol can send.
         """
-        return self.layout.unpack(records) >> np.uint64(_SEED_BITS) < np.uint64(self.most_keys)
+        return self.layout.unpack(records) >> np.uint64(_SEED_BITS) < np.uint64(self.max_keys)
 
     def opened(self, records: Records) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the seeds and the buckets of records.
@@ -204,7 +207,8 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
 
         Returns
         -------
-        seeds, buckets : uint32 array, shape (records,)
+        tuple of uint32 array, shape (records,)
+            The seeds and the buckets.
         """
         payloads = self.layout.unpack(records)
         return payloads.astype(np.uint32), (payloads >> np.uint64(_SEED_BITS)).astype(np.uint32)
@@ -225,10 +229,10 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
             From each possible report to its exact probability; they sum to 1.
         """
         seeds = np.array([seed], np.uint32)
-        bucket = int(bucket_of(seeds, self.domain.codes([value]), self.most_keys)[0])
+        bucket = int(bucket_of(seeds, self.domain.codes([value]), self.max_keys)[0])
         return self._named(self.inner.probabilities(bucket), seed)
 
-    def fresh_law(self, memo: bytes, seed: int = 0) -> Mapping[bytes, Fraction]:
+    def fresh_probabilities(self, memo: bytes, seed: int = 0) -> Mapping[bytes, Fraction]:
         """Return the probability of each report, given seed and memo: private.
 
         Parameters
@@ -243,7 +247,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        return self._named(self.inner.fresh_law(memo), seed)
+        return self._named(self.inner.fresh_probabilities(memo), seed)
 
     def _named(self, distribution: Mapping[bytes, Fraction], seed: int) -> dict[bytes, Fraction]:
         """Return a distribution over buckets as one over reports with a seed."""

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.crypto.sealed_file import SealedFile, key_from
 from sfumato.errors import ParameterError, SourceError
-from sfumato.local.device.longitudinal.memory import Memoizing, Memory
+from sfumato.local.device.longitudinal.memory import MemoizingRandomizer, Memory
 from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["MemoClient", "MemoStore"]
@@ -175,12 +175,12 @@ class MemoStore:
         """The digests of the specifications that the store holds memos for."""
         return tuple(self._digests())
 
-    def client(self, protocol: Memoizing) -> MemoClient:
+    def client(self, protocol: MemoizingRandomizer) -> MemoClient:
         """Return the device's side of one question: the same memos whenever the specification is the same.
 
         Parameters
         ----------
-        protocol : Memoizing
+        protocol : MemoizingRandomizer
             A client half with memos, such as ``device.LongitudinalUnaryEncodingRandomizer``. A changed
             specification, be it by epsilon or by the domain, is another question with memos of its own, and
             losses add up.
@@ -195,7 +195,7 @@ class MemoStore:
             If it does not memoize, or the store would grow beyond 16 MiB or 4096 questions.
         """
         given: object = protocol
-        if not isinstance(given, Memoizing):
+        if not isinstance(given, MemoizingRandomizer):
             remedy = "pass a client half of sfumato.local.device that has max_memos"
             _check.refuse("protocol", "be one that memoizes", type(given).__name__, remedy)
         with self._lock:
@@ -234,7 +234,7 @@ class MemoStore:
         yield from self._parts
         yield from (digest for digest in self._clients if digest not in self._parts)
 
-    def _read(self, protocol: Memoizing) -> MemoClient:
+    def _read(self, protocol: MemoizingRandomizer) -> MemoClient:
         sizes = {digest: len(part) for digest, part in self._parts.items()}
         sizes |= {digest: _part_size(client.protocol) for digest, client in self._clients.items()}
         size = sum((sizes | {protocol.digest: _part_size(protocol)}).values())
@@ -283,7 +283,7 @@ class MemoClient:
     Parameters
     ----------
     store : MemoStore
-    protocol : Memoizing
+    protocol : MemoizingRandomizer
     memory : Memory or None
         What the device remembers; None before its first report.
 
@@ -301,7 +301,7 @@ class MemoClient:
 
     __slots__ = ("_store", "memory", "protocol")
 
-    def __init__(self, store: MemoStore, protocol: Memoizing, memory: Memory | None) -> None:
+    def __init__(self, store: MemoStore, protocol: MemoizingRandomizer, memory: Memory | None) -> None:
         self._store, self.protocol, self.memory = store, protocol, memory
 
     @property
@@ -342,9 +342,9 @@ class MemoClient:
         return record.tobytes()
 
 
-def _part_size(protocol: Memoizing) -> int:
+def _part_size(protocol: MemoizingRandomizer) -> int:
     """Return how many bytes a question has in the file, however many memos are drawn."""
-    return _COUNT.size + protocol.fixed_width + protocol.most_memos * (8 + protocol.memo_width)
+    return _COUNT.size + protocol.fixed_width + protocol.memo_limit * (8 + protocol.memo_width)
 
 
 def _packed(memory: Memory) -> bytes:
@@ -352,12 +352,12 @@ def _packed(memory: Memory) -> bytes:
     return _COUNT.pack(int(memory.used[0])) + b"".join(part.tobytes() for part in parts)
 
 
-def _unpacked(protocol: Memoizing, part: bytes) -> Memory:
+def _unpacked(protocol: MemoizingRandomizer, part: bytes) -> Memory:
     if len(part) != _part_size(protocol):
         raise SourceError(
             "store must hold this question as it is asked, got another; use the version it is of"
         )
-    maximum, fixed = protocol.most_memos, _COUNT.size + protocol.fixed_width
+    maximum, fixed = protocol.memo_limit, _COUNT.size + protocol.fixed_width
     (used,) = _COUNT.unpack_from(part)
     keys = np.frombuffer(part, "<i8", count=maximum, offset=fixed).astype(np.int64)
     memos = np.frombuffer(part, np.uint8, offset=fixed + 8 * maximum)

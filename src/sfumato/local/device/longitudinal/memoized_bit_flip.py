@@ -18,7 +18,7 @@ from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["MemoizedBitFlipRandomizer"]
 
-_PLACE: Final = np.dtype("<u4")
+_INDEX: Final = np.dtype("<u4")
 
 
 @final
@@ -52,7 +52,7 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
 
     Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one, as of `BitFlipRandomizer`. All
     reports of one memo together lose at most ``permanent_epsilon``; each further memo costs that again, up to
-    ``most_memos`` times, between histories alike in the changes of *which drawn category, if any, is true*.
+    ``memo_limit`` times, between histories alike in the changes of *which drawn category, if any, is true*.
     Theorem and proof are in `sfumato.local.device.longitudinal.memory`. Where memos are reported, a change
     between two that differ is seen for certain.
 
@@ -64,11 +64,12 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
     --------
     >>> from sfumato.local.device import Domain
     >>> device = MemoizedBitFlipRandomizer(epsilon=1.0, domain=Domain(range(1024)), asked=4, max_memos=100)
-    >>> device.width, device.most_memos
+    >>> device.width, device.memo_limit
     (6, 5)
     """
 
     wire_name: ClassVar[str] = "memoized-bit-flip"
+    chosen: ClassVar[tuple[str, ...]] = (*MemoizedCategories.chosen, "asked", "permanent_epsilon")
 
     asked: int = 16
     permanent_epsilon: float | None = None
@@ -78,34 +79,23 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
     def _arrange(self) -> None:
         inner = BitFlipRandomizer(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
         layers = MemoizedBits.of(self.epsilon, inner.truth, self.permanent_epsilon, self._coin)
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "asked", inner.asked)
-        object.__setattr__(self, "layers", layers)
-        object.__setattr__(self, "permanent_epsilon", layers.epsilon)
+        self._set(inner=inner, asked=inner.asked, layers=layers, permanent_epsilon=layers.epsilon)
 
     def _coin(self, epsilon: float) -> Coin:
         return BitFlipRandomizer(epsilon=epsilon, domain=self.domain, asked=self.asked).truth
 
     @property
-    def most_keys(self) -> int:
+    def max_keys(self) -> int:
         """How many different keys a device can have: one for each drawn category, and one for all others."""
         return min(self.asked + 1, len(self.domain))
 
-    @property
-    def _bits(self) -> int:
-        return self.inner.layout.bits
-
     def _chances(self) -> dict[str, Any]:
-        return {"asked": self.asked, "max_memos": self.max_memos, **self.layers.specification()}
-
-    @classmethod
-    def _chosen(cls) -> tuple[str, ...]:
-        return ("asked", "max_memos", "permanent_epsilon")
+        return self.layers.thresholds()
 
     @property
     def fixed_width(self) -> int:
         """Bytes of what a device draws once for good: the indices of its categories."""
-        return _PLACE.itemsize * self.asked
+        return _INDEX.itemsize * self.asked
 
     def fixed(self, size: int, source: RandomSource) -> Records:
         """Draw categories for each device, in ascending order.
@@ -122,11 +112,15 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
             Indices of the drawn categories, ascending.
         """
         drawn = self.inner.draw(size, source)
-        return drawn.astype(_PLACE).view(np.uint8).reshape(size, self.fixed_width)
+        return drawn.astype(_INDEX).view(np.uint8).reshape(size, self.fixed_width)
 
     def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
-        found = _places(fixed) == codes[:, None]
+        found = _indices(fixed) == codes[:, None]
         return np.where(found.any(axis=1), found.argmax(axis=1), self.asked)
+
+    @property
+    def _like(self) -> BitFlipRandomizer:
+        return self.inner
 
     @property
     def memo_width(self) -> int:
@@ -169,23 +163,9 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
             One stamped report from each memo.
         """
         bits = np.unpackbits(memos, axis=1, count=self.asked, bitorder="little").astype(np.bool_)
-        records = self.inner.packed(_places(fixed), self.layers.tell(bits, source))
+        records = self.inner.packed(_indices(fixed), self.layers.report(bits, source))
         self.layout.stamp(records)
         return records
-
-    def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Return which records name different categories in ascending order.
-
-        Parameters
-        ----------
-        records : uint8 array, shape (records, width)
-
-        Returns
-        -------
-        bool array, shape (records,)
-            True where the record is one that this protocol can send.
-        """
-        return self.inner.well_formed(records)
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
         """Return the probability of each report of a new device, were a value true: private.
@@ -200,11 +180,8 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        distribution = self.inner.probabilities(value, self.layers.chance)
-        records = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1).copy()
-        self.layout.stamp(records)
-        return {row.tobytes(): chance for row, chance in zip(records, distribution.values(), strict=True)}
+        return self._stamped(self.inner.probabilities(value, self.layers.chance))
 
 
-def _places(fixed: Records) -> NDArray[np.int64]:
-    return np.ascontiguousarray(fixed).view(_PLACE).astype(np.int64)
+def _indices(fixed: Records) -> NDArray[np.int64]:
+    return np.ascontiguousarray(fixed).view(_INDEX).astype(np.int64)

@@ -100,7 +100,7 @@ class MemoizedBits:
         """
         return np.asarray(true == self.memo.flip(true.size, source).reshape(true.shape))
 
-    def tell(self, memos: Bits, source: RandomSource) -> Bits:
+    def report(self, memos: Bits, source: RandomSource) -> Bits:
         """Draw one report of memoized bits.
 
         Parameters
@@ -140,15 +140,14 @@ class MemoizedBits:
         maximum = (self.again.chance / (1 - self.again.chance)) ** reports
         return (memo * maximum + 1 - memo) / ((1 - memo) * maximum + memo)
 
-    def specification(self) -> dict[str, object]:
-        """Return the chances as JSON.
+    def thresholds(self) -> dict[str, object]:
+        """Return the exact chances as JSON.
 
         Returns
         -------
         dict
         """
         return {
-            "permanent_epsilon": self.epsilon,
             "permanent": self.memo.threshold,
             "again": None if self.again is None else self.again.threshold,
         }

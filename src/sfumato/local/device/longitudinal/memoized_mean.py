@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.local.device.base.bernoulli import Coin
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.longitudinal.memoized_bits import MemoizedBits
-from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
+from sfumato.local.device.longitudinal.memory import MemoizingRandomizer, checked_memos
 from sfumato.local.device.numeric.randomizer import NumericRandomizer
 from sfumato.local.device.numeric.window import OneBitMeanRandomizer
 from sfumato.numerics.randomness.source import RandomSource
@@ -25,7 +25,7 @@ _UNIFORM_BITS: Final = 53
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
+class MemoizedOneBitMeanRandomizer(NumericRandomizer, MemoizingRandomizer):
     r"""1BitMean of a rounded number, memoized, with alpha-point rounding.
 
     Parameters
@@ -58,7 +58,7 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
     `OneBitMeanRandomizer` with epsilon, up to a few times 2^-64 on the private side.
 
     Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one. All reports of one memo together
-    lose at most ``permanent_epsilon``; each further memo costs that again, up to ``most_memos`` times,
+    lose at most ``permanent_epsilon``; each further memo costs that again, up to ``memo_limit`` times,
     between histories alike in the changes of their *grid points*, given the point. Theorem and proof are in
     `sfumato.local.device.longitudinal.memory`. Where memos are reported, a change between two that differ is
     seen for certain.
@@ -70,7 +70,7 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
     Examples
     --------
     >>> device = MemoizedOneBitMeanRandomizer(epsilon=1.0, bounds=(0.0, 24.0))
-    >>> device.width, device.most_memos
+    >>> device.width, device.memo_limit
     (1, 2)
     """
 
@@ -85,27 +85,21 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
     layers: MemoizedBits = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        object.__setattr__(self, "max_memos", checked_memos(self.max_memos))
+        self._set(max_memos=checked_memos(self.max_memos))
         inner = OneBitMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds)
         layers = MemoizedBits.of(self.epsilon, inner.inside, self.permanent_epsilon, self._coin)
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "layers", layers)
-        object.__setattr__(self, "permanent_epsilon", layers.epsilon)
+        self._set(inner=inner, layers=layers, permanent_epsilon=layers.epsilon)
 
     def _coin(self, epsilon: float) -> Coin:
         return OneBitMeanRandomizer(epsilon=epsilon, bounds=self.bounds).inside
 
     @property
-    def most_keys(self) -> int:
+    def max_keys(self) -> int:
         """How many different keys a device can have: one for each grid point."""
         return self.steps + 1
 
-    @property
-    def _bits(self) -> int:
-        return 1
-
     def _chances(self) -> dict[str, Any]:
-        return {"max_memos": self.max_memos, **self.layers.specification()}
+        return self.layers.thresholds()
 
     @property
     def fixed_width(self) -> int:
@@ -150,6 +144,10 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         return np.asarray(low + (points < above), np.int64)
 
     @property
+    def _like(self) -> OneBitMeanRandomizer:
+        return self.inner
+
+    @property
     def memo_width(self) -> int:
         """Bytes of a memo: one, for a bit."""
         return 1
@@ -189,18 +187,18 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         uint8 array, shape (n, width)
             One stamped report from each memo.
         """
-        return self.layout.pack(self.layers.tell(memos[:, 0].astype(np.bool_), source).astype(np.uint64))
+        return self.layout.pack(self.layers.report(memos[:, 0].astype(np.bool_), source).astype(np.uint64))
 
     def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
         none = np.empty((len(positions), 0), np.uint8)
         return self.fresh(self.memoize(positions, none, source), none, source)
 
-    def probabilities(self, place: int) -> dict[bytes, Fraction]:
+    def probabilities(self, point: int) -> dict[bytes, Fraction]:
         """Return the probability of each report of a new device, were a grid point true: private.
 
         Parameters
         ----------
-        place : int
+        point : int
             A grid point, from 0 to `steps`.
 
         Returns
@@ -208,7 +206,7 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        upper, inside = Fraction(place, self.steps), self.layers.chance
+        upper, inside = Fraction(point, self.steps), self.layers.chance
         one = upper * inside + (1 - upper) * (1 - inside)
         records = self.layout.pack(np.arange(2, dtype=np.uint64))
         return {records[0].tobytes(): 1 - one, records[1].tobytes(): one}

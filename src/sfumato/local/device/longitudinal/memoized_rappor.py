@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Final, Self, final
+from functools import partial
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency.bloom_filter import bloom_filters
 from sfumato.local.device.frequency.rappor import RapporRandomizer, listed
-from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
+from sfumato.local.device.longitudinal.memory import MemoizingRandomizer, checked_memos
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.rounding import fraction_up, log_up, mul_up
@@ -30,7 +30,7 @@ _KEYS: Final = 1 << 62
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedRapporRandomizer(Randomizer, Memoizing):
+class MemoizedRapporRandomizer(MemoizingRandomizer):
     r"""`RapporRandomizer` whose memoized bits are drawn and stored in a `MemoStore`, up to a number.
 
     Parameters
@@ -70,6 +70,7 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
     """
 
     wire_name: ClassVar[str] = "memoized-rappor"
+    chosen: ClassVar[tuple[str, ...]] = (*RapporRandomizer.chosen, "max_memos")
 
     epsilon: float = field(init=False)
     bits: int = 128
@@ -90,9 +91,7 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         )
         if inner.bits**inner.hashes >= _KEYS:
             _check.refuse("hashes", "make at most 2**62 filters", inner.hashes, "use fewer, or fewer bits")
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "epsilon", inner.epsilon)
-        object.__setattr__(self, "max_memos", checked_memos(self.max_memos))
+        self._set(inner=inner, epsilon=inner.epsilon, max_memos=checked_memos(self.max_memos))
         Randomizer.__post_init__(self)
 
     def _prepare(self) -> None:
@@ -104,41 +103,12 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         return mul_up(self.hashes, log_up(fraction_up(self.inner.permanent_odds)))
 
     @property
-    def most_keys(self) -> int:
+    def max_keys(self) -> int:
         """How many different keys a device can have: more than it ever will."""
         return _KEYS
 
-    @property
-    def _bits(self) -> int:
-        return self.inner.layout.bits
-
-    def _parameters(self) -> dict[str, Any]:
-        inner = self.inner.specification()
-        names = ("bits", "hashes", "cohorts", "permanent", "instantaneous", "hash")
-        return {**{name: inner[name] for name in names}, "max_memos": self.max_memos}
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its own parameters; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        MemoizedRapporRandomizer
-        """
-        inner = RapporRandomizer.from_parts(told, given)
-        return cls(
-            bits=inner.bits,
-            hashes=inner.hashes,
-            cohorts=inner.cohorts,
-            permanent=inner.permanent,
-            instantaneous=inner.instantaneous,
-            max_memos=told.get("max_memos", 0),
-        )
+    def _chances(self) -> dict[str, Any]:
+        return {"hash": "blake2b"}
 
     @property
     def fixed_width(self) -> int:
@@ -190,6 +160,10 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         return np.array([self.bits**power for power in range(self.hashes)], np.int64)
 
     @property
+    def _like(self) -> RapporRandomizer:
+        return self.inner
+
+    @property
     def memo_width(self) -> int:
         """Bytes of a memo: a bit for each bit of the filter."""
         return self.bits // 8
@@ -233,22 +207,7 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         held = listed(values)
-        fixed = self.fixed(len(held), source)
-        return self.fresh(self.memoize(self.keys(held, fixed), fixed, source), fixed, source)
-
-    def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Return which records name a cohort.
-
-        Parameters
-        ----------
-        records : uint8 array, shape (records, width)
-
-        Returns
-        -------
-        bool array, shape (records,)
-            True where the record is one that this protocol can send.
-        """
-        return self.inner.well_formed(records)
+        return self._first_reports(len(held), partial(self.keys, held), source)
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
         """Return the probability of each report of a new device, were a string true: private.
@@ -263,10 +222,7 @@ class MemoizedRapporRandomizer(Randomizer, Memoizing):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        distribution = self.inner.probabilities(value)
-        records = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1).copy()
-        self.layout.stamp(records)
-        return {row.tobytes(): chance for row, chance in zip(records, distribution.values(), strict=True)}
+        return self._stamped(self.inner.probabilities(value))
 
 
 def _cohorts(fixed: Records) -> NDArray[np.int64]:

@@ -25,27 +25,29 @@ good, and the bound holds for any two histories.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.report_batch import ReportBatch
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 
-__all__ = ["Memoizing", "Memory", "checked_memos"]
+__all__ = ["MemoizingRandomizer", "Memory", "checked_memos"]
 
-_MOST_MEMOS: Final = 1 << 16
+_MAX_MEMOS: Final = 1 << 16
 _UNUSED: Final = -1
 
 
-class Memoizing(ABC):
-    """What a client half has that memoizes, beside what a `Randomizer` has.
+class MemoizingRandomizer(Randomizer):
+    """A client half that memoizes: a permanent randomization of the value, and reports of the memo.
 
     Attributes
     ----------
@@ -59,32 +61,49 @@ class Memoizing(ABC):
 
     @property
     @abstractmethod
-    def digest(self) -> bytes:
-        """32 bytes that identify this specification."""
-
-    @property
-    @abstractmethod
-    def most_keys(self) -> int:
+    def max_keys(self) -> int:
         """How many different keys a device can have."""
 
     @property
-    def most_memos(self) -> int:
-        """How many memos a device can have: `max_memos`, or `most_keys` if that is less."""
-        return min(self.max_memos, self.most_keys)
+    def memo_limit(self) -> int:
+        """How many memos a device can have: `max_memos`, or `max_keys` if that is less."""
+        return min(self.max_memos, self.max_keys)
 
     @property
-    @abstractmethod
     def fixed_width(self) -> int:
-        """Bytes of what a device draws once for good, whatever its values are."""
+        """Bytes of what a device draws once for good, whatever its values are: none, if not overridden."""
+        return 0
 
     @property
     @abstractmethod
     def memo_width(self) -> int:
         """Bytes of a memo."""
 
+    @property
     @abstractmethod
+    def _like(self) -> Randomizer:
+        """A client half without memos whose records are laid out as those of this one."""
+
+    @property
+    def _bits(self) -> int:
+        return self._like.layout.bits
+
+    def well_formed(self, records: Records) -> NDArray[np.bool_]:
+        """Return which records hold a payload that this protocol may send.
+
+        Parameters
+        ----------
+        records : uint8 array, shape (records, width)
+
+        Returns
+        -------
+        bool array, shape (records,)
+            True where the record is one that this protocol can send.
+        """
+        return self._like.well_formed(records)
+
     def fixed(self, size: int, source: RandomSource) -> Records:
-        """Draw what devices store for good, one row of `fixed_width` bytes each.
+        """Draw what devices store for good, one row of `fixed_width` bytes each: nothing, if not overridden.
 
         Parameters
         ----------
@@ -97,6 +116,7 @@ class Memoizing(ABC):
         uint8 array, shape (size, fixed_width)
             Fixed draws, independent of all values.
         """
+        return np.empty((size, 0), np.uint8)
 
     @abstractmethod
     def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
@@ -151,6 +171,19 @@ class Memoizing(ABC):
             One stamped report from each memo.
         """
 
+    def _first_reports(
+        self, size: int, keys: Callable[[Records], NDArray[np.int64]], source: RandomSource
+    ) -> Records:
+        """Return one report each of so many new devices, given their keys by what they drew for good."""
+        fixed = self.fixed(size, source)
+        return self.fresh(self.memoize(keys(fixed), fixed, source), fixed, source)
+
+    def _stamped(self, distribution: Mapping[bytes, Fraction]) -> dict[bytes, Fraction]:
+        """Return a distribution over records of `_like` as one over those of this protocol."""
+        records = np.frombuffer(b"".join(distribution), np.uint8).reshape(len(distribution), -1).copy()
+        self.layout.stamp(records)
+        return {row.tobytes(): chance for row, chance in zip(records, distribution.values(), strict=True)}
+
     def randomize_rounds(self, rounds: Sequence[Any], rng: Rng = None) -> list[ReportBatch]:
         """Return the reports of many new devices that are asked again and again.
 
@@ -168,16 +201,11 @@ class Memoizing(ABC):
         """
         given: object = rounds
         if not isinstance(given, list | tuple | np.ndarray) or not len(given):
-            _check.refuse(
-                "rounds", "be a list with what is true in each", type(given).__name__, "pass [values] for one"
-            )
-        if len({len(values) for values in rounds}) > 1:
-            _check.refuse(
-                "rounds",
-                "have as many values each",
-                sorted({len(values) for values in rounds}),
-                "pass one for each device",
-            )
+            _check.refuse_type("rounds", "be a list of what is true in each", given, "pass [values] for one")
+        lengths = sorted({len(values) for values in rounds})
+        if len(lengths) > 1:
+            found = f"they have {', '.join(map(str, lengths))}"
+            _check.refuse_state("rounds", "have as many values each", found, "pass one for each device")
         source = random_source(rng)
         memory = Memory.started(self, len(rounds[0]), source)
         made = []
@@ -195,30 +223,30 @@ class Memory:
 
     Parameters
     ----------
-    protocol : Memoizing
+    protocol : MemoizingRandomizer
     fixed : uint8 array, shape (devices, fixed_width)
         Drawn once for good.
-    keys : int64 array, shape (devices, most_memos)
+    keys : int64 array, shape (devices, memo_limit)
         In the order in which they were memoized; -1 where there is none yet.
-    memos : uint8 array, shape (devices, most_memos, memo_width)
+    memos : uint8 array, shape (devices, memo_limit, memo_width)
         What was drawn for them.
     used : int64 array, shape (devices,)
         How many there are.
     """
 
-    protocol: Memoizing
+    protocol: MemoizingRandomizer
     fixed: Records
     keys: NDArray[np.int64]
     memos: NDArray[np.uint8]
     used: NDArray[np.int64]
 
     @classmethod
-    def started(cls, protocol: Memoizing, size: int, source: RandomSource) -> Memory:
+    def started(cls, protocol: MemoizingRandomizer, size: int, source: RandomSource) -> Memory:
         """Return the memory of devices that have reported nothing yet.
 
         Parameters
         ----------
-        protocol : Memoizing
+        protocol : MemoizingRandomizer
         size : int
             Number of devices.
         source : RandomSource
@@ -227,7 +255,7 @@ class Memory:
         -------
         Memory
         """
-        maximum = protocol.most_memos
+        maximum = protocol.memo_limit
         return cls(
             protocol,
             protocol.fixed(size, source),
@@ -277,6 +305,6 @@ def checked_memos(given: object) -> int:
     int
     """
     memos = _check.integer("max_memos", given, minimum=1)
-    if memos > _MOST_MEMOS:
-        _check.refuse("max_memos", f"be at most {_MOST_MEMOS}", memos, "each costs permanent_epsilon")
+    if memos > _MAX_MEMOS:
+        _check.refuse("max_memos", f"be at most {_MAX_MEMOS}", memos, "each costs permanent_epsilon")
     return memos

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, final
@@ -11,10 +10,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer, category_protocol
+from sfumato.local.device.base.randomizer import CategoricalRandomizer, category_protocol
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.rows import RowsRandomizer
-from sfumato.local.device.base.sampled_part import OnePart
+from sfumato.local.device.base.sampled_question import SampledQuestionRandomizer
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 
@@ -43,6 +42,8 @@ class AttributesRandomizer(RowsRandomizer):
         One for each domain.
     """
 
+    chosen: ClassVar[tuple[str, ...]] = (*RowsRandomizer.chosen, "protocol")
+
     protocol: str = "optimized-unary-encoding"
     parts: tuple[CategoricalRandomizer, ...] = field(init=False, repr=False, compare=False)
 
@@ -50,7 +51,7 @@ class AttributesRandomizer(RowsRandomizer):
         kind = category_protocol("protocol", self.protocol)
         epsilon = self._epsilon_of_one(len(self.domains))
         parts = tuple(kind(epsilon=epsilon, domain=domain) for domain in self.domains)
-        object.__setattr__(self, "parts", parts)
+        self._set(parts=parts)
 
     def _epsilon_of_one(self, count: int) -> float:
         """Return epsilon of each part."""
@@ -65,41 +66,14 @@ class AttributesRandomizer(RowsRandomizer):
     def _bits(self) -> int:
         return 8 * self.offsets[-1]
 
-    def _parameters(self) -> dict[str, Any]:
-        return {
-            "oracle": self.protocol,
-            "domains": self._written_domains(),
-            "parts": [part.digest.hex() for part in self.parts],
-        }
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, domains and a protocol; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        AttributesRandomizer
-        """
-        domains = cls._domains_of(told, given)
-        return cls(epsilon=told.get("epsilon", 0.0), domains=domains, protocol=told.get("oracle", ""))
-
-    def _part(self, at: int, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        """Return the records of one part for indices in its domain."""
-        values = self.domains[at].values
-        span = values if isinstance(values, range) else None
-        picked = codes * span.step + span.start if span else [values[code] for code in codes.tolist()]
-        return self.parts[at].randomize_batch(picked, source).records
+    def _chances(self) -> dict[str, Any]:
+        return {"parts": [part.digest.hex() for part in self.parts]}
 
     def _side_by_side(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         """Return records of all parts, one after the other, with the tag at the end."""
         records = np.empty((codes.shape[1], self.width), np.uint8)
         for at, (start, stop) in enumerate(zip(self.offsets, self.offsets[1:], strict=False)):
-            records[:, start:stop] = self._part(at, codes[at], source)
+            records[:, start:stop] = self.parts[at].encoded(codes[at], source)
         self.layout.stamp(records)
         return records
 
@@ -175,7 +149,7 @@ class SplitBudgetRandomizer(AttributesRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledAttributeRandomizer(OnePart, AttributesRandomizer):
+class SampledAttributeRandomizer(SampledQuestionRandomizer, AttributesRandomizer):
     r"""One category, of a domain drawn by chance, with all of epsilon; the report names the domain ("SMP").
 
     Parameters
@@ -185,7 +159,7 @@ class SampledAttributeRandomizer(OnePart, AttributesRandomizer):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: see `OnePart`.
+    Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: see `SampledQuestionRandomizer`.
 
     Examples
     --------
@@ -198,9 +172,21 @@ class SampledAttributeRandomizer(OnePart, AttributesRandomizer):
 
     wire_name: ClassVar[str] = "sampled-attribute"
 
-    def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        which = uniform_integers(len(self.parts), codes.shape[1], source)
-        return self._assembled(which, lambda at, rows: self._part(at, codes[at, rows], source))
+    def answers(self, codes: NDArray[np.int64], question: int) -> NDArray[np.int64]:
+        """Return the true categories in one domain.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (attributes, n)
+            Indices in all domains.
+        question : int
+            Index of the domain.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+        """
+        return np.asarray(codes[question])
 
 
 @final

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 from itertools import combinations
 from math import comb, isqrt, prod
-from typing import Any, ClassVar, Final, Self, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +90,7 @@ class FourierMarginalsRandomizer(RowsRandomizer):
     """
 
     wire_name: ClassVar[str] = "fourier-marginals"
+    chosen: ClassVar[tuple[str, ...]] = (*RowsRandomizer.chosen, "order", "weights")
 
     order: int = 2
     weights: tuple[int, ...] | None = None
@@ -103,7 +103,7 @@ class FourierMarginalsRandomizer(RowsRandomizer):
     def _choose(self) -> None:
         count = len(self.domains)
         order = _checked_order(self.order, count)
-        object.__setattr__(self, "order", order)
+        self._set(order=order)
         if sum(comb(count, of) for of in range(1, order + 1)) > _MOST_SETS:
             _check.refuse("order", f"leave at most {_MOST_SETS} sets of attributes", order, "ask for less")
         chosen = [among for of in range(1, order + 1) for among in combinations(range(count), of)]
@@ -112,18 +112,20 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         if sum(sizes) > _MOST_COEFFICIENTS:
             rule = f"leave at most {_MOST_COEFFICIENTS} coefficients, not {sum(sizes)}"
             _check.refuse("order", rule, order, "ask for less, or for fewer categories")
-        object.__setattr__(self, "sets", tuple(chosen))
-        object.__setattr__(self, "starts", np.cumsum([0, *sizes]))
-        object.__setattr__(self, "coefficients", sum(sizes))
-        object.__setattr__(self, "weights", _checked_weights(self.weights, order))
-        object.__setattr__(self, "tickets", np.array(self._tickets(), np.int64))
+        self._set(
+            sets=tuple(chosen),
+            starts=np.cumsum([0, *sizes]),
+            coefficients=sum(sizes),
+            weights=_checked_weights(self.weights, order),
+        )
+        self._set(tickets=np.array(self._tickets(), np.int64))
         odds = least_odds(self.epsilon)
         truth = Coin.below(odds / (1 + odds))
         if truth.chance <= Fraction(1, 2):
             _check.refuse(
                 "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
             )
-        object.__setattr__(self, "truth", truth)
+        self._set(truth=truth)
 
     @property
     def characters(self) -> list[int]:
@@ -156,35 +158,12 @@ class FourierMarginalsRandomizer(RowsRandomizer):
     def _bits(self) -> int:
         return (2 * self.coefficients - 1).bit_length()
 
-    def _parameters(self) -> dict[str, Any]:
+    def _chances(self) -> dict[str, Any]:
         return {
-            "domains": self._written_domains(),
-            "order": self.order,
-            "weights": self.weights and list(self.weights),
             "tickets": sha256(self.tickets.astype("<i8").tobytes()).hexdigest(),
             "coefficients": self.coefficients,
             "truth": self.truth.threshold,
         }
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domains, order and weights; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        FourierMarginalsRandomizer
-        """
-        return cls(
-            epsilon=told.get("epsilon", 0.0),
-            domains=cls._domains_of(told, given),
-            order=told.get("order", 0),
-            weights=told.get("weights", 0),
-        )
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         made = [np.empty((0, self.width), np.uint8)]

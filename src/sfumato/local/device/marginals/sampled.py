@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from math import prod
-from typing import Any, ClassVar, Final, Self, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,8 @@ from sfumato import _check
 from sfumato.local.device.base.randomizer import CategoricalRandomizer, category_protocol
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.rows import RowsRandomizer
-from sfumato.local.device.base.sampled_part import OnePart
+from sfumato.local.device.base.sampled_question import SampledQuestionRandomizer
 from sfumato.local.device.domains.categories import Domain
-from sfumato.numerics.randomness.source import RandomSource
-from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["SampledMarginalsRandomizer", "checked_views"]
 
@@ -28,7 +26,7 @@ _MOST_CELLS: Final = 1 << 20
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
+class SampledMarginalsRandomizer(SampledQuestionRandomizer, RowsRandomizer):
     r"""The cell of a person's row in one table of some attributes, drawn evenly, with all of epsilon.
 
     Parameters
@@ -47,7 +45,7 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: see `OnePart`.
+    Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: see `SampledQuestionRandomizer`.
 
     Examples
     --------
@@ -61,6 +59,7 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
     """
 
     wire_name: ClassVar[str] = "sampled-marginals"
+    chosen: ClassVar[tuple[str, ...]] = (*RowsRandomizer.chosen, "views", "protocols")
 
     views: tuple[tuple[int, ...], ...]
     protocols: tuple[str, ...]
@@ -72,59 +71,33 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
         names = tuple(given) if isinstance(given, tuple | list) else ()
         if len(names) != len(views) or not all(isinstance(name, str) for name in names):
             _check.refuse("protocols", f"be {len(views)} names", type(given).__name__, "pass one a table")
-        made: dict[tuple[str, int], CategoricalRandomizer] = {}
-        for name, view in zip(names, views, strict=True):
-            cells = prod(len(self.domains[at]) for at in view)
-            if (name, cells) not in made:
-                kind = category_protocol("protocols", name)
-                made[name, cells] = kind(epsilon=self.epsilon, domain=Domain(range(cells)))
-        parts = tuple(
-            made[name, prod(len(self.domains[at]) for at in view)]
-            for name, view in zip(names, views, strict=True)
-        )
-        object.__setattr__(self, "views", views)
-        object.__setattr__(self, "protocols", names)
-        object.__setattr__(self, "parts", parts)
-
-    def _parameters(self) -> dict[str, Any]:
-        return {
-            "domains": self._written_domains(),
-            "views": [list(view) for view in self.views],
-            "oracles": list(self.protocols),
-            "parts": [part.digest.hex() for part in self.parts],
+        cells = [prod(len(self.domains[at]) for at in view) for view in views]
+        made = {
+            (name, count): category_protocol("protocols", name)(
+                epsilon=self.epsilon, domain=Domain(range(count))
+            )
+            for name, count in dict.fromkeys(zip(names, cells, strict=True))
         }
+        parts = tuple(made[pair] for pair in zip(names, cells, strict=True))
+        self._set(views=views, protocols=names, parts=parts)
 
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of epsilon, domains, tables and protocols; see `Randomizer.from_parts`.
+    def answers(self, codes: NDArray[np.int64], question: int) -> NDArray[np.int64]:
+        """Return the cells of one table that rows are in.
 
         Parameters
         ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
+        codes : int64 array, shape (attributes, n)
+            Indices in all domains.
+        question : int
+            Index of the table.
 
         Returns
         -------
-        SampledMarginalsRandomizer
+        int64 array, shape (n,)
         """
-        return cls(
-            epsilon=told.get("epsilon", 0.0),
-            domains=cls._domains_of(told, given),
-            views=told.get("views", ()),
-            protocols=told.get("oracles", ()),
-        )
-
-    def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
-        sizes = [len(domain) for domain in self.domains]
-        which = uniform_integers(len(self.parts), codes.shape[1], source)
-
-        def made(at: int, rows: NDArray[np.int64]) -> Records:
-            cells = np.zeros(len(rows), np.int64)
-            for attribute in self.views[at]:
-                cells = cells * sizes[attribute] + codes[attribute, rows]
-            return self.parts[at].randomize_batch(cells, source).records
-
-        return self._assembled(which, made)
+        view = self.views[question]
+        sizes = [len(self.domains[at]) for at in view]
+        return np.asarray(np.ravel_multi_index(tuple(codes[list(view)]), sizes), np.int64)
 
     def probabilities(self, value: Any) -> dict[bytes, Fraction]:
         """Return the probability of each report, were a row true: private, and for few and small tables.
@@ -141,23 +114,18 @@ class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
         dict of bytes to Fraction
             From each possible report to its exact probability; they sum to 1.
         """
-        sizes, codes = [len(domain) for domain in self.domains], self._codes([value])[:, 0].tolist()
-        distribution = {}
-        for at, (view, part) in enumerate(zip(self.views, self.parts, strict=True)):
-            cell = 0
-            for attribute in view:
-                cell = cell * sizes[attribute] + codes[attribute]
+        codes, distribution = self._codes([value]), {}
+        for at, part in enumerate(self.parts):
             oracle: Any = part
-            for report, chance in oracle.probabilities(cell).items():
-                whole = self._assembled(np.array([at]), _given(report, at))
+            for report, chance in oracle.probabilities(int(self.answers(codes, at)[0])).items():
+                row = np.frombuffer(report, np.uint8)[None]
+                whole = self._assembled(np.array([at]), partial(_same, row))
                 distribution[whole.tobytes()] = chance / len(self.parts)
         return distribution
 
 
-def _given(report: bytes, chosen: int) -> Any:
-    """Return a function that yields one known record for its own part."""
-    row = np.frombuffer(report, np.uint8)[None, :]
-    return lambda at, rows: row if at == chosen else np.empty((0, 1), np.uint8)
+def _same(row: Records, at: int, rows: NDArray[np.int64]) -> Records:
+    return row
 
 
 def checked_views(given: object, sizes: list[int]) -> tuple[tuple[int, ...], ...]:

@@ -64,10 +64,12 @@ class HybridMeanRandomizer(NumericRandomizer):
 
     def _choose(self) -> None:
         chance = Fraction(-math.expm1(-self.epsilon / 2))
-        object.__setattr__(self, "choice", Coin.below(chance) if self.epsilon > _MIXED_FROM else None)
-        object.__setattr__(self, "bit", OneBitMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds))
+        self._set(
+            choice=Coin.below(chance) if self.epsilon > _MIXED_FROM else None,
+            bit=OneBitMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds),
+        )
         pieces = PiecewiseMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
-        object.__setattr__(self, "pieces", pieces)
+        self._set(pieces=pieces)
 
     def _chances(self) -> dict[str, Any]:
         parts = (self.bit.inside.threshold, self.pieces.window, self.pieces.inside.threshold)

@@ -61,7 +61,7 @@ class LaplaceMeanRandomizer(NumericRandomizer):
     def _choose(self) -> None:
         if self.epsilon < _LEAST_EPSILON:
             _check.refuse("epsilon", "be at least 2**-10", self.epsilon, "such reports carry no information")
-        object.__setattr__(self, "reach", -int(-_REACH * self.scale // 1))
+        self._set(reach=-int(-_REACH * self.scale // 1))
 
     def _chances(self) -> dict[str, Any]:
         return {"reach": self.reach}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -43,29 +42,21 @@ class NumericRandomizer(Randomizer):
     """
 
     chosen: ClassVar[tuple[str, ...]] = ("epsilon", "bounds", "steps")
-    """The parameters that a specification is read by; the others follow."""
 
     bounds: tuple[float, float]
     steps: int = 2048
 
     def _prepare(self) -> None:
-        object.__setattr__(self, "bounds", _two_bounds(self.bounds))
+        self._set(bounds=_two_bounds(self.bounds))
         steps = _check.integer("steps", self.steps, minimum=1)
         if steps > _FINEST:
             _check.refuse("steps", f"be at most {_FINEST}", steps, "the randomization hides finer grids")
-        object.__setattr__(self, "steps", steps)
+        self._set(steps=steps)
         self._choose()
 
     @abstractmethod
     def _choose(self) -> None:
-        """Set the exact chances, with ``object.__setattr__``."""
-
-    @abstractmethod
-    def _chances(self) -> dict[str, Any]:
-        """Return what `_choose` set, as JSON."""
-
-    def _parameters(self) -> dict[str, Any]:
-        return {"bounds": list(self.bounds), "steps": self.steps, **self._chances()}
+        """Set the exact chances, with `_set`."""
 
     @abstractmethod
     def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
@@ -94,22 +85,6 @@ class NumericRandomizer(Randomizer):
                 "clip them on the device"
             )
         return np.asarray((given.astype(np.float64) - lower) / (upper - lower) * self.steps)
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, bounds and steps; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        NumericRandomizer
-        """
-        parts: dict[str, Any] = {name: told.get(name) for name in cls.chosen}
-        return cls(**parts)
 
 
 def _two_bounds(given: Any) -> tuple[float, float]:

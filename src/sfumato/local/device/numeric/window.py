@@ -72,11 +72,10 @@ class WindowRandomizer(NumericRandomizer):
             _check.refuse(
                 "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
             )
-        object.__setattr__(self, "window", window)
-        object.__setattr__(self, "inside", inside)
+        self._set(window=window, inside=inside)
 
     def _chances(self) -> dict[str, Any]:
-        return {"window": self.window, "inside": self.inside.threshold}
+        return {"steps": self.steps, "window": self.window, "inside": self.inside.threshold}
 
     @property
     def outputs(self) -> int:

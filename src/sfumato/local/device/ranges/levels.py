@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise, product
@@ -13,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.errors import ParameterError
-from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer, category_protocol
+from sfumato.local.device.base.randomizer import CategoricalRandomizer, category_protocol
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.base.sampled_part import OnePart
+from sfumato.local.device.base.sampled_question import SampledQuestionRandomizer
 from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.domains.grid import Grid
@@ -35,7 +33,7 @@ _LEAST: Final = Fraction(1, 1 << 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelsRandomizer(OnePart):
+class LevelsRandomizer(SampledQuestionRandomizer):
     r"""A client half that reports the true value's category on one level of a tree, with all of epsilon.
 
     Parameters
@@ -58,11 +56,12 @@ class LevelsRandomizer(OnePart):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one: see `OnePart`. A level's category follows from
-    the value, so that its report is :math:`\epsilon`-DP for the value too.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one: see `SampledQuestionRandomizer`. A level's
+    category follows from the value, so that its report is :math:`\epsilon`-DP for the value too.
     """
 
     index_bytes: ClassVar[int] = 1
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "domain", "protocols", "weights")
     ordered: ClassVar[tuple[type, ...]] = (Domain, Bins)
 
     domain: Domain | Bins | Grid
@@ -82,89 +81,27 @@ class LevelsRandomizer(OnePart):
         if not isinstance(named, tuple | list) or len(named) != len(sizes):
             got = len(named) if isinstance(named, tuple | list) else type(named).__name__
             _check.refuse("protocols", f"be a list of {len(sizes)} names", got, "pass one for each level")
-        object.__setattr__(self, "protocols", tuple(named))
-        object.__setattr__(self, "thresholds", _thresholds(self.weights, len(sizes)))
+        self._set(protocols=tuple(named), thresholds=_thresholds(self.weights, len(sizes)))
         plain = None if self.weights is None else tuple(float(weight) for weight in self.weights)
-        object.__setattr__(self, "weights", plain)
+        self._set(weights=plain)
         pairs = zip(named, sizes, strict=True)
-        object.__setattr__(self, "parts", tuple(_part(name, self.epsilon, size) for name, size in pairs))
+        self._set(parts=tuple(_part(name, self.epsilon, size) for name, size in pairs))
 
     @abstractmethod
     def _sizes(self) -> list[int]:
         """Return how many categories each level has."""
-
-    @abstractmethod
-    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
-        """Return the categories of indices in the domain at a level, counted from 0.
-
-        Parameters
-        ----------
-        codes : int64 array, shape (n,)
-            Indices in the domain.
-        level : int
-            Counted from 0, the coarsest.
-
-        Returns
-        -------
-        int64 array, shape (n,)
-        """
 
     @property
     def chances(self) -> tuple[Fraction, ...]:
         """How likely each level is drawn, exactly."""
         return tuple(Fraction(high - low, _WORD) for low, high in pairwise((0, *self.thresholds)))
 
-    def _own(self) -> dict[str, Any]:
-        """Return the parameters of one kind alone, as JSON."""
-        return {}
-
-    @classmethod
-    def _own_chosen(cls, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the parameters of one kind alone, from a specification."""
-        return {}
-
-    def _parameters(self) -> dict[str, Any]:
-        return self._own() | {
-            "domain": self.domain.specification(),
-            "oracles": list(self.protocols),
-            "weights": None if self.weights is None else list(self.weights),
-            "parts": [part.digest.hex() for part in self.parts],
-        }
+    def _drawn(self, size: int, source: RandomSource) -> NDArray[np.int64]:
+        inner = np.array(self.thresholds[:-1], np.uint64)
+        return np.searchsorted(inner, source.words(size), side="right").astype(np.int64)
 
     def _records(self, values: Any, source: RandomSource) -> Records:
-        codes = self.domain.codes(values)
-        inner = np.array(self.thresholds[:-1], np.uint64)
-        which = np.searchsorted(inner, source.words(len(codes)), side="right").astype(np.int64)
-
-        def piece(at: int, rows: NDArray[np.int64]) -> Records:
-            return self.parts[at].randomize_batch(self.at_level(codes[rows], at), source).records
-
-        return self._assembled(which, piece)
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of a domain and its levels; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        LevelsRandomizer
-        """
-        named = told.get("domain")
-        if not isinstance(named, dict):
-            raise ParameterError("specification must state its domain, got none; use the version it is of")
-        kind: Any = Bins if "edges" in named else Grid if "grid" in named else Domain
-        return cls(
-            epsilon=told.get("epsilon", 0.0),
-            domain=kind.from_specification(named, given.get("domain")),
-            protocols=told.get("oracles", ()),
-            weights=told.get("weights"),
-            **cls._own_chosen(told),
-        )
+        return self._encode(self.domain.codes(values), source)
 
 
 @final
@@ -193,6 +130,7 @@ class HierarchicalHistogramRandomizer(LevelsRandomizer):
     """
 
     wire_name: ClassVar[str] = "hierarchical-histogram"
+    chosen: ClassVar[tuple[str, ...]] = (*LevelsRandomizer.chosen, "branching")
 
     branching: int
 
@@ -205,29 +143,22 @@ class HierarchicalHistogramRandomizer(LevelsRandomizer):
         shape = self.shape
         return [shape.nodes(level) for level in range(1, shape.levels + 1)]
 
-    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+    def answers(self, codes: NDArray[np.int64], question: int) -> NDArray[np.int64]:
         """Return the nodes of a level that contain given values.
 
         Parameters
         ----------
         codes : int64 array, shape (n,)
             Indices in the domain.
-        level : int
-            Counted from 0, the coarsest.
+        question : int
+            The level, counted from 0, the coarsest.
 
         Returns
         -------
         int64 array, shape (n,)
             Indices of the level's categories.
         """
-        return np.asarray(codes // self.shape.span(level + 1))
-
-    def _own(self) -> dict[str, Any]:
-        return {"branching": self.branching}
-
-    @classmethod
-    def _own_chosen(cls, told: Mapping[str, Any]) -> dict[str, Any]:
-        return {"branching": told.get("branching")}
+        return np.asarray(codes // self.shape.span(question + 1))
 
 
 @final
@@ -250,7 +181,7 @@ class HaarHistogramRandomizer(LevelsRandomizer):
     --------
     >>> names = ("signed-hadamard",) * 3
     >>> device = HaarHistogramRandomizer(epsilon=1.0, domain=Domain(range(8)), protocols=names)
-    >>> [len(part.domain) for part in device.parts], device.at_level(np.array([5]), 0).tolist()
+    >>> [len(part.domain) for part in device.parts], device.answers(np.array([5]), 0).tolist()
     ([2, 4, 8], [1])
     """
 
@@ -265,22 +196,22 @@ class HaarHistogramRandomizer(LevelsRandomizer):
         shape = self.shape
         return [2 * shape.nodes(level) for level in range(shape.levels)]
 
-    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+    def answers(self, codes: NDArray[np.int64], question: int) -> NDArray[np.int64]:
         """Return the halves of a level's nodes that contain given values.
 
         Parameters
         ----------
         codes : int64 array, shape (n,)
             Indices in the domain.
-        level : int
-            Counted from 0, the coarsest.
+        question : int
+            The level, counted from 0, the coarsest.
 
         Returns
         -------
         int64 array, shape (n,)
             Indices of the level's categories.
         """
-        return np.asarray(codes // self.shape.span(level + 1))
+        return np.asarray(codes // self.shape.span(question + 1))
 
 
 @final
@@ -345,7 +276,7 @@ class HaarGridRandomizer(LevelsRandomizer):
         levels = range(len(self.pairs))
         return [2 * one * other for one, other in (self.nodes(level) for level in levels)]
 
-    def at_level(self, codes: NDArray[np.int64], level: int) -> NDArray[np.int64]:
+    def answers(self, codes: NDArray[np.int64], question: int) -> NDArray[np.int64]:
         """Return pairs of nodes, each with the product of the two signs.
 
         Parameters
@@ -361,9 +292,9 @@ class HaarGridRandomizer(LevelsRandomizer):
             Indices of the level's categories.
         """
         grid: Any = self.domain
-        parts = zip(np.divmod(codes, len(grid.second)), self.shapes, self.pairs[level], strict=True)
+        parts = zip(np.divmod(codes, len(grid.second)), self.shapes, self.pairs[question], strict=True)
         halves = [positions // shape.span(at) if at else 0 * positions for positions, shape, at in parts]
-        nodes = (halves[0] >> 1) * self.nodes(level)[1] + (halves[1] >> 1)
+        nodes = (halves[0] >> 1) * self.nodes(question)[1] + (halves[1] >> 1)
         return np.asarray(2 * nodes + ((halves[0] ^ halves[1]) & 1))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, final
@@ -11,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer
+from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.shuffle.decoys import mixed
 from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.local.device.shuffle.sums import checked_scale
@@ -53,11 +51,12 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
     """
 
     wire_name: ClassVar[str] = "shuffled-counts"
+    chosen: ClassVar[tuple[str, ...]] = (*CategoricalRandomizer.chosen, "split")
 
     split: Split
 
     def _choose(self) -> None:
-        object.__setattr__(self, "split", Split.from_specification(self.split))
+        self._set(split=Split.from_specification(self.split))
         checked_scale(self.scale)
         if self._bits > _LONGEST:
             remedy = "take fewer categories or clients"
@@ -78,7 +77,7 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
         return self.split.bits + (len(self.domain) - 1).bit_length()
 
     def _chances(self) -> dict[str, Any]:
-        return {"split": self.split.specification()}
+        return {}
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         positions = np.arange(len(self.domain))
@@ -117,19 +116,3 @@ class ShuffledCountsRandomizer(CategoricalRandomizer):
             True where the record is one that this protocol can send.
         """
         return self.opened(records)[0] < len(self.domain)
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, a domain and a split; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        ShuffledCountsRandomizer
-        """
-        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
-        return cls(epsilon=told.get("epsilon", 0.0), domain=domain, split=told.get("split"))  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, final
@@ -12,9 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.local.device.base.bernoulli import Coin, least_odds
-from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer
+from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.shuffle.decoys import Decoys, mixed, whole_law
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
@@ -59,18 +57,19 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
     """
 
     wire_name: ClassVar[str] = "shuffled-histogram"
+    chosen: ClassVar[tuple[str, ...]] = (*CategoricalRandomizer.chosen, "decoys")
 
     decoys: Decoys
     truth: Coin = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        object.__setattr__(self, "decoys", Decoys.from_specification(self.decoys))
+        self._set(decoys=Decoys.from_specification(self.decoys))
         odds, count = least_odds(self.epsilon), len(self.domain)
         truth = Coin.below(odds / (odds + count - 1))
         if truth.chance * count <= 1:
             remedy = "such reports carry no information; hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
-        object.__setattr__(self, "truth", truth)
+        self._set(truth=truth)
 
     @property
     def messages(self) -> int:
@@ -82,7 +81,7 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
         return len(self.domain).bit_length()
 
     def _chances(self) -> dict[str, Any]:
-        return {"truth": self.truth.threshold, "decoys": self.decoys.specification()}
+        return {"truth": self.truth.threshold}
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         true = self.truth.flip(len(codes), source)
@@ -123,19 +122,3 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
         lie = (1 - self.truth.chance) / (count - 1)
         named = {at: self.truth.chance if at == code else lie for at in range(count)}
         return whole_law([named, *[self.decoys.law(count)] * self.decoys.slots], self.layout)
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, a domain and decoys; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        ShuffledHistogramRandomizer
-        """
-        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
-        return cls(epsilon=told.get("epsilon", 0.0), domain=domain, decoys=told.get("decoys"))  # type: ignore[arg-type]

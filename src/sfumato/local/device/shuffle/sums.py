@@ -56,7 +56,7 @@ class ShuffledSumRandomizer(NumericRandomizer):
     split: Split
 
     def _choose(self) -> None:
-        object.__setattr__(self, "split", Split.from_specification(self.split))
+        self._set(split=Split.from_specification(self.split))
         checked_scale(self.scale)
 
     @property
@@ -74,7 +74,7 @@ class ShuffledSumRandomizer(NumericRandomizer):
         return self.split.bits
 
     def _chances(self) -> dict[str, Any]:
-        return {"split": self.split.specification()}
+        return {}
 
     def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
         return mixed(self.split.shared(positions, self.scale, source).view(np.int64), self.layout)

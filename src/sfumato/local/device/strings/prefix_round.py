@@ -63,6 +63,7 @@ class PrefixRoundRandomizer(Randomizer):
     """
 
     wire_name: ClassVar[str] = "prefix-round"
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "strings", "start", "stop", "protocol")
 
     strings: Strings
     start: int = 0
@@ -71,12 +72,12 @@ class PrefixRoundRandomizer(Randomizer):
     protocol: str = "projective-geometry-response"
     part: CategoricalRandomizer = field(init=False, repr=False, compare=False)
     prefixes: Symbols = field(init=False, repr=False, compare=False)
-    _places: Mapping[bytes, int] = field(init=False, repr=False, compare=False)
+    _indices: Mapping[bytes, int] = field(init=False, repr=False, compare=False)
 
     def _prepare(self) -> None:
         strings: object = self.strings
         if not isinstance(strings, Strings):
-            _check.refuse("strings", "be Strings", type(strings).__name__, "pass Strings(length=...)")
+            _check.refuse_type("strings", "be Strings", strings, "pass Strings(length=...)")
         start, stop = _check.integer("start", self.start), _check.integer("stop", self.stop, minimum=1)
         if not start < stop <= strings.length:
             _check.refuse(
@@ -94,48 +95,45 @@ class PrefixRoundRandomizer(Randomizer):
         prefixes = strings.extended(rows, stop)
         part = kind(epsilon=self.epsilon, domain=Domain(range(len(prefixes) + 1)))
         positions = {row.tobytes(): position for position, row in enumerate(prefixes)}
-        made = {"start": start, "stop": stop, "given": given, "part": part, "prefixes": prefixes}
-        for name, value in {**made, "_places": positions}.items():
-            object.__setattr__(self, name, value)
+        self._set(start=start, stop=stop, given=given, part=part, prefixes=prefixes, _indices=positions)
 
     @property
     def _bits(self) -> int:
         return self.part.layout.bits
 
-    def _parameters(self) -> dict[str, Any]:
+    def _chances(self) -> dict[str, Any]:
         given = [one.hex() if isinstance(one, bytes) else one for one in self.given]
-        chosen = {"start": self.start, "given": given, "stop": self.stop, "oracle": self.protocol}
-        return {"strings": self.strings.specification(), **chosen, "part": self.part.digest.hex()}
+        return {"given": given, "part": self.part.digest.hex()}
 
     @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
+    def from_parts(cls, parameters: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
         """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`.
 
         Parameters
         ----------
-        told, given : mapping
+        parameters, given : mapping
             See `Randomizer.from_parts`.
 
         Returns
         -------
         PrefixRoundRandomizer
         """
-        strings, listed = Strings.from_specification(told.get("strings")), told.get("given")
+        strings, listed = Strings.from_specification(parameters.get("strings")), parameters.get("given")
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
             raise ParameterError("specification must state its prefixes, got none; use the version it is of")
         try:
             texts = [bytes.fromhex(one) for one in listed] if isinstance(strings.alphabet, bytes) else listed
         except ValueError:
             raise ParameterError("specification must state prefixes in hexadecimal, got others") from None
-        chosen: dict[str, Any] = {name: told.get(name) for name in ("epsilon", "start", "stop")}
-        return cls(strings=strings, given=tuple(texts), protocol=told.get("oracle", ""), **chosen)
+        chosen: dict[str, Any] = {name: parameters.get(name) for name in ("epsilon", "start", "stop")}
+        return cls(strings=strings, given=tuple(texts), protocol=parameters.get("oracle", ""), **chosen)
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         rows = np.ascontiguousarray(self.strings.symbols(values)[:, : self.stop])
         data, width, other = rows.tobytes(), rows.itemsize * self.stop, len(self.prefixes)
-        found = (self._places.get(data[at : at + width], other) for at in range(0, len(data), width))
+        found = (self._indices.get(data[at : at + width], other) for at in range(0, len(data), width))
         codes = np.fromiter(found, np.int64, len(rows))
-        records = self.part.randomize_batch(codes, source).records.copy()
+        records = self.part.encoded(codes, source)
         self.layout.stamp(records)
         return records
 
@@ -185,7 +183,7 @@ class PrefixRoundRandomizer(Randomizer):
         """
         (row,) = self.strings.symbols([value])[:, : self.stop]
         part: Any = self.part
-        distribution = part.probabilities(self._places.get(row.tobytes(), len(self.prefixes)), **given)
+        distribution = part.probabilities(self._indices.get(row.tobytes(), len(self.prefixes)), **given)
         rows = np.array([list(record) for record in distribution], np.uint8)
         self.layout.stamp(rows)
         return {record.tobytes(): mass for record, mass in zip(rows, distribution.values(), strict=True)}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +64,7 @@ class StringsRandomizer(Randomizer):
     a weight of 0 it is both, drawn independently, each for at most half of it: the losses add up.
     """
 
-    chosen: ClassVar[tuple[str, ...]] = ("weight", "key")
-    """The parameters that a specification is read by, beside epsilon and the strings; the others follow."""
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "strings", "weight", "key")
 
     strings: Strings
     weight: int = 2
@@ -77,7 +75,7 @@ class StringsRandomizer(Randomizer):
     def _prepare(self) -> None:
         given: object = self.strings
         if not isinstance(given, Strings):
-            _check.refuse("strings", "be Strings", type(given).__name__, "pass Strings(length=...)")
+            _check.refuse_type("strings", "be Strings", given, "pass Strings(length=...)")
         weight, key = _check.integer("weight", self.weight), _check.integer("key", self.key)
         if weight > _MOST_WEIGHT:
             _check.refuse("weight", f"be at most {_MOST_WEIGHT}", weight, "2 is usual")
@@ -91,10 +89,6 @@ class StringsRandomizer(Randomizer):
             )
         epsilon = self.epsilon if weight else _half(self.epsilon)
         self._set(part=self._part(checked_epsilon(epsilon)), whole=self._whole(epsilon))
-
-    def _set(self, **values: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     @abstractmethod
     def _arrange(self) -> None:
@@ -157,27 +151,8 @@ class StringsRandomizer(Randomizer):
     def _bits(self) -> int:
         return 8 * (1 + self._room)
 
-    def _parameters(self) -> dict[str, Any]:
-        chosen = {name: getattr(self, name) for name in self.chosen}
-        chosen = {name: list(one) if isinstance(one, tuple) else one for name, one in chosen.items()}
-        digests = [self.part.digest.hex(), self.whole.digest.hex()]
-        return {**chosen, "strings": self.strings.specification(), "parts": digests, "hash": "blake2b, shift"}
-
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
-        """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`.
-
-        Parameters
-        ----------
-        told, given : mapping
-            See `Randomizer.from_parts`.
-
-        Returns
-        -------
-        StringsRandomizer
-        """
-        chosen: dict[str, Any] = {name: told.get(name) for name in ("epsilon", *cls.chosen)}
-        return cls(**chosen, strings=Strings.from_specification(told.get("strings")))
+    def _chances(self) -> dict[str, Any]:
+        return {"parts": [self.part.digest.hex(), self.whole.digest.hex()], "hash": "blake2b, shift"}
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         rows = self.strings.symbols(values)
@@ -187,10 +162,10 @@ class StringsRandomizer(Randomizer):
         records[:, 0] = asked
         partly = np.flatnonzero(asked < self.questions)
         codes = self.part_codes(rows[partly], asked[partly])
-        records[partly, 1 : 1 + self.part.width] = self.part.randomize_batch(codes, source).records
+        records[partly, 1 : 1 + self.part.width] = self.part.encoded(codes, source)
         wholly = np.flatnonzero(asked == self.questions) if self.weight else partly
         codes, start = self.whole_codes(rows[wholly]), 1 if self.weight else 1 + self.part.width
-        records[wholly, start : start + self.whole.width] = self.whole.randomize_batch(codes, source).records
+        records[wholly, start : start + self.whole.width] = self.whole.encoded(codes, source)
         self.layout.stamp(records)
         return records
 

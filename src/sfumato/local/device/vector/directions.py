@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
@@ -82,8 +81,7 @@ class DirectionRandomizer(Randomizer):
         )
         if size > _LARGEST:
             _check.refuse("dimension", f"be at most {_LARGEST}", size, "report parts of the vector")
-        object.__setattr__(self, "dimension", size)
-        object.__setattr__(self, "radius", _check.positive("radius", self.radius))
+        self._set(dimension=size, radius=_check.positive("radius", self.radius))
         self._check_count()
         near = self._best(least_odds(self.epsilon))
         mass = least_odds(self.epsilon) * near
@@ -92,8 +90,7 @@ class DirectionRandomizer(Randomizer):
             _check.refuse(
                 "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
             )
-        object.__setattr__(self, "near", near)
-        object.__setattr__(self, "inside", inside)
+        self._set(near=near, inside=inside)
 
     def _check_count(self) -> None:
         """Check the number of vectors that a seed makes."""
@@ -122,9 +119,8 @@ class DirectionRandomizer(Randomizer):
             Of a rotation-invariant distribution, in units of 2^-12.
         """
 
-    def _parameters(self) -> dict[str, Any]:
-        chosen = {name: getattr(self, name) for name in self.chosen}
-        return {**chosen, "near": self.near, "inside": self.inside.threshold, "vectors": "splitmix-1"}
+    def _chances(self) -> dict[str, Any]:
+        return {"near": self.near, "inside": self.inside.threshold, "vectors": "splitmix-1"}
 
     @property
     def odds(self) -> Fraction:
@@ -214,12 +210,6 @@ class DirectionRandomizer(Randomizer):
         rows = self.layout.pack(payloads)
         return {row.tobytes(): near if at in within else far for at, row in enumerate(rows)}
 
-    @classmethod
-    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of an epsilon, a dimension and a radius; see `Randomizer.from_parts`."""
-        parts: dict[str, Any] = {name: told.get(name) for name in cls.chosen}
-        return cls(**parts)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapRandomizer(DirectionRandomizer):
@@ -241,11 +231,11 @@ class CapRandomizer(DirectionRandomizer):
     def _check_count(self) -> None:
         if self.candidates is None:
             wanted = math.ceil(math.log2(8.0) + self.epsilon / math.log(2.0))
-            object.__setattr__(self, "candidates", min(max(1 << min(wanted, 12), 64), _MOST))
+            self._set(candidates=min(max(1 << min(wanted, 12), 64), _MOST))
         found = _check.integer("candidates", self.candidates, minimum=2)
         if found > _MOST:
             _check.refuse("candidates", f"be at most {_MOST}", found, "more add hardly any information")
-        object.__setattr__(self, "candidates", found)
+        self._set(candidates=found)
 
     @property
     def count(self) -> int:

@@ -116,10 +116,15 @@ def associate(
 
     Parameters
     ----------
-    first, second : Rappor
-        What the reports were made by; the same twice, if the devices drew anew for each.
-    first_reports, second_reports : ReportBatch
-        Report i of both is of the same device: such reports cannot be shuffled, and their losses add up.
+    first : Rappor
+        What the first reports were made by.
+    first_reports : ReportBatch
+        Report i of both batches is of the same device: such reports cannot be shuffled, and their losses add
+        up.
+    second : Rappor
+        What the second reports were made by; the same as ``first``, if the devices drew anew for each.
+    second_reports : ReportBatch
+        The second batch.
     first_candidates, second_candidates : sequence of str or bytes
         Different strings that may have been reported, so many that there are at most 1024 pairs of them, with
         one more of each for all others.

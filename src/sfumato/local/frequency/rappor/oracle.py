@@ -78,16 +78,6 @@ class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
     instantaneous: tuple[float, float] | None = (0.5, 0.75)
     device: client.RapporRandomizer = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        device = client.RapporRandomizer(
-            bits=self.bits,
-            hashes=self.hashes,
-            cohorts=self.cohorts,
-            permanent=self.permanent,
-            instantaneous=self.instantaneous,
-        )
-        object.__setattr__(self, "device", device)
-
     @property
     def epsilon(self) -> float:
         """Bound on the loss of one report."""

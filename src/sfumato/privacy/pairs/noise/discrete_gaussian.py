@@ -19,12 +19,13 @@ from sfumato.numerics.certified.discrete_gaussian_tail import normaliser
 from sfumato.numerics.rounding import log_down, log_up
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Mass, Points
-from sfumato.privacy.pairs.noise.discrete_gaussian_tail import log_tilted_tail, log_upper_tail
 from sfumato.privacy.pairs.noise.wide_discrete_gaussian import (
     MAX_SHIFT,
     MAX_STDDEV,
     MIN_STDDEV,
     WideDiscreteGaussianPair,
+    log_tilted_tail,
+    log_upper_tail,
 )
 from sfumato.privacy.pairs.pair import Pair, two_points
 
@@ -83,15 +84,11 @@ class DiscreteGaussianPair(Pair):
     def __init__(self, stddev: Fraction, shift: int) -> None:
         self._stddev, self._shift = stddev, shift
 
-    @property
-    def supremum(self) -> float:
-        """Infinity."""
-        return math.inf
+    supremum = math.inf
+    """Infinity."""
 
-    @property
-    def continuous(self) -> bool:
-        """Nothing is cut but the tails."""
-        return False
+    continuous = False
+    """Nothing is cut but the tails."""
 
     def cuts(self, reach: float) -> _Array:
         """Return the last integer on the right."""

@@ -72,10 +72,8 @@ class NormalPair(Pair):
         """Return normal pairs of these means."""
         return NormalPair(parameters[0])
 
-    @property
-    def supremum(self) -> float:
-        """Infinity."""
-        return math.inf
+    supremum = math.inf
+    """Infinity."""
 
     def cuts(self, reach: float) -> _Array:
         """Return cuts from ``reach`` below the lower mean to ``reach`` above the upper one."""

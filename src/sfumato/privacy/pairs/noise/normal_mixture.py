@@ -59,15 +59,11 @@ class NormalMixturePair(Pair):
         self._means = mu * np.arange(len(self._log_weights), dtype=float)
         self._last: tuple[_Array, Bins] | None = None
 
-    @property
-    def symmetric(self) -> bool:
-        """Never: the distribution that is mixed is more easily seen."""
-        return False
+    symmetric = False
+    """Never: the distribution that is mixed is more easily seen."""
 
-    @property
-    def supremum(self) -> float:
-        """Infinity."""
-        return math.inf
+    supremum = math.inf
+    """Infinity."""
 
     def cuts(self, reach: float) -> _Array:
         """Return cuts from ``reach`` below the smallest mean to where little of each distribution is left."""

@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
-from sfumato.privacy._outward import UNIT
+from sfumato.numerics.certified.discrete_gaussian_tail import normaliser, tail
+from sfumato.numerics.rounding import fraction_down, log_down, log_up
+from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.pairs.bins import Bins, Mass, Points
-from sfumato.privacy.pairs.noise.discrete_gaussian_tail import log_tilted_tail, log_upper_tail
 from sfumato.privacy.pairs.pair import Pair
 
-__all__ = ["MAX_SHIFT", "MAX_STDDEV", "MIN_STDDEV", "WideDiscreteGaussianPair"]
+__all__ = [
+    "MAX_SHIFT",
+    "MAX_STDDEV",
+    "MIN_STDDEV",
+    "WideDiscreteGaussianPair",
+    "log_tilted_tail",
+    "log_upper_tail",
+]
 
 _Array = NDArray[np.float64]
 
@@ -76,10 +86,8 @@ class WideDiscreteGaussianPair(Pair):
         self._stddev, self._shift = stddev, shift
         self._sigma, self._mu = float(stddev), float(shift / stddev)
 
-    @property
-    def supremum(self) -> float:
-        """Infinity."""
-        return math.inf
+    supremum = math.inf
+    """Infinity."""
 
     def cuts(self, reach: float) -> _Array:
         """Return cuts from ``reach`` below the lower mean to ``reach`` above the upper one."""
@@ -152,3 +160,31 @@ def _remainder(z: _Array, sigma: float) -> _Array:
     """Bound the error of the log of a mass that the formula leaves; see `WideDiscreteGaussianPair`."""
     square = z * z
     return np.asarray(1e-4 * (square * (square * (square + 15) + 45) + 15) / sigma**6)
+
+
+@lru_cache(maxsize=4096)
+def log_upper_tail(stddev: Fraction, start: int) -> float:
+    """Return an upper bound on the log of the mass of all integers from ``start`` > 0 on."""
+    exponent = fraction_down(Fraction(start * start) / (2 * stddev * stddev))
+    return above(
+        log_up(tail(start, stddev).upper) - log_down(normaliser(stddev).lower) - exponent, 4.0, exponent
+    )
+
+
+def log_tilted_tail(stddev: Fraction, shift: int, start: int, tilts: _Array) -> _Array:
+    r"""Return upper bounds on the log of ``E_P[exp(c * loss)]`` over the integers from ``start`` on.
+
+    Notes
+    -----
+    With :math:`a = (1 + c)s` it is :math:`e^{c(c+1)s^2/2\sigma^2} \sum_{x \ge k} e^{-(x-a)^2/2\sigma^2} / Z`.
+    The sum over all integers is at most :math:`Z`: by Poisson summation its Fourier series in :math:`a` has
+    positive coefficients. For :math:`k > a` the terms fall, so their sum is at most the first one and the
+    integral; there :math:`Z \ge \max(1, \sigma\sqrt{2\pi})`.
+    """
+    sigma = float(stddev)
+    moment = 0.5 * tilts * (tilts + 1) * float((shift / stddev) ** 2)
+    gap = (start - (1 + tilts) * shift) / sigma
+    beyond = np.maximum(gap * (1 - 8 * UNIT) - 8 * UNIT * (1 + tilts) * shift / sigma, 0.0)
+    first = -0.5 * beyond * beyond - math.log(max(1.0, sigma * math.sqrt(2 * math.pi)))
+    bound = np.where(gap > 0, np.minimum(np.logaddexp(first, log_ndtr(-beyond)), 0.0), 0.0)
+    return np.asarray(moment * (1 + 16 * UNIT) + bound + 1e-9 + 16 * UNIT * np.abs(bound))

@@ -9,7 +9,8 @@ Everything follows from the distribution of :math:`A` under :math:`Q`, see
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,8 @@ from sfumato.privacy.pairs.derived import DerivedPair
 from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.sampling.likelihood_ratios import TINY, RatioDistribution, Side, joined, thinned
-from sfumato.privacy.pairs.two_sided import TwoSidedPair
 
-__all__ = ["AllocationPair"]
+__all__ = ["AllocationPair", "TwoSidedPair"]
 
 _Array = NDArray[np.float64]
 
@@ -50,6 +50,42 @@ class _Cut(NamedTuple):
     cuts: _Array
     floor: float
     step: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TwoSidedPair(Bins):
+    """A pair discretised twice: bins from above, for upper bounds, and beside them bins from below.
+
+    Parameters
+    ----------
+    below : Bins
+        Read by `merged`; everything else reads the bins from above.
+    """
+
+    below: Bins = field(default_factory=lambda: Bins(NO_ATOMS, np.zeros(0), np.zeros(0)))
+
+    @classmethod
+    def of(cls, below: Bins, above: Bins) -> TwoSidedPair:
+        """Return what two cuts of one pair say together, each about its own side."""
+        return cls(**{f.name: getattr(above, f.name) for f in fields(Bins)}, below=below)
+
+    @property
+    def above(self) -> Bins:
+        """The bins from above, alone."""
+        return Bins(**{f.name: getattr(self, f.name) for f in fields(Bins)})
+
+    def swapped(self) -> Bins:
+        """Return the pair (Q, P)."""
+        return TwoSidedPair.of(self.below.swapped(), self.above.swapped())
+
+    def mixed(self, q: float) -> Bins:
+        """Return the pair ((1 - q) Q + q P, Q), for q in (0, 1)."""
+        return TwoSidedPair.of(self.below.mixed(q), self.above.mixed(q))
+
+    def merged(self) -> DiscreteLoss:
+        """Return a distribution from below."""
+        return self.below.merged()
 
 
 class AllocationPair(DerivedPair):
@@ -85,10 +121,8 @@ class AllocationPair(DerivedPair):
         self._whole = whole
         self._cut: dict[tuple[float, int, bool], Bins] = {}
 
-    @property
-    def symmetric(self) -> bool:
-        """Never: the unit that is there is more easily seen."""
-        return False
+    symmetric = False
+    """Never: the unit that is there is more easily seen."""
 
     @property
     def enclosed(self) -> bool:

@@ -41,15 +41,11 @@ class SubsampledPair(WrappedPair):
         super().__init__(base)
         self._q = q
 
-    @property
-    def variance(self) -> float:
-        """None: a mixture is not normal."""
-        return 0.0
+    variance = 0.0
+    """None: a mixture is not normal."""
 
-    @property
-    def symmetric(self) -> bool:
-        """Never: the unit that is there is more easily seen."""
-        return False
+    symmetric = False
+    """Never: the unit that is there is more easily seen."""
 
     @property
     def supremum(self) -> float:

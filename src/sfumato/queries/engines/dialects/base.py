@@ -316,18 +316,26 @@ class Dialect(ABC):
 
     # Conversion and moments
 
-    @abstractmethod
     def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type; NULL where it has none.
 
         One rule for all engines. Texts: a BOOL is ``true`` or ``false`` in letters of any case; an INT64 has
         a sign or none and digits, a FLOAT64 also one point and an exponent of up to four digits or none,
-        both in at most 400 bytes, and is finite; a DATE is YYYY-MM-DD; a TIMESTAMP is a date, perhaps
-        with a blank or ``T`` and HH:MM, perhaps :SS and up to six digits behind a point, perhaps ``Z`` or an
-        offset of +HH:MM or -HH:MM below 15 hours. White space is no part of any of them. Numbers go to
-        INT64 by rounding, halves away from zero. A DECIMAL goes to the nearest FLOAT64, infinity if it is too
-        large for any.
+        both in at most 400 bytes, and is finite; a TIMESTAMP is YYYY-MM-DD, perhaps with a blank or ``T``
+        and HH:MM, perhaps :SS and up to six digits behind a point, perhaps ``Z`` or an offset of +HH:MM or
+        -HH:MM below 15 hours; a DATE is the day of a TIMESTAMP, in UTC. White space is no part of any of
+        them. Numbers go to INT64 by rounding, halves away from zero. A DECIMAL goes to the nearest FLOAT64,
+        infinity if it is too large for any.
         """
+        made = self.direct_cast(sql, source, target)
+        if source is ColumnType.TEXT and target is ColumnType.DATE:
+            moment = self.direct_cast(sql, source, ColumnType.TIMESTAMP)
+            return f"COALESCE({made}, {self.direct_cast(moment, ColumnType.TIMESTAMP, target)})"
+        return made
+
+    @abstractmethod
+    def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
+        """Return a value in another type by `cast`'s rule, but a text as DATE as YYYY-MM-DD alone."""
 
     @abstractmethod
     def part(self, name: str, sql: str, type_: ColumnType | None) -> str:

@@ -175,7 +175,7 @@ class BigQuery(Dialect):
         """Return the length of a text in bytes."""
         return f"BYTE_LENGTH({sql})"
 
-    def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
+    def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type."""
         if source is ColumnType.DECIMAL:
             exact = f"SAFE_CAST({sql} AS BIGNUMERIC)" if target is ColumnType.INTEGER else sql

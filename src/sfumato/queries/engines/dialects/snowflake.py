@@ -193,7 +193,7 @@ class Snowflake(Dialect):
         """Return whether a text starts with another."""
         return f"STARTSWITH({sql}, {prefix})"
 
-    def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
+    def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type."""
         if target is ColumnType.TEXT:
             return self._written(sql, source)

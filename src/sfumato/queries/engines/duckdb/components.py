@@ -9,10 +9,11 @@ Notes
 Guarantee: let T be the tables, C a component and T' the tables without the rows of C. Then the components of
 T' are those of T but C, each with the same rows and the same name. For the graph of T' is that of T without
 the marks that only rows of C carry, and these are all the marks of C: a row that carries one of them is a row
-of C. So no edge of another component is lost, and none is new. A component is named by the least of its own
-marks, which no other component changes. What bounds the contribution of a unit thus holds for a component,
-under add/remove of one: its rows and their name go, and all other rows keep theirs. It says nothing of the
-removal of one user where others share their devices: they are one unit, and protected together.
+of C. So no edge of another component is lost, and none is new. A component is named by the smallest of its
+own marks, which no other component changes. What bounds the contribution of a unit thus holds for a
+component, under add/remove of one: its rows and their name go, and all other rows keep theirs. It says
+nothing of the removal of one user where others share their devices: they are one unit, and protected
+together.
 
 A mark that is NULL is none: it connects nothing, and a row without any mark has a NULL unit.
 """
@@ -27,6 +28,8 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from sfumato.queries.engines.dialects.base import StoredColumn, StoredTable
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
@@ -40,7 +43,7 @@ Nodes = npt.NDArray[np.int64]
 
 
 def connected(first: Nodes, second: Nodes, count: int) -> Nodes:
-    """Return for each node the least one that it is connected with.
+    """Return for each node the smallest one that it is connected with.
 
     Parameters
     ----------
@@ -52,23 +55,11 @@ def connected(first: Nodes, second: Nodes, count: int) -> Nodes:
     Returns
     -------
     (count,) int64
-
-    Notes
-    -----
-    A node's parent is connected with it and at most it. Each round hooks the roots of an edge's ends to the
-    smaller of them, and then every node to its root. It ends when both ends of every edge have one root,
-    which is then the least node: no node has a greater parent. Each round but the last lowers a root.
     """
-    parent = np.arange(count, dtype=np.int64)
-    while True:
-        one, other = parent[first], parent[second]
-        apart = one != other
-        if not apart.any():
-            return parent
-        first, second, one, other = first[apart], second[apart], one[apart], other[apart]
-        np.minimum.at(parent, np.maximum(one, other), np.minimum(one, other))
-        while not np.array_equal(above := parent[parent], parent):
-            parent = above
+    graph = coo_array((np.ones(len(first)), (first, second)), shape=(count, count))
+    _, labels = connected_components(graph, directed=False)
+    _, smallest = np.unique(labels, return_index=True)
+    return smallest[labels].astype(np.int64)
 
 
 def add_components(

@@ -166,7 +166,7 @@ class DuckDB(Dialect):
         """Return the length of a text in bytes."""
         return f"strlen({sql})"
 
-    def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
+    def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type: texts by their shape first, then by DuckDB's own reading."""
         if source is ColumnType.DECIMAL:  # a text of digits; as an integer DuckDB rounds it away from zero
             return sql if target is ColumnType.TEXT else f"TRY_CAST({sql} AS {self.types[target]})"

@@ -211,7 +211,7 @@ class PostgreSQL(Dialect):
         """Return whether a text matches a pattern in which nothing is escaped."""
         return f"({sql} LIKE {self.text(pattern)} ESCAPE '')"
 
-    def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
+    def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type."""
         if source in (ColumnType.TEXT, ColumnType.DECIMAL):
             return _read(sql, source, target)

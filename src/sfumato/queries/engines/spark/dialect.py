@@ -213,7 +213,7 @@ class Spark(Dialect):
         """Return whether a text starts with another."""
         return f"startswith({sql}, {prefix})"
 
-    def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
+    def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type.
 
         Raises

@@ -1,4 +1,8 @@
-"""The aggregates of a private SELECT and their contribution bounds."""
+"""The aggregates of a private SELECT and their contribution bounds.
+
+VAR, STDDEV, COVAR and CORR are of rows, not of units: a unit with several rows in a group counts several
+times, up to the maximum number of rows that it may have there.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,19 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError, UnsupportedSql
 from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, require
+from sfumato.queries.plan.typed_expressions import NUMERIC, operand, require
 from sfumato.queries.pricing.quantile_bins import MAXIMUM_ORDER, MINIMUM_ORDER, quantile_bins
-from sfumato.queries.sql.aggregates.arguments import PER_GROUP, PER_ROW, Bounds, Call, Signature, read_call
-from sfumato.queries.sql.aggregates.variances import VARIANCE_CALLS, read_covariance, read_variance
+from sfumato.queries.sql.aggregates.arguments import (
+    PER_GROUP,
+    PER_ROW,
+    Bounds,
+    Call,
+    Signature,
+    as_bounds,
+    read_call,
+)
+from sfumato.queries.sql.catalog import Rows
 from sfumato.queries.sql.expressions.scalar import read_expression
-from sfumato.queries.sql.scope import Rows
 
 __all__ = ["read_aggregate"]
 
@@ -30,12 +41,27 @@ _HINTS: Final = MappingProxyType(
     }
 )
 
-_MOST_PARTS = 100  # of APPROX_QUANTILES: its ends, LEAST and LARGEST, are then no nearer than the others
-_MOST_VALUES = "max_contributions_per_group"
+_VARIANCES: Final = MappingProxyType(
+    {
+        "VAR_POP": AggregateKind.VAR_POP,
+        "VAR_SAMP": AggregateKind.VAR_SAMP,
+        "VARIANCE": AggregateKind.VAR_SAMP,
+        "STDDEV_POP": AggregateKind.STDDEV_POP,
+        "STDDEV_SAMP": AggregateKind.STDDEV_SAMP,
+        "STDDEV": AggregateKind.STDDEV_SAMP,
+        "COVAR_POP": AggregateKind.COVAR_POP,
+        "COVAR_SAMP": AggregateKind.COVAR_SAMP,
+        "CORR": AggregateKind.CORR,
+    }
+)
+"""What each function computes; those without a suffix are of samples, as in BigQuery."""
+
+_MAX_PARTS = 100  # of APPROX_QUANTILES: its ends, LEAST and LARGEST, are then no nearer than the others
+_MAX_VALUES = "max_contributions_per_group"
 _VALUES_BY_DEFAULT = 5  # of one unit in one group
 _STRATEGY = "contribution_bounding_strategy"
 _STRATEGIES = ("AUTO", "SAMPLING")
-_THINNEST = 1e10  # a grid over the range must reach from zero to it in 64 bits
+_MAX_RATIO = 1e10  # a grid over the range must reach from zero to it in 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +99,7 @@ def read_aggregate(node: exp.Expr, name: str, rows: Rows, *, max_rows: int | Non
     SchemaError
         If the argument names an unknown column or has a wrong type.
     """
-    call = read_call(node, {name: signature for name, (signature, _) in _AGGREGATES.items()}, _HINTS)
+    call = read_call(node, _SIGNATURES, _HINTS)
     _, reader = _AGGREGATES[call.name]
     read = replace(reader(call, _Context(name, rows, max_rows)), epsilon=call.epsilon(), report=call.report())
     if read.report and read.kind is AggregateKind.QUANTILES:
@@ -83,14 +109,12 @@ def read_aggregate(node: exp.Expr, name: str, rows: Rows, *, max_rows: int | Non
     return read
 
 
-def _number(call: Call, rows: Rows, place: int = 0) -> Expression:
-    argument = call.plain[place]
+def _number(call: Call, rows: Rows, index: int = 0) -> Expression:
+    argument = call.plain[index]
     if isinstance(argument, exp.Distinct):
         raise UnsupportedSql(f"{call.name}(DISTINCT x) mixes the values of several units; leave DISTINCT out")
     what = f"the argument of {call.name}"
-    expression = read_expression(argument, rows, what)
-    require(TypedTree(expression.tree, expression.type), NUMERIC, what)
-    return expression
+    return require(read_expression(argument, rows, what), NUMERIC, what)
 
 
 def _sum(call: Call, context: _Context) -> Aggregate:
@@ -119,17 +143,61 @@ def _average(call: Call, context: _Context) -> Aggregate:
 
 
 def _variance(call: Call, context: _Context) -> Aggregate:
-    return read_variance(call, context.name, _number(call, context.rows))
+    """Read a call of one column, with ``contribution_bounds_per_row => (lower, upper)`` or without."""
+    expression = _number(call, context.rows)
+    _refuse_group_bounds(call, "(lower, upper)")
+    bounds = call.bounds(PER_ROW)
+    if bounds is not None:
+        _require_wide(call.name, PER_ROW, bounds)
+    return Aggregate(_VARIANCES[call.name], context.name, expression, row_bounds=bounds)
 
 
 def _covariance(call: Call, context: _Context) -> Aggregate:
-    columns = _number(call, context.rows), _number(call, context.rows, 1)
-    return read_covariance(call, context.name, columns)
+    """Read a call of two columns, with ``contribution_bounds_per_row => ((lower, upper), (lower, upper))``.
+
+    Rows without a value of either column do not count.
+    """
+    one, other = _number(call, context.rows), _number(call, context.rows, 1)
+    form = "((lower, upper), (lower, upper))"
+    _refuse_group_bounds(call, form)
+    first = second = None
+    if PER_ROW in call.named:
+        node = call.named[PER_ROW]
+        parts = node.expressions if isinstance(node, exp.Tuple) else []
+        if len(parts) != 2 or not all(isinstance(part, exp.Tuple) for part in parts):
+            raise OptionError(
+                f"{PER_ROW} of {call.name} must be bounds for each column; write {PER_ROW} => {form}"
+            )
+        first, second = (as_bounds(PER_ROW, part) for part in parts)
+        for bounds in (first, second):
+            _require_wide(call.name, PER_ROW, bounds)
+    return Aggregate(
+        _VARIANCES[call.name],
+        context.name,
+        _where_present(one, other),
+        row_bounds=first,
+        second=_where_present(other, one),
+        second_bounds=second,
+    )
+
+
+def _refuse_group_bounds(call: Call, form: str) -> None:
+    if PER_GROUP in call.named:
+        raise OptionError(f"{call.name} must be bounded per row, got {PER_GROUP}; write {PER_ROW} => {form}")
+
+
+def _where_present(value: Expression, other: Expression) -> Expression:
+    """Return a value where the other column has one, too."""
+    if value == other:
+        return value
+    there = exp.Not(this=exp.Paren(this=exp.Is(this=operand(other), expression=exp.Null())))
+    tree = exp.Case(ifs=[exp.If(this=there, true=value.tree)], default=exp.Null())
+    return Expression(tree, value.type)
 
 
 def _require_wide(name: str, key: str, bounds: Bounds) -> None:
     lower, upper = bounds
-    if upper > lower and (upper - lower) * _THINNEST < max(abs(lower), abs(upper)):
+    if upper > lower and (upper - lower) * _MAX_RATIO < max(abs(lower), abs(upper)):
         raise OptionError(
             f"{key} of {name} must not lie closer together than 1e-10 of their size, got ({lower!r}, "
             f"{upper!r}); subtract a constant from the column"
@@ -157,12 +225,12 @@ def _percentile(call: Call, context: _Context) -> Aggregate:
 
 def _approx_quantiles(call: Call, context: _Context) -> Aggregate:
     parts = call.second("write APPROX_QUANTILES(x, 4)")
-    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= _MOST_PARTS:
+    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= _MAX_PARTS:
         raise OptionError(
-            f"the second argument of APPROX_QUANTILES must be a whole number from 1 to {_MOST_PARTS}, got "
+            f"the second argument of APPROX_QUANTILES must be a whole number from 1 to {_MAX_PARTS}, got "
             f"{parts!r}; write 4 for quartiles"
         )
-    inner = (place / parts for place in range(1, parts))
+    inner = (part / parts for part in range(1, parts))
     return _quantiles(call, context, (MINIMUM_ORDER, *inner, MAXIMUM_ORDER), AggregateKind.QUANTILES)
 
 
@@ -179,18 +247,18 @@ def _count(call: Call, context: _Context) -> Aggregate:
         raise OptionError(
             f"{PER_GROUP} of COUNT must reach from 1 to 2**40, got {bounds[1]:g}; write (0, upper)"
         )
-    if isinstance(call.argument, exp.Distinct):
+    if isinstance(call.plain[0], exp.Distinct):
         return _count_distinct(call, context)
-    if isinstance(call.argument, exp.Star):
-        if any(call.argument.args.values()):
+    if isinstance(call.plain[0], exp.Star):
+        if any(call.plain[0].args.values()):
             raise UnsupportedSql("COUNT(*) must not carry EXCEPT or REPLACE; write COUNT(*)")
         return Aggregate(AggregateKind.COUNT_ROWS, context.name, group_bounds=bounds)
-    expression = read_expression(call.argument, context.rows, "the argument of COUNT")
+    expression = read_expression(call.plain[0], context.rows, "the argument of COUNT")
     return Aggregate(AggregateKind.COUNT_VALUES, context.name, expression, group_bounds=bounds)
 
 
 def _count_distinct(call: Call, context: _Context) -> Aggregate:
-    rows, names = context.rows, call.argument.expressions
+    rows, names = context.rows, call.plain[0].expressions
     if len(names) != 1:
         raise UnsupportedSql(
             f"COUNT(DISTINCT ...) must name one value, got {len(names)}; write COUNT(DISTINCT x)"
@@ -207,11 +275,11 @@ def _approximate_distinct(call: Call, context: _Context) -> Aggregate:
             f"contribution_bounding_strategy must be 'AUTO' or 'SAMPLING', got {strategy!r}; a unit's values "
             "are chosen at random, so write 'SAMPLING'"
         )
-    if isinstance(call.argument, exp.Distinct):
+    if isinstance(call.plain[0], exp.Distinct):
         raise UnsupportedSql("APPROX_COUNT_DISTINCT counts distinct values anyway; leave DISTINCT out")
-    if context.rows.names_unit(call.argument.unnest()):
+    if context.rows.names_unit(call.plain[0].unnest()):
         return _count_units(call, context)
-    return _distinct(call, call.argument, context)
+    return _distinct(call, call.plain[0], context)
 
 
 def _distinct(call: Call, argument: exp.Expr, context: _Context) -> Aggregate:
@@ -219,16 +287,16 @@ def _distinct(call: Call, argument: exp.Expr, context: _Context) -> Aggregate:
     if PER_GROUP in call.named:
         raise OptionError(
             f"the values of a unit are bounded by their number, got {PER_GROUP}; write "
-            f"APPROX_COUNT_DISTINCT(x, {_MOST_VALUES} => 5)"
+            f"APPROX_COUNT_DISTINCT(x, {_MAX_VALUES} => 5)"
         )
     expression = read_expression(argument, context.rows, f"the argument of {call.name}")
-    given = call.whole(_MOST_VALUES, most=2**40)
-    most = 1 if context.rows.relation.unit is None else given or context.max_rows or _VALUES_BY_DEFAULT
-    return Aggregate(AggregateKind.COUNT_DISTINCT, context.name, expression, group_bounds=(0.0, float(most)))
+    given = call.whole(_MAX_VALUES, maximum=2**40)
+    count = 1 if context.rows.relation.unit is None else given or context.max_rows or _VALUES_BY_DEFAULT
+    return Aggregate(AggregateKind.COUNT_DISTINCT, context.name, expression, group_bounds=(0.0, float(count)))
 
 
 def _count_units(call: Call, context: _Context) -> Aggregate:
-    if PER_GROUP in call.named or _MOST_VALUES in call.named:
+    if PER_GROUP in call.named or _MAX_VALUES in call.named:
         raise OptionError(
             f"{call.name} of the unit takes no bounds: it counts once in a group; leave them out"
         )
@@ -236,14 +304,14 @@ def _count_units(call: Call, context: _Context) -> Aggregate:
 
 
 _OF_TWO = ("COVAR_POP", "COVAR_SAMP", "CORR")
-_OF_ONE = tuple(name for name in VARIANCE_CALLS if name not in _OF_TWO)
+_OF_ONE = tuple(name for name in _VARIANCES if name not in _OF_TWO)
 
 _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingProxyType(
     {
         "COUNT": (Signature(1, (PER_GROUP, PER_ROW)), _count),
         "SUM": (Signature(1, (PER_GROUP, PER_ROW)), _sum),
         "AVG": (Signature(1, (PER_GROUP, PER_ROW)), _average),
-        "APPROX_COUNT_DISTINCT": (Signature(1, (_MOST_VALUES, _STRATEGY, PER_GROUP)), _approximate_distinct),
+        "APPROX_COUNT_DISTINCT": (Signature(1, (_MAX_VALUES, _STRATEGY, PER_GROUP)), _approximate_distinct),
         "PERCENTILE_CONT": (Signature(2, (PER_ROW,), "x, 0.5"), _percentile),
         "MEDIAN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(0.5,))),
         "MIN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(MINIMUM_ORDER,))),
@@ -254,3 +322,5 @@ _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingPr
     }
 )
 """Each aggregate's signature and reader."""
+
+_SIGNATURES: Final = MappingProxyType({name: signature for name, (signature, _) in _AGGREGATES.items()})

@@ -22,7 +22,7 @@ PER_ROW = "contribution_bounds_per_row"
 Bounds: TypeAlias = tuple[float, float]
 
 _ALWAYS = ("epsilon", "report_format")
-_FARTHEST = 1e150  # with room for the rows of a unit and for the noise, so that an answer is always a number
+_MAX_BOUND = 1e150  # with room for the rows of a unit and for the noise, so that an answer is always a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,6 @@ class Call:
     name: str
     plain: tuple[exp.Expr, ...]
     named: Mapping[str, exp.Expr]
-
-    @property
-    def argument(self) -> exp.Expr:
-        """The first plain argument."""
-        return self.plain[0]
 
     def bounds(self, key: str) -> Bounds | None:
         """Return a pair of bounds; None where they are not given."""
@@ -72,14 +67,14 @@ class Call:
             raise OptionError(f"report_format must be 'JSON', got {form!r}; write 'JSON', or leave it out")
         return form is not None
 
-    def whole(self, key: str, *, most: int) -> int | None:
+    def whole(self, key: str, *, maximum: int) -> int | None:
         """Return a whole number from 1 on; None where it is not given."""
         if key not in self.named:
             return None
         remedy = f"write {key} => 1, say"
         value = self._literal(key, remedy)
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise OptionError(f"{key} must be a whole number from 1 to {most}, got {value!r}; {remedy}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
+            raise OptionError(f"{key} must be a whole number from 1 to {maximum}, got {value!r}; {remedy}")
         return value
 
     def word(self, key: str) -> str | None:
@@ -164,8 +159,8 @@ def _instead(key: str, signature: Signature, hints: Mapping[str, str]) -> str:
 
 
 def _listing(names: Sequence[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} or {last}" if most else last
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def as_bounds(key: str, node: exp.Expr) -> Bounds:
@@ -183,7 +178,7 @@ def as_bounds(key: str, node: exp.Expr) -> Bounds:
     if lower > upper:
         raise OptionError(f"{key} must have its lower bound first, got ({lower:g}, {upper:g}); swap them")
     reach = max(abs(lower), abs(upper))
-    if reach > _FARTHEST or 0 < reach < 1 / _FARTHEST:
+    if reach > _MAX_BOUND or 0 < reach < 1 / _MAX_BOUND:
         raise OptionError(
             f"{key} must reach from 1e-150 to 1e150, or be (0, 0), got ({lower:g}, {upper:g}); "
             "bring the column to another unit"

@@ -15,10 +15,11 @@ from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Expression, Named
 from sfumato.queries.plan.typed_expressions import TypedTree, column, operand, require
 from sfumato.queries.sql.aggregates.aggregates import read_aggregate
+from sfumato.queries.sql.catalog import free_name
 from sfumato.queries.sql.clauses.from_clause import GroupScope, Source
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
 
-__all__ = ["AnswerColumns", "aggregate_name", "free", "released_type", "require_number"]
+__all__ = ["AnswerColumns", "aggregate_name", "released_type", "require_number"]
 
 
 def released_type(kind: AggregateKind) -> ColumnType:
@@ -62,15 +63,6 @@ def aggregate_name(node: exp.Expr, source: Source) -> str:
     return f"{function}_{argument.name}" if isinstance(argument, exp.Column) else function
 
 
-def free(name: str, taken: set[str]) -> str:
-    """Return a name that no other column has, and take it."""
-    candidate, number = name, 2
-    while candidate.casefold() in taken:
-        candidate, number = f"{name}_{number}", number + 1
-    taken.add(candidate.casefold())
-    return candidate
-
-
 @dataclass(slots=True)
 class AnswerColumns:
     """The columns of an answer while they are read.
@@ -81,7 +73,7 @@ class AnswerColumns:
         What the query reads.
     keys : tuple of Named
     max_rows : int or None
-        The most rows of one unit in one group, where that is known.
+        The maximum number of rows of one unit in one group, where that is known.
     output : tuple of str
         The columns that are shown, in order.
     taken : set of str
@@ -105,7 +97,7 @@ class AnswerColumns:
             for known in self.aggregates:
                 if replace(known, name="") == read:
                     return known
-            read = replace(read, name=free(aggregate_name(node, self.source), self.taken))
+            read = replace(read, name=free_name(aggregate_name(node, self.source), self.taken))
         self.aggregates.append(read)
         return read
 
@@ -123,12 +115,11 @@ class AnswerColumns:
     def condition(self, node: exp.Expr, what: str) -> Expression:
         """Read a condition over the answer."""
         read = self.expression(node, what, aliases=True)
-        require(TypedTree(read.tree, read.type), {ColumnType.BOOLEAN}, what)
-        return read
+        return require(read, {ColumnType.BOOLEAN}, what)
 
     def hidden(self, expression: Expression, name: str) -> str:
-        """Keep a computed column that is not shown, and return its name."""
-        self.computed.append(Named(free(name, self.taken), expression))
+        """Store a computed column that is not shown, and return its name."""
+        self.computed.append(Named(free_name(name, self.taken), expression))
         return self.computed[-1].name
 
     def shadowed(self) -> None:
@@ -155,8 +146,7 @@ class AnswerColumns:
         numbers = (a for a in self.aggregates if not (a.report or a.kind is AggregateKind.QUANTILES))
         terms |= {a.name: column(a.name, released_type(a.kind)) for a in numbers}
         for named in self.computed:
-            whole = TypedTree(named.expression.tree, named.expression.type)
-            terms[named.name] = TypedTree(operand(whole), whole.type)
+            terms[named.name] = TypedTree(operand(named.expression), named.expression.type)
         return {name.casefold(): term for name, term in terms.items() if name in self.output}
 
     def _whole(self, node: exp.Expr, aliases: Mapping[str, TypedTree]) -> TypedTree | None:

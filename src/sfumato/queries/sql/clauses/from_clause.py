@@ -9,12 +9,11 @@ from sqlglot import exp
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, only
-from sfumato.queries.sql.catalog import PublicSource, Tables
+from sfumato.queries.sql.catalog import PublicSource, Rows, Tables
 from sfumato.queries.sql.clauses.joins import joined
 from sfumato.queries.sql.clauses.public_groups import JoinedGroups, PublicList, comparable, read_public_list
 from sfumato.queries.sql.clauses.table_expressions import read_item, table_source, unwrapped
 from sfumato.queries.sql.expressions.scalar import read_expression
-from sfumato.queries.sql.scope import Rows
 
 __all__ = ["GroupScope", "Source", "read_from"]
 
@@ -36,10 +35,10 @@ class GroupScope:
     def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         """Return a column; one of the public list stands for the private key it is equated with."""
         rows, groups = self.source.rows, self.source.groups
-        place = None if groups is None else groups.listed.find(name)
-        if groups is None or place is None or (qualifier is not None and rows.answers_to(qualifier)):
+        index = None if groups is None else groups.listed.find(name)
+        if groups is None or index is None or (qualifier is not None and rows.answers_to(qualifier)):
             return rows.resolve(qualifier, name)
-        key = groups.keys[place]
+        key = groups.keys[index]
         if qualifier is None:
             same = rows.resolve(None, name).tree if rows.has(name) else key.tree
             if same != key.tree:
@@ -68,9 +67,9 @@ def read_from(select: exp.Select, tables: Tables) -> Source:
         raise UnsupportedSql("a query must read a private table; write SELECT ... FROM table")
     joins = list(select.args.get("joins") or [])
     first, listed = from_.this, None
-    if joins and _keeps(joins[-1], "RIGHT") and _lists_groups(joins[-1].this, tables):
+    if joins and _preserves(joins[-1], "RIGHT") and _lists_groups(joins[-1].this, tables):
         listed = (joins[-1], joins.pop().this)
-    elif len(joins) == 1 and _keeps(joins[0], "LEFT") and _lists_groups(first, tables):
+    elif len(joins) == 1 and _preserves(joins[0], "LEFT") and _lists_groups(first, tables):
         listed, first = (joins[0], first), joins.pop().this
     if not joins and isinstance(unwrapped(first), exp.Unnest):
         raise UnsupportedSql(_PUBLIC_ONLY)
@@ -85,9 +84,9 @@ def read_from(select: exp.Select, tables: Tables) -> Source:
 _PUBLIC_ONLY = "a query must read a private table, this one reads public data only; query that directly"
 
 
-def _keeps(join: exp.Join, side: str) -> bool:
-    kind, kept = (str(join.args.get(slot) or "").upper() for slot in ("kind", "side"))
-    return kept == side and kind in ("", "OUTER") and not join.args.get("method")
+def _preserves(join: exp.Join, side: str) -> bool:
+    kind, preserved = (str(join.args.get(slot) or "").upper() for slot in ("kind", "side"))
+    return preserved == side and kind in ("", "OUTER") and not join.args.get("method")
 
 
 def _lists_groups(item: exp.Expr, tables: Tables) -> bool:
@@ -106,18 +105,19 @@ def _groups(join: exp.Join, item: exp.Expr, rows: Rows, tables: Tables) -> Joine
     only(join, "this", "kind", "side", "on", "using", what="JOIN")
     listed = read_public_list(item, tables)
     matched = _using(join, listed, rows) if join.args.get("using") else _on(join, listed, rows)
-    missing = [column.name for place, column in enumerate(listed.columns) if place not in matched]
+    missing = [column.name for index, column in enumerate(listed.columns) if index not in matched]
     if missing:
         raise UnsupportedSql(
             f"the join must equate every column of the public list; add {missing[0]!r} to USING"
         )
-    keys = tuple(matched[place] for place in range(len(listed.columns)))
-    if any(key in keys[:place] for place, key in enumerate(keys)):
+    keys = tuple(matched[index] for index in range(len(listed.columns)))
+    if any(key in keys[:index] for index, key in enumerate(keys)):
         raise UnsupportedSql("two columns of the public list are equated with one key; select it once")
     for key, column in zip(keys, listed.columns, strict=True):
         if not comparable(column.type, key.type):
             raise SchemaError(
-                f"the public column {column.name!r} must have the type of its key, {key.type.value}"
+                f"the public column {column.name!r} must have the type of its key, {key.type.value}; "
+                "cast one of them"
             )
     return JoinedGroups(listed, keys)
 
@@ -125,10 +125,10 @@ def _groups(join: exp.Join, item: exp.Expr, rows: Rows, tables: Tables) -> Joine
 def _using(join: exp.Join, listed: PublicList, rows: Rows) -> dict[int, Expression]:
     matched = {}
     for column in join.args["using"]:
-        place = listed.find(column.name)
-        if place is None:
+        index = listed.find(column.name)
+        if index is None:
             raise SchemaError(f"the public list has no column {column.name!r}; name it with AS in its SELECT")
-        matched[place] = read_expression(exp.column(column.name), rows, "a column of USING")
+        matched[index] = read_expression(exp.column(column.name), rows, "a column of USING")
     return matched
 
 
@@ -139,29 +139,29 @@ def _on(join: exp.Join, listed: PublicList, rows: Rows) -> dict[int, Expression]
     matched: dict[int, Expression] = {}
     for test in condition.flatten() if isinstance(condition, exp.And) else [condition]:
         sides = (test.unnest().this, test.unnest().expression) if isinstance(test.unnest(), exp.EQ) else ()
-        places = [_place(side, listed, rows) for side in sides]
-        if len([place for place in places if place is not None]) != 1:
+        indices = [_list_index(side, listed, rows) for side in sides]
+        if len([index for index in indices if index is not None]) != 1:
             raise UnsupportedSql(
                 "the join with a public list must be an equality of a private key and a public column; "
                 "write ON data.key = list.key"
             )
-        private_side = sides[places.index(None)]
-        place = next(place for place in places if place is not None)
-        if place in matched:
+        private_side = sides[indices.index(None)]
+        index = next(index for index in indices if index is not None)
+        if index in matched:
             raise UnsupportedSql(
                 "a column of the public list is equated twice; leave one of the equalities out"
             )
-        matched[place] = read_expression(private_side, rows, "a key")
+        matched[index] = read_expression(private_side, rows, "a key")
     return matched
 
 
-def _place(side: exp.Expr, listed: PublicList, rows: Rows) -> int | None:
+def _list_index(side: exp.Expr, listed: PublicList, rows: Rows) -> int | None:
     """Return the position in the list that one side of an equality names, None if it is private."""
     if not isinstance(side, exp.Column) or side.args.get("db") is not None:
         return None
-    place = listed.find(side.name)
+    index = listed.find(side.name)
     if side.table:
-        return place if _names(listed, side.table) and not rows.answers_to(side.table) else None
-    if place is not None and rows.has(side.name):
+        return index if _names(listed, side.table) and not rows.answers_to(side.table) else None
+    if index is not None and rows.has(side.name):
         raise SchemaError(f"the column {side.name!r} is in both tables; write its table in front of it")
-    return place
+    return index

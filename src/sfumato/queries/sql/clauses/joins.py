@@ -12,16 +12,17 @@ from sfumato.queries.plan.constants import common
 from sfumato.queries.plan.nodes import JoinOnUnit, JoinPublic, PublicScan, Relation, Scan
 from sfumato.queries.plan.schema import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand
+from sfumato.queries.sql.catalog import Rows, ScopeColumn, Visible, free_name
+from sfumato.queries.sql.expressions.operators import chain
 from sfumato.queries.sql.expressions.scalar import read_predicate
-from sfumato.queries.sql.scope import Rows, ScopeColumn, Visible, free_name
 
-__all__ = ["conjuncts", "joined", "require_one_unit", "scans", "together"]
+__all__ = ["joined", "require_one_unit", "scans", "together"]
 
 _ON_UNIT = (
     "a join of private tables must equate their privacy units, or a unit reaches the rows of others; "
     "write JOIN ... USING (unit), or ON a.unit = b.unit AND ..."
 )
-_KEEPS_PUBLIC = (
+_PRESERVES_PUBLIC = (
     "an outer join must not keep public rows of no unit, unless they are a list of groups; keep the private "
     "side, or write RIGHT JOIN (SELECT DISTINCT key FROM public_table) USING (key)"
 )
@@ -41,46 +42,48 @@ def joined(left: Rows, right: Rows, join: exp.Join) -> Rows:
     only(join, "this", "kind", "side", "on", "using", what="JOIN")
     if kind not in ("", "INNER", "CROSS", "OUTER"):
         raise UnsupportedSql(f"{kind} JOIN is not supported; write INNER, LEFT or CROSS JOIN")
-    kept, other = (right, left) if side == "RIGHT" else (left, right)
-    if left.private != right.private and not kept.private and not side:
-        kept, other = other, kept
-    if side == "FULL" or (other.private and not kept.private):
+    preserved, other = (right, left) if side == "RIGHT" else (left, right)
+    if left.private != right.private and not preserved.private and not side:
+        preserved, other = other, preserved
+    if side == "FULL" or (other.private and not preserved.private):
         raise UnsupportedSql(
-            _KEEPS_PUBLIC if left.private != right.private else "FULL JOIN is not supported; write LEFT JOIN"
+            _PRESERVES_PUBLIC
+            if left.private != right.private
+            else "FULL JOIN is not supported; write LEFT JOIN"
         )
-    pair = _Pair.of(kept, other)
+    pair = _Pair.of(preserved, other)
     conditions = list(_conditions(join, left, right, pair))
     keep = side in ("LEFT", "RIGHT")
-    if kept.private and other.private:
+    if preserved.private and other.private:
         made = _on_unit(pair, conditions, keep=keep)
     else:
         made = _public(pair, conditions, keep=keep)
     merged = {column.name.casefold() for column in join.args.get("using") or ()}
-    seen = pair.one_unit if kept.private and other.private and not keep else pair.names
+    seen = pair.one_unit if preserved.private and other.private and not keep else pair.names
     members = (pair.members(side_, seen, merged) for side_ in (left, right))
-    return Rows(made, tuple(m for each in members for m in each), kept.private or other.private)
+    return Rows(made, tuple(m for each in members for m in each), preserved.private or other.private)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
     """Two sides of a join, and the names that the other side's columns get beside the retained side's."""
 
-    kept: Rows
+    preserved: Rows
     other: Rows
     names: dict[str, str]
 
     @classmethod
-    def of(cls, kept: Rows, other: Rows) -> _Pair:
-        taken = {known.name.casefold() for known in kept.schema.usable.columns}
+    def of(cls, preserved: Rows, other: Rows) -> _Pair:
+        taken = {known.name.casefold() for known in preserved.schema.usable.columns}
         names = {known.name: free_name(known.name, taken) for known in other.schema.usable.columns}
-        return cls(kept, other, names)
+        return cls(preserved, other, names)
 
     def members(self, side: Rows, seen: Mapping[str, str], merged: set[str]) -> Iterator[ScopeColumn]:
         """Yield the members of a side as they are seen in the join."""
         for member in side.members:
             columns = []
             for known in member.columns:
-                if side is self.kept:
+                if side is self.preserved:
                     found = side.schema.find(known.column)
                     if found is not None and found.type is not None:
                         columns.append(known)
@@ -92,14 +95,14 @@ class _Pair:
     def term(self, side: Rows, qualifier: str | None, name: str) -> TypedTree:
         """Return a column of one side under its name in the join."""
         term = side.resolve(qualifier, name)
-        if side is self.kept:
+        if side is self.preserved:
             return term
         return column(self.names[term.tree.name], term.type)
 
     @property
     def one_unit(self) -> dict[str, str]:
         """The names where both units are equal in every row: one column will do for both."""
-        unit, other = self.kept.relation.unit, self.other.relation.unit
+        unit, other = self.preserved.relation.unit, self.other.relation.unit
         found = None if other is None else self.other.schema.find(other)
         return self.names if found is None or unit is None else {**self.names, found.name: unit}
 
@@ -131,19 +134,8 @@ def _conditions(join: exp.Join, left: Rows, right: Rows, pair: _Pair) -> Iterato
     condition = join.args.get("on")
     if condition is not None:
         scope = _Both(left, right, pair)
-        for part in conjuncts(condition):
+        for part in chain(condition, exp.And):
             yield read_predicate(part, scope, "the condition of ON")
-
-
-def conjuncts(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the parts of a AND b AND c ...; a loop, for chains may be long."""
-    pending = [condition]
-    while pending:
-        part = pending.pop().unnest()
-        if type(part) is exp.And:
-            pending += (part.expression, part.this)
-        else:
-            yield part
 
 
 def together(conditions: Sequence[Expression]) -> Expression | None:
@@ -152,12 +144,12 @@ def together(conditions: Sequence[Expression]) -> Expression | None:
         return conditions[0] if conditions else None
     half = len(conditions) // 2
     sides = [together(conditions[:half]), together(conditions[half:])]
-    left, right = (operand(TypedTree(side.tree, side.type)) for side in sides if side is not None)
+    left, right = (operand(side) for side in sides if side is not None)
     return Expression(exp.And(this=left, expression=right), ColumnType.BOOLEAN)
 
 
 def _on_unit(pair: _Pair, conditions: list[Expression], *, keep: bool) -> Relation:
-    left, right = pair.kept.relation, pair.other.relation
+    left, right = pair.preserved.relation, pair.other.relation
     if left.unit is None or right.unit is None:
         raise UnsupportedSql("tables in which each row is a unit cannot be joined; name the unit's column")
     units = {left.unit.casefold(), pair.names[right.unit].casefold()}
@@ -216,10 +208,10 @@ def require_one_unit(*relations: Relation) -> None:
 
 
 def _public(pair: _Pair, conditions: list[Expression], *, keep: bool) -> Relation:
-    child, public = pair.kept.relation, pair.other.relation
+    child, public = pair.preserved.relation, pair.other.relation
     names, on = tuple(pair.names.values()), together(conditions)
     single = None
-    if pair.kept.private and child.unit is None:
+    if pair.preserved.private and child.unit is None:
         single = tuple(_public_side(condition, pair) for condition in conditions)
         if not single:
             raise UnsupportedSql(_SINGLE)
@@ -239,7 +231,7 @@ def _public_side(condition: Expression, pair: _Pair) -> Expression:
     sides = (tree.this, tree.expression) if isinstance(tree, exp.EQ) else ()
     columns = [str(side.name) for side in sides if isinstance(side, exp.Column)]
     public = [pair.other.schema.find(own[name]) for name in columns if name in own]
-    private = [pair.kept.schema.find(name) for name in columns if name not in own]
+    private = [pair.preserved.schema.find(name) for name in columns if name not in own]
     if len(public) != 1 or len(private) != 1 or public[0] is None or private[0] is None:
         raise UnsupportedSql(_SINGLE)
     made = column(public[0].name, public[0].type)

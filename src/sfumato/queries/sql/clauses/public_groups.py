@@ -1,7 +1,7 @@
 """Public groups: keys known without looking at private rows, from a public table, a list or the caller.
 
-Every listed group is in the answer, with noise around zero where no unit is in it, so the set of groups tells
-nothing. Rows whose group is not listed are dropped before anything is bounded.
+Every listed group is in the answer, with noise around zero where no unit is in it, so the set of groups says
+nothing about anybody. Rows whose group is not listed are dropped before anything is bounded.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["LIST_HINT", "JoinedGroups", "PublicList", "comparable", "groups_from
 
 LIST_HINT = "write RIGHT JOIN (SELECT DISTINCT key FROM public_table) USING (key), or pass public_groups="
 
-_MOST_GROUPS = 1_000_000
+_MAX_GROUPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ def read_public_list(item: exp.Expr, tables: Tables) -> PublicList:
             raise SchemaError(
                 f"the public list has one column, {values.columns[position].name}; select it once"
             )
-        kept = tuple(dict.fromkeys(values.values))
-        return PublicList(qualifier, (Column(name, values.columns[position].type),), values=kept)
+        distinct = tuple(dict.fromkeys(values.values))
+        return PublicList(qualifier, (Column(name, values.columns[position].type),), values=distinct)
     source = table_source(inner, tables) if isinstance(inner, exp.Table) else None
     if not isinstance(source, PublicSource):
         raise UnsupportedSql(f"a public list of groups must read a public table directly; {LIST_HINT}")
@@ -156,7 +156,7 @@ def _selected(select: exp.Select, columns: Sequence[Column], table: str) -> list
             raise SchemaError(
                 f"the public column {name!r} has a type that a query cannot use; convert it first"
             )
-        if any(name.casefold() == other.casefold() or position == place for place, other in chosen):
+        if any(name.casefold() == other.casefold() or position == index for index, other in chosen):
             raise SchemaError(f"the public list names the column {name!r} twice; select it once")
         chosen.append((position, name))
     return chosen
@@ -188,21 +188,22 @@ def groups_from_caller(given: Mapping[str, Sequence[object]], keys: Sequence[Nam
     """
     if not isinstance(given, Mapping):
         raise OptionError(
-            f"public_groups must map keys to values, got {type(given).__name__}; write {{key: values}}"
+            f"public_groups must map keys to values, got a value of type {type(given).__name__}; "
+            "write {key: values}"
         )
     blocks = [(_names(name), _block(name, rows)) for name, rows in given.items()]
-    if math.prod(len(rows) for _, rows in blocks) > _MOST_GROUPS:
+    if math.prod(len(rows) for _, rows in blocks) > _MAX_GROUPS:
         raise OptionError(
-            f"public_groups must list at most {_MOST_GROUPS} groups; list fewer, or group by fewer keys"
+            f"public_groups must list at most {_MAX_GROUPS} groups; list fewer, or group by fewer keys"
         )
     names = [name for block, _ in blocks for name in block]
-    places = [_place(key, names) for key in keys]
-    if sorted(places) != list(range(len(names))):
-        extra = next(name for place, name in enumerate(names) if place not in places)
+    indices = [_index(key, names) for key in keys]
+    if sorted(indices) != list(range(len(names))):
+        extra = next(name for index, name in enumerate(names) if index not in indices)
         known = suggestion(str(extra), [key.name for key in keys], "keys")
         raise OptionError(f"public_groups must name the GROUP BY items only, got {extra!r}; {known}")
     product = (tuple(itertools.chain(*rows)) for rows in itertools.product(*(rows for _, rows in blocks)))
-    return _sorted_values((tuple(row[place] for place in places) for row in product), keys, "public_groups")
+    return _sorted_values((tuple(row[index] for index in indices) for row in product), keys, "public_groups")
 
 
 def _names(name: object) -> tuple[object, ...]:
@@ -212,12 +213,11 @@ def _names(name: object) -> tuple[object, ...]:
 def _block(name: object, rows: object) -> list[tuple[object, ...]]:
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
         raise OptionError(
-            f"public_groups must give a list for each key, got {type(rows).__name__} for {name!r}"
+            f"public_groups must give a list for each key, got a value of type {type(rows).__name__} for "
+            f"{name!r}; write [value, ...]"
         )
     width = len(name) if isinstance(name, tuple) else None
-    block = [
-        (row,) if width is None else _row(row, width) for row in itertools.islice(rows, _MOST_GROUPS + 1)
-    ]
+    block = [(row,) if width is None else _row(row, width) for row in itertools.islice(rows, _MAX_GROUPS + 1)]
     if not block:
         raise OptionError(
             f"public_groups must list at least one group, got none for {name!r}; name the groups"
@@ -233,13 +233,13 @@ def _row(row: object, width: int) -> tuple[object, ...]:
     return tuple(row)
 
 
-def _place(key: Named, names: Sequence[object]) -> int:
+def _index(key: Named, names: Sequence[object]) -> int:
     wanted = {key.name.casefold()}
     if isinstance(key.expression.tree, exp.Column):
         wanted.add(key.expression.tree.name.casefold())
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         if isinstance(name, str) and name.casefold() in wanted:
-            return place
+            return index
     raise OptionError(f"public_groups must list the GROUP BY item {key.name!r}; add its values")
 
 

@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import ColumnType, Expression, Named, OrderItem
-from sfumato.queries.plan.typed_expressions import TypedTree, from_decimal, only
-from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns, aggregate_name, free, require_number
+from sfumato.queries.plan.typed_expressions import from_decimal, only
+from sfumato.queries.sql.catalog import free_name, listed_position, named_item, output_name
+from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns, aggregate_name, require_number
 from sfumato.queries.sql.clauses.from_clause import GroupScope, Source
-from sfumato.queries.sql.clauses.table_expressions import output_name
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
 
 __all__ = ["Item", "read_having", "read_items", "read_keys", "read_order", "read_outputs"]
@@ -20,38 +20,39 @@ __all__ = ["Item", "read_having", "read_items", "read_keys", "read_order", "read
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of the SELECT list: its tree, and the alias if it has one."""
+    """One item of the SELECT list.
+
+    Parameters
+    ----------
+    node : sqlglot.exp.Expr
+        Its tree, without the alias.
+    alias : str or None
+    aggregates : bool
+        Whether it is a call of an aggregate.
+    computes : bool
+        Whether there is an aggregate in it.
+    """
 
     node: exp.Expr
     alias: str | None
-
-    @property
-    def aggregates(self) -> bool:
-        """Whether it is a call of an aggregate."""
-        return is_aggregate(self.node)
-
-    @property
-    def computes(self) -> bool:
-        """Whether there is an aggregate in it."""
-        return any(is_aggregate(part) for part in self.node.walk())
+    aggregates: bool
+    computes: bool
 
 
 def read_items(select: exp.Select) -> list[Item]:
     """Read the SELECT list; rows as they are are refused."""
-    items = [
-        Item(node.this.unnest(), output_name(node.alias))
-        if isinstance(node, exp.Alias)
-        else Item(node.unnest(), None)
-        for node in select.expressions
-    ]
-    for item in items:
-        if item.node.is_star and not item.aggregates:
+    items = []
+    for written in select.expressions:
+        node, alias = named_item(written)
+        aggregates = is_aggregate(node)
+        if node.is_star and not aggregates:
             raise UnsupportedSql("SELECT * would show raw rows; name GROUP BY items and aggregates")
-        if isinstance(item.node, exp.Window):
+        if isinstance(node, exp.Window):
             raise UnsupportedSql(
                 "a window function mixes the rows of several units; GROUP BY, or PARTITION BY the unit in a "
                 "subquery"
             )
+        items.append(Item(node, alias, aggregates, any(map(is_aggregate, node.walk()))))
     return items
 
 
@@ -71,7 +72,7 @@ def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list
     keys: list[Expression] = []
     for node in nodes:
         key = read_expression(node, GroupScope(source), "a GROUP BY item")
-        if not any(isinstance(part, exp.Column) for part in key.tree.walk()):
+        if not key.tree.find(exp.Column):
             raise UnsupportedSql(
                 "a GROUP BY item must name a column, a constant makes one group; leave it out"
             )
@@ -81,8 +82,9 @@ def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list
                 "units share, and count units with COUNT(DISTINCT unit)"
             )
         if key.type is ColumnType.DECIMAL:
-            remedy = from_decimal(TypedTree(key.tree, key.type))
-            raise SchemaError(f"a GROUP BY item must have a type of answers, got NUMERIC; {remedy}")
+            raise SchemaError(
+                f"a GROUP BY item must have a type of answers, got NUMERIC; {from_decimal(key)}"
+            )
         if key not in keys:
             keys.append(key)
     return keys
@@ -96,7 +98,7 @@ def _group_node(node: exp.Expr, items: Sequence[Item], source: Source) -> exp.Ex
     if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
         name = "GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper()
         raise UnsupportedSql(_several_groupings(name))
-    chosen = _named_item(node, items)
+    chosen = _chosen_item(node, items)
     if chosen is None:
         return node
     if not chosen.computes:
@@ -106,19 +108,16 @@ def _group_node(node: exp.Expr, items: Sequence[Item], source: Source) -> exp.Ex
     raise UnsupportedSql("GROUP BY must not name an aggregate; group by columns, and ORDER BY the aggregate")
 
 
-def _named_item(node: exp.Expr, items: Sequence[Item]) -> Item | None:
+def _chosen_item(node: exp.Expr, items: Sequence[Item]) -> Item | None:
     """Return the item of the SELECT list that a GROUP BY item names by position or by alias."""
-    if isinstance(node, exp.Literal) and not node.is_string:
-        place = int(node.name) if node.name.isdigit() and len(node.name) < 9 else 0
-        if not 1 <= place <= len(items):
-            raise SchemaError(
-                f"a position in GROUP BY must be from 1 to {len(items)}, got {node.name}; correct it"
-            )
-        return items[place - 1]
-    if not isinstance(node, exp.Column) or node.table:
-        return None
-    wanted = node.name.casefold()
-    return next((item for item in items if item.alias is not None and item.alias.casefold() == wanted), None)
+    position = listed_position(node, len(items))
+    if position is not None:
+        return items[position]
+    if isinstance(node, exp.Column) and not node.table:
+        for item in items:
+            if item.alias is not None and item.alias.casefold() == node.name.casefold():
+                return item
+    return None
 
 
 def read_outputs(
@@ -133,20 +132,20 @@ def read_outputs(
     SchemaError
         If two columns of the answer would have the same name.
     """
-    shown = [None if item.computes else _key_place(item, keys, source) for item in items]
-    names = _names(items, shown, keys, source)
-    _check_intervals(names, shown)
-    key_names = {place: name for place, name in zip(shown, names, strict=True) if place is not None}
-    if len(key_names) != sum(place is not None for place in shown):
+    indices = [None if item.computes else _key_index(item, keys, source) for item in items]
+    names = _names(items, indices, keys, source)
+    shown = {index: name for index, name in zip(indices, names, strict=True) if index is not None}
+    rest = [(item, name) for item, index, name in zip(items, indices, names, strict=True) if index is None]
+    if len(shown) + len(rest) < len(items):
         raise UnsupportedSql("the SELECT list shows a GROUP BY item twice; leave one out")
     taken = {name.casefold() for name in names}
-    for place, key in enumerate(keys):
-        if place not in key_names:
-            key_names[place] = free(_default_key_name(key, place), taken)
-    named = tuple(Named(key_names[place], key) for place, key in enumerate(keys))
+    named = tuple(
+        Named(shown.get(index) or free_name(_key_name(key, index), taken), key)
+        for index, key in enumerate(keys)
+    )
     answer = AnswerColumns(source, named, max_rows, tuple(names), taken)
-    rest = [(item, name) for item, name, place in zip(items, names, shown, strict=True) if place is None]
     for item, name in rest:
+        _check_interval(name, names)
         if item.aggregates:
             answer.aggregate(item.node, name)
     for item, name in rest:
@@ -156,7 +155,16 @@ def read_outputs(
     return answer
 
 
-def _key_place(item: Item, keys: Sequence[Expression], source: Source) -> int | None:
+def _check_interval(name: str, names: Sequence[str]) -> None:
+    """Refuse a column that is called like an end of the interval of another one in the released table."""
+    for end in (f"{name}_lower", f"{name}_upper"):
+        if end in names:
+            raise SchemaError(
+                f"no column may be called like the interval of {name!r}, got {end!r}; rename one with AS"
+            )
+
+
+def _key_index(item: Item, keys: Sequence[Expression], source: Source) -> int | None:
     """Return the GROUP BY item that an item is; None if it is to be computed from them."""
     try:
         expression = read_expression(item.node, GroupScope(source), "an item of the SELECT list")
@@ -166,64 +174,39 @@ def _key_place(item: Item, keys: Sequence[Expression], source: Source) -> int | 
         raise
     if expression in keys:
         return keys.index(expression)
-    if not keys and any(isinstance(part, exp.Column) for part in expression.tree.walk()):
-        shown = repr(item.alias or _plain(expression))
-        raise UnsupportedSql(f"{shown} would show raw rows; aggregate it, or add it to GROUP BY")
+    if not keys and expression.tree.find(exp.Column):
+        shown = item.alias or expression.sql.replace("`", "")
+        raise UnsupportedSql(f"{shown!r} would show raw rows; aggregate it, or add it to GROUP BY")
     return None
 
 
-def _plain(expression: Expression) -> str:
-    return expression.sql.replace("`", "")
-
-
 def _names(
-    items: Sequence[Item], shown: Sequence[int | None], keys: Sequence[Expression], source: Source
+    items: Sequence[Item], indices: Sequence[int | None], keys: Sequence[Expression], source: Source
 ) -> list[str]:
     """Name the columns: aliases and columns keep their names, others get free ones."""
-    fixed = [item.alias or _column_name(item, place, keys) for item, place in zip(items, shown, strict=True)]
+    names: list[str | None] = []
     taken: set[str] = set()
-    for name in fixed:
+    for item, index in zip(items, indices, strict=True):
+        name = item.alias
+        if name is None and index is not None and isinstance(item.node, exp.Column):
+            tree, name = keys[index].tree, item.node.name
+            # as the source spells it; a column of a public list keeps the name it has there
+            as_source = isinstance(tree, exp.Column) and tree.name.casefold() == name.casefold()
+            name = tree.name if as_source else output_name(name)
         if name is not None and name.casefold() in taken:
             raise SchemaError(f"two columns of the answer are named {name!r}; rename one with AS")
         taken.add("" if name is None else name.casefold())
-    return [
-        free(
-            _default_key_name(keys[place], place)
-            if place is not None
-            else _default_name(item, number, source),
-            taken,
-        )
-        if name is None
-        else name
-        for number, (name, item, place) in enumerate(zip(fixed, items, shown, strict=True), 1)
-    ]
+        names.append(name)
+    for number, (name, item, index) in enumerate(zip(names, items, indices, strict=True)):
+        if name is None:
+            usual = f"column_{number + 1}" if index is None else _key_name(keys[index], index)
+            usual = aggregate_name(item.node, source) if item.aggregates else usual
+            names[number] = free_name(usual, taken)
+    return [name for name in names if name is not None]
 
 
-def _check_intervals(names: Sequence[str], shown: Sequence[int | None]) -> None:
-    """Refuse a name that the interval of an aggregate has in the released table."""
-    for name, place in zip(names, shown, strict=True):
-        for end in (f"{name}_lower", f"{name}_upper"):
-            if place is None and end in names:
-                raise SchemaError(
-                    f"no column may be called like the interval of {name!r}, got {end!r}; rename one with AS"
-                )
-
-
-def _column_name(item: Item, place: int | None, keys: Sequence[Expression]) -> str | None:
-    if place is None or not isinstance(item.node, exp.Column):
-        return None
-    tree, written = keys[place].tree, item.node.name
-    # as the source spells it; a column of a public list keeps the name it has there
-    as_source = isinstance(tree, exp.Column) and tree.name.casefold() == written.casefold()
-    return tree.name if as_source else output_name(written)
-
-
-def _default_name(item: Item, number: int, source: Source) -> str:
-    return aggregate_name(item.node, source) if item.aggregates else f"column_{number}"
-
-
-def _default_key_name(key: Expression, place: int) -> str:
-    return key.tree.name if isinstance(key.tree, exp.Column) else f"key_{place + 1}"
+def _key_name(key: Expression, index: int) -> str:
+    return key.tree.name if isinstance(key.tree, exp.Column) else f"key_{index + 1}"
 
 
 def read_having(select: exp.Select, answer: AnswerColumns) -> str | None:
@@ -244,17 +227,12 @@ def read_order(select: exp.Select, answer: AnswerColumns) -> tuple[OrderItem, ..
     items = []
     for ordered in order.expressions:
         only(ordered, "this", "desc", "nulls_first", what="ORDER BY")
-        name = _released(ordered.this.unnest(), answer)
+        name = _released_name(ordered.this.unnest(), answer)
+        for aggregate in answer.aggregates:
+            if aggregate.name == name:
+                require_number(aggregate)
         items.append(OrderItem(name, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
     return tuple(items)
-
-
-def _released(node: exp.Expr, answer: AnswerColumns) -> str:
-    name = _released_name(node, answer)
-    for aggregate in answer.aggregates:
-        if aggregate.name == name:
-            require_number(aggregate)
-    return name
 
 
 def _released_name(node: exp.Expr, answer: AnswerColumns) -> str:

@@ -6,6 +6,7 @@ to the rows of one unit needs no bound here: a join may multiply them, a window 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from sqlglot import exp
@@ -24,11 +25,11 @@ from sfumato.queries.plan.nodes import (
 )
 from sfumato.queries.plan.schema import ColumnType, Expression, Named
 from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand, require
-from sfumato.queries.sql.catalog import PublicSource, Source, Tables
-from sfumato.queries.sql.clauses.joins import conjuncts, joined, require_one_unit, together
-from sfumato.queries.sql.clauses.unit_subqueries import Groups, Windows, groups_units, has_window, named_item
-from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression, read_predicate
-from sfumato.queries.sql.scope import Rows, output_name
+from sfumato.queries.sql.catalog import PublicSource, Rows, Source, Tables, named_item, output_name
+from sfumato.queries.sql.clauses.joins import joined, require_one_unit, together
+from sfumato.queries.sql.clauses.unit_subqueries import Groups, Windows, groups_units, has_window
+from sfumato.queries.sql.expressions.operators import chain
+from sfumato.queries.sql.expressions.scalar import Scope, is_aggregate, read_expression, read_predicate
 
 __all__ = ["Rows", "filtered", "output_name", "read_item", "table_source", "unwrapped"]
 
@@ -132,7 +133,7 @@ def _united(query: exp.SetOperation, tables: Tables) -> Rows:
         )
     relations = [rows.relation for rows in parts]
     if private:
-        _require_same_place(relations)
+        _require_same_position(relations)
         require_one_unit(*relations)
     types = [[known.type for known in part.schema.usable.columns] for part in relations]
     if any(other != types[0] for other in types):
@@ -149,15 +150,15 @@ def _all_named(query: exp.Expr) -> exp.Expr:
     """Name the columns of a part of a union: only those of the first part are ever called by name."""
     if isinstance(query, exp.Select) and not any(map(_starred, query.expressions)):
         items = [
-            exp.alias_(item.this if isinstance(item, exp.Alias) else item, f"column_{place}", copy=False)
-            for place, item in enumerate(query.expressions, 1)
+            exp.alias_(item.this if isinstance(item, exp.Alias) else item, f"column_{position}", copy=False)
+            for position, item in enumerate(query.expressions, 1)
         ]
         query.set("expressions", items)
     return query
 
 
-def _require_same_place(relations: list[Relation]) -> None:
-    places = []
+def _require_same_position(relations: list[Relation]) -> None:
+    positions = []
     for relation in relations:
         if relation.unit is None:
             raise UnsupportedSql(
@@ -165,8 +166,8 @@ def _require_same_place(relations: list[Relation]) -> None:
                 "connecting"
             )
         names = [known.name.casefold() for known in relation.schema.usable.columns]
-        places.append(names.index(relation.unit.casefold()) if relation.unit.casefold() in names else None)
-    if len(set(places)) > 1 or None in places:
+        positions.append(names.index(relation.unit.casefold()) if relation.unit.casefold() in names else None)
+    if len(set(positions)) > 1 or None in positions:
         raise UnsupportedSql(
             "UNION ALL must have the privacy unit in the same position in every part; reorder the SELECT list"
         )
@@ -198,7 +199,7 @@ def _selected(select: exp.Select, tables: Tables) -> Rows:
 def filtered(rows: Rows, condition: exp.Expr, tables: Tables) -> Rows:
     """Return the rows that meet WHERE; a part of it may ask whether a value is in a public subquery."""
     plain, members = [], []
-    for part in conjuncts(condition):
+    for part in chain(condition, exp.And):
         negated = isinstance(part, exp.Not)
         test = part.this.unnest() if negated else part
         if isinstance(test, exp.In) and test.args.get("query") is not None:
@@ -252,13 +253,7 @@ def _grouped(select: exp.Select, rows: Rows) -> Relation:
         node, alias = named_item(item)
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             raise UnsupportedSql("* must not stand beside GROUP BY; name the columns")
-        whole = groups.whole(node, alias)
-        read = (
-            read_expression(node, groups, "a column of a subquery", whole=groups.whole)
-            if whole is None or whole.type is None
-            else Expression(whole.tree, whole.type)
-        )
-        columns.append(Named(_name(node, alias, read), read))
+        columns.append(_column(node, alias, groups, groups.whole))
     having = select.args.get("having")
     condition = None
     if having is not None:
@@ -267,24 +262,13 @@ def _grouped(select: exp.Select, rows: Rows) -> Relation:
         def whole_or_alias(node: exp.Expr) -> TypedTree | None:
             named = isinstance(node, exp.Column) and not node.table and not rows.has(node.name)
             found = aliases.get(node.name.casefold()) if named else None
-            return (
-                groups.whole(node) if found is None else TypedTree(operand(_term(found)).copy(), found.type)
-            )
+            return groups.whole(node) if found is None else TypedTree(operand(found).copy(), found.type)
 
         condition = read_expression(having.this, groups, "the condition of HAVING", whole=whole_or_alias)
     relation: Relation = groups.relation
     if condition is not None:
-        relation = Filter(relation, _boolean(condition))
+        relation = Filter(relation, require(condition, {ColumnType.BOOLEAN}, "the condition"))
     return _project(columns, relation, private=True)
-
-
-def _term(expression: Expression) -> TypedTree:
-    return TypedTree(expression.tree, expression.type)
-
-
-def _boolean(condition: Expression) -> Expression:
-    require(TypedTree(condition.tree, condition.type), {ColumnType.BOOLEAN}, "the condition")
-    return condition
 
 
 def _projected(select: exp.Select, rows: Rows) -> Relation:
@@ -303,18 +287,13 @@ def _projected(select: exp.Select, rows: Rows) -> Relation:
         node, alias = named_item(item)
         if any(is_aggregate(part) for part in node.walk()) and not has_window(node):
             raise UnsupportedSql("an aggregate in a subquery needs GROUP BY; add it")
-        whole = windows.whole(node, alias)
-        read = (
-            read_expression(node, rows, "a column of a subquery", whole=windows.whole)
-            if whole is None or whole.type is None
-            else Expression(whole.tree, whole.type)
-        )
-        columns.append(Named(_name(node, alias, read), read))
+        columns.append(_column(node, alias, rows, windows.whole))
     condition = None
     if qualify is not None:
         if not has_window(qualify.this):
             raise UnsupportedSql("QUALIFY must name a window; write WHERE")
-        condition = _boolean(read_expression(qualify.this, rows, "QUALIFY", whole=windows.whole))
+        condition = read_expression(qualify.this, rows, "QUALIFY", whole=windows.whole)
+        require(condition, {ColumnType.BOOLEAN}, "the condition")
     relation = windows.relation
     relation = relation if condition is None else Filter(relation, condition)
     return _project(columns, relation, private=rows.private)
@@ -334,16 +313,21 @@ def _is_star(item: exp.Expr, rows: Rows) -> str | None:
     return str(item.table)
 
 
-def _name(node: exp.Expr, alias: str | None, read: Expression) -> str:
+def _column(
+    node: exp.Expr, alias: str | None, scope: Scope, whole: Callable[[exp.Expr, str | None], TypedTree | None]
+) -> Named:
+    """Read a column of a subquery; an aggregate or a window that it is as a whole takes its name."""
+    found = whole(node, alias)
+    if found is None or found.type is None:
+        read = read_expression(node, scope, "a column of a subquery", whole=lambda part: whole(part, None))
+    else:
+        read = Expression(found.tree, found.type)
     if alias is not None:
-        return alias
-    if isinstance(node, exp.Column):
-        return (
-            str(read.tree.name)
-            if read.tree.name.casefold() == node.name.casefold()
-            else output_name(node.name)
-        )
-    raise SchemaError("a computed column of a subquery must have a name; add AS name")
+        return Named(alias, read)
+    if not isinstance(node, exp.Column):
+        raise SchemaError("a computed column of a subquery must have a name; add AS name")
+    same = read.tree.name.casefold() == node.name.casefold()
+    return Named(str(read.tree.name) if same else output_name(node.name), read)
 
 
 def _project(columns: list[Named], relation: Relation, *, private: bool) -> Relation:
@@ -353,16 +337,16 @@ def _project(columns: list[Named], relation: Relation, *, private: bool) -> Rela
             raise SchemaError(f"a subquery names the column {named.name!r} twice; rename one with AS")
         seen.add(named.name.casefold())
     unit = relation.unit
-    kept = None
+    unit_name = None
     if private and unit is not None:
-        kept = next((named.name for named in columns if _names(named.expression, unit)), None)
-        if kept is None:
+        unit_name = next((named.name for named in columns if _names(named.expression, unit)), None)
+        if unit_name is None:
             raise UnsupportedSql(
                 f"a subquery over private rows must keep the privacy unit; add {unit} to its SELECT list"
             )
     if not isinstance(relation, (Scan, PublicScan, Filter, Project)) and _same(columns, relation):
         return relation
-    return Project(relation, tuple(columns), kept)
+    return Project(relation, tuple(columns), unit_name)
 
 
 def _names(expression: Expression, name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError, SchemaError, UnsupportedSql
+from sfumato.errors import QueryError, UnsupportedSql
 from sfumato.queries.plan.nodes import (
     PerUnit,
     Relation,
@@ -23,10 +23,10 @@ from sfumato.queries.plan.nodes import (
 )
 from sfumato.queries.plan.schema import ColumnType, Named
 from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, column, only, require, require_order
+from sfumato.queries.sql.catalog import Rows, free_name, listed_position, named_item
 from sfumato.queries.sql.expressions.scalar import function_name, is_aggregate, read_expression
-from sfumato.queries.sql.scope import Rows, free_name, output_name
 
-__all__ = ["Groups", "Windows", "groups_units", "has_window", "named_item"]
+__all__ = ["Groups", "Windows", "groups_units", "has_window"]
 
 _BY_UNIT: Final = (
     "a subquery over private rows must not mix the rows of several units; write GROUP BY {unit}, or "
@@ -100,7 +100,7 @@ def _function(node: exp.Expr, rows: Rows, name: str) -> UnitAggregate:
     accepted = (
         NUMERIC if called in ("SUM", "AVG") else _ORDERED if called in ("MIN", "MAX") else set(ColumnType)
     )
-    require(TypedTree(read.tree, read.type), accepted, what)
+    require(read, accepted, what)
     return UnitAggregate(name, function, read)
 
 
@@ -170,13 +170,9 @@ class Groups:
 
 def _meant(node: exp.Expr, items: Sequence[exp.Expr], rows: Rows) -> exp.Expr:
     """Return what a GROUP BY item names by position or by alias, else itself."""
-    if isinstance(node, exp.Literal) and not node.is_string:
-        place = int(node.name) if node.name.isdigit() and len(node.name) < 9 else 0
-        if not 1 <= place <= len(items):
-            raise SchemaError(
-                f"a position in GROUP BY must be from 1 to {len(items)}, got {node.name}; correct it"
-            )
-        return named_item(items[place - 1])[0]
+    position = listed_position(node, len(items))
+    if position is not None:
+        return named_item(items[position])[0]
     if isinstance(node, exp.Column) and not node.table and not rows.has(node.name):
         for item in items:
             if isinstance(item, exp.Alias) and item.alias.casefold() == node.name.casefold():
@@ -252,16 +248,10 @@ class Windows:
         for item in order.expressions:
             only(item, "this", "desc", "nulls_first", what="ORDER BY in a window")
             read = read_expression(item.this, self.rows, "an item of ORDER BY")
-            require_order([TypedTree(read.tree, read.type)], "ORDER BY")
+            require_order([read], "ORDER BY")
             made.append(UnitOrder(read, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
         return tuple(made)
 
 
 def _unnamed(window: UnitWindow) -> UnitWindow:
     return replace(window, aggregate=replace(window.aggregate, name=""))
-
-
-def named_item(item: exp.Expr) -> tuple[exp.Expr, str | None]:
-    """Return an item of a SELECT list and its alias."""
-    node: exp.Expr = item.this if isinstance(item, exp.Alias) else item
-    return node.unnest(), output_name(item.alias) if isinstance(item, exp.Alias) else None

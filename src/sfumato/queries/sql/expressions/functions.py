@@ -139,8 +139,10 @@ def _log10(node: exp.Expr, compile_: Compile) -> TypedTree:
 def _round(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "decimals", what="ROUND")
     argument = require(compile_(node.this), NUMERIC, "the argument of ROUND")
-    places = node.args.get("decimals")
-    decimals = None if places is None else _literal_integer(places, compile_, "the decimals of ROUND", 0, 15)
+    written = node.args.get("decimals")
+    decimals = (
+        None if written is None else _literal_integer(written, compile_, "the decimals of ROUND", 0, 15)
+    )
     return TypedTree(exp.Round(this=argument.tree, decimals=decimals), ColumnType.FLOAT)
 
 
@@ -161,14 +163,14 @@ def _substring(node: exp.Expr, compile_: Compile) -> TypedTree:
 
 
 def _literal_integer(
-    node: exp.Expr | None, compile_: Compile, what: str, least: int, most: int
+    node: exp.Expr | None, compile_: Compile, what: str, minimum: int, maximum: int
 ) -> exp.Expression:
     term = None if node is None else compile_(node)
     if term is not None and isinstance(term.tree, exp.Literal) and term.type is ColumnType.INTEGER:
         tree = term.tree
-        if least <= int(tree.name) <= most:
+        if minimum <= int(tree.name) <= maximum:
             return tree
-    raise UnsupportedSql(f"{what} must be an integer literal from {least} to {most}; write the number")
+    raise UnsupportedSql(f"{what} must be an integer literal from {minimum} to {maximum}; write the number")
 
 
 def _concat(node: exp.Expr, compile_: Compile) -> TypedTree:

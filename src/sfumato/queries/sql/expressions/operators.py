@@ -20,7 +20,7 @@ from sfumato.queries.plan.typed_expressions import (
 from sfumato.queries.sql.expressions.functions import Reader, join_text
 from sfumato.queries.sql.expressions.rewrites import read_same, read_truth
 
-__all__ = ["OPERATORS"]
+__all__ = ["OPERATORS", "chain"]
 
 _BOOLEAN = frozenset({ColumnType.BOOLEAN})
 _TEXT = frozenset({ColumnType.TEXT})
@@ -89,13 +89,13 @@ def _not_null(term: TypedTree, sign: str) -> TypedTree:
 def _connective(make: type[exp.And] | type[exp.Or], word: str) -> Reader:
     def read(node: exp.Expr, compile_: Compile) -> TypedTree:
         only(node, "this", "expression", what=word)
-        terms = [require(compile_(part), _BOOLEAN, f"an operand of {word}") for part in _chain(node, make)]
+        terms = [require(compile_(part), _BOOLEAN, f"an operand of {word}") for part in chain(node, make)]
         return TypedTree(_balanced(make, [operand(term) for term in terms]), ColumnType.BOOLEAN)
 
     return read
 
 
-def _chain(node: exp.Expr, make: type[exp.And] | type[exp.Or]) -> list[exp.Expr]:
+def chain(node: exp.Expr, make: type[exp.And] | type[exp.Or]) -> list[exp.Expr]:
     """Return the operands of a AND b AND c ...; a loop, for chains may be long."""
     operands: list[exp.Expr] = []
     pending = [node]

@@ -35,8 +35,8 @@ __all__ = [
 ]
 
 _TEXT: Final = frozenset({ColumnType.TEXT})
-_LONGEST: Final = 1_000_000
-_MOST_BUCKETS: Final = 1_000_000
+_MAX_LENGTH: Final = 1_000_000
+_MAX_BUCKETS: Final = 1_000_000
 _BUCKETS: Final = "buckets"
 
 
@@ -47,21 +47,21 @@ def read_width_bucket(node: exp.Expr, compile_: Compile) -> TypedTree:
     slots = ("min_value", "max_value", "num_buckets")
     bounds = [_number(node.args.get(slot), compile_) for slot in slots]
     lower, upper, count = bounds
-    if not lower < upper or not float(count).is_integer() or not 1 <= count <= _MOST_BUCKETS:
+    if not lower < upper or not float(count).is_integer() or not 1 <= count <= _MAX_BUCKETS:
         raise UnsupportedSql(
-            f"WIDTH_BUCKET must have a lower bound below the upper one and 1 to {_MOST_BUCKETS} buckets; "
+            f"WIDTH_BUCKET must have a lower bound below the upper one and 1 to {_MAX_BUCKETS} buckets; "
             "write WIDTH_BUCKET(x, 0, 100, 10)"
         )
     low, high, width = (_real(x) for x in (lower, upper, upper - lower))
     n = exp.Literal.number(str(int(count)))
     above = exp.Sub(this=operand(value), expression=operand(low))
     parts = exp.Mul(this=exp.Paren(this=above), expression=n)
-    place = exp.Floor(
+    index = exp.Floor(
         this=exp.Div(this=exp.Paren(this=parts), expression=operand(width), typed=False, safe=False)
     )
-    following = exp.Add(this=place, expression=exp.Literal.number("1"))
-    least = exp.Least(this=following, expressions=[n.copy()], ignore_nulls=False)
-    inside = cast(TypedTree(least, ColumnType.FLOAT), ColumnType.INTEGER)
+    following = exp.Add(this=index, expression=exp.Literal.number("1"))
+    last_part = exp.Least(this=following, expressions=[n.copy()], ignore_nulls=False)
+    inside = cast(TypedTree(last_part, ColumnType.FLOAT), ColumnType.INTEGER)
     ifs = [
         exp.If(
             this=exp.LT(this=operand(value).copy(), expression=operand(low).copy()), true=number("0").tree
@@ -115,8 +115,8 @@ def _cut(node: exp.Expr, compile_: Compile, name: str) -> tuple[TypedTree, exp.E
     count = compile_(node.expression).tree
     if not isinstance(count, exp.Literal) or count.is_string or not count.name.isdigit():
         raise UnsupportedSql(f"the length of {name} must be an integer literal from 0; write the number")
-    if int(count.name) > _LONGEST:
-        raise UnsupportedSql(f"the length of {name} must be at most {_LONGEST}; write a smaller number")
+    if int(count.name) > _MAX_LENGTH:
+        raise UnsupportedSql(f"the length of {name} must be at most {_MAX_LENGTH}; write a smaller number")
     return subject, count
 
 

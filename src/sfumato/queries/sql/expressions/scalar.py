@@ -27,7 +27,7 @@ from sfumato.queries.sql.parser import AGGREGATE_NAMES, PrivateSql
 
 __all__ = ["Scope", "function_name", "is_aggregate", "read_constant", "read_expression", "read_predicate"]
 
-_DEEPEST_TREE = 48
+_MAX_DEPTH = 48
 
 
 class Scope(Protocol):
@@ -57,9 +57,9 @@ class _Reading:
         """Read one node and what is below it."""
         node = node.unnest()
         self.depth += 1
-        if self.depth > _DEEPEST_TREE:
+        if self.depth > _MAX_DEPTH:
             raise UnsupportedSql(
-                f"an expression must be at most {_DEEPEST_TREE} deep; compute parts in a subquery"
+                f"an expression must be at most {_MAX_DEPTH} deep; compute parts in a subquery"
             )
         try:
             found = None if self.whole is None else self.whole(node)

@@ -1,14 +1,15 @@
 """Accounts within a ledger: what each analyst, and each period of a budget that renews, has spent.
 
 Nothing is stored for an account but the events that name it: what it has spent is the sum of their costs.
-Reading these events is the log's part (`sfumato.ledger.log.account_book`); here are the sums and their rules.
+A process adds up each event once, when it first reads on, so a charge to an account costs no more as the log
+grows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
@@ -16,24 +17,16 @@ from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.budget_check import Balance
 from sfumato.ledger.budget.combined_filters import Filters
 from sfumato.ledger.budget.filters import Spent
-from sfumato.ledger.failures import NOTHING_CHARGED
+from sfumato.ledger.budget.renewal import check_period
+from sfumato.ledger.failures import NOTHING_CHARGED, corrupt, unreadable
+from sfumato.ledger.identity import Identity
+from sfumato.ledger.log.event_log import Snapshot, events_after
+from sfumato.ledger.log.events import AccountKey, AccountSet, Body, Charged, body_of
+from sfumato.ledger.log.hash_chain import GENESIS
 
-__all__ = ["AccountKey", "AccountTotals", "AnalystAccount", "check_analyst", "check_budget"]
+__all__ = ["AccountBook", "AccountTotals", "AnalystAccount", "check_analyst", "check_budget"]
 
 LONGEST_NAME: Final = 200
-
-
-class AccountKey(NamedTuple):
-    """An account: an analyst's, or with "" the dataset's; of one period, or with "" of all time."""
-
-    analyst: str
-    period: str
-
-    @property
-    def charged(self) -> tuple[AccountKey, ...]:
-        """The accounts that a charge to this one is added to: the dataset's, and then the analyst's."""
-        dataset = AccountKey("", self.period)
-        return (dataset, self) if self.analyst else (dataset,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,18 +74,18 @@ def check_analyst(analyst: str) -> str:
 def check_budget(budget: Budget, whole: Budget) -> None:
     """Refuse an analyst's budget of another kind than the dataset's: a charge has one price."""
     if not isinstance(budget, Budget):
-        _check.refuse(
+        _check.refuse_type(
             "budget",
             "be a Budget, or None to close the account",
-            type(budget).__name__,
+            budget,
             "pass one of the dataset's kind, such as Budget.pure(epsilon=0.5)",
         )
     names = [member.name for member in budget.filters.members]
     if budget.kind != whole.kind or names != [member.name for member in whole.filters.members]:
-        _check.refuse(
+        _check.refuse_state(
             "budget",
             f"be of the dataset's kind, which is {whole}",
-            str(budget),
+            f"it is {budget}",
             "make it by the same constructor (with the same orders)",
         )
 
@@ -111,6 +104,13 @@ class AccountTotals:
         self._filters = filters
         self._charges: dict[str, int] = {}
         self._totals: dict[AccountKey, tuple[Spent, ...]] = {}
+
+    def take(self, body: Body) -> None:
+        """Add what an event says of accounts."""
+        if isinstance(body, Charged):
+            self.add(body.accounts, body.costs)
+        elif isinstance(body, AccountSet):
+            self.budgets[body.analyst] = body.budget
 
     def add(self, keys: Iterable[AccountKey], cost: tuple[Spent, ...]) -> None:
         """Add a charge to accounts."""
@@ -160,3 +160,48 @@ class AccountTotals:
 
     def _periods(self, analyst: str) -> tuple[str, ...]:
         return tuple(sorted(key.period for key in self._totals if key.analyst == analyst and key.period))
+
+
+class AccountBook:
+    """The budgets of a ledger and what was spent of each, by the events that this process has read.
+
+    Parameters
+    ----------
+    identity : Identity
+        What the ledger was made for.
+    """
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+        self._totals = AccountTotals(identity.budget.filters)
+        self._position, self._digest = 0, GENESIS
+
+    def balances(self, snapshot: Snapshot, key: AccountKey) -> tuple[Balance, ...]:
+        """Return the budgets that a charge must fit into: the dataset's, and then the analyst's."""
+        identity = self._identity
+        check_period(identity.renewal, key.period)
+        totals = self.totals(snapshot)
+        if identity.renewal is None:
+            # The last event says what was spent of the one budget for all time.
+            dataset = Balance(identity.budget, snapshot.end.totals.spent)
+        else:
+            dataset = totals.balance(key.charged[0], identity.budget)
+        return (dataset, *(totals.balance(each, identity.budget) for each in key.charged[1:]))
+
+    def totals(self, snapshot: Snapshot) -> AccountTotals:
+        """Return the totals of all accounts now, after reading on; a ledger without accounts is not read."""
+        end, renews = snapshot.end, self._identity.renewal is not None
+        if (end.totals.accounts or renews) and self._position < end.event.position:
+            self._read_on(snapshot)
+        return self._totals
+
+    def _read_on(self, snapshot: Snapshot) -> None:
+        """Take the events that follow those read so far, checking every link."""
+        for event in events_after(snapshot.connection, self._position):
+            if event.position != self._position + 1 or event.previous != self._digest or not event.intact:
+                raise corrupt("be an unbroken chain of events", f"a break at event {event.position}")
+            try:
+                self._totals.take(body_of(event))
+            except ValueError as error:
+                raise unreadable(event.position) from error
+            self._position, self._digest = event.position, event.digest

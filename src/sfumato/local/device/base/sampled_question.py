@@ -1,38 +1,76 @@
-"""The base of client halves that report one part, drawn by chance: a record names the part it is about."""
+r"""The base of client halves that answer one question, drawn by chance: a record names it.
+
+Ranges ask about one level of a tree, marginals about one table, surveys of several attributes about one of
+them. All draw the question without regard to what is true, and answer it by a client half of its own, with
+all of epsilon; they differ in how questions are drawn, and in what a person's true answer to one is.
+
+Guarantee: if all parts are :math:`\epsilon`-DP under replace-one, so is the whole. The probability of a
+record is that of its question, which is public, times that of the part's record.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.base.randomizer import CategoricalRandomizer, Randomizer
 from sfumato.local.device.base.record_layout import Records
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
-__all__ = ["OnePart", "rows_of"]
+__all__ = ["SampledQuestionRandomizer", "rows_of"]
 
 
-class OnePart(Randomizer):
-    r"""A client half that draws one of its parts, whatever is true, and sends a record of that part.
+class SampledQuestionRandomizer(Randomizer):
+    r"""A client half that draws one of its questions, whatever is true, and sends the answer to it.
 
     Attributes
     ----------
-    parts : tuple of Randomizer
-        Those of one report.
+    parts : tuple of CategoricalRandomizer
+        Of each question, the client half that answers it.
 
     Notes
     -----
-    Guarantee: if all parts are :math:`\epsilon`-DP under replace-one, so is the whole. Which part it is does
-    not depend on the truth, and is public: the probability of a record is that of its part, times that of
-    the part's record.
+    Guarantee: :math:`\epsilon`-DP, replace-one, if all parts are; see the top of this module.
     """
 
     __slots__ = ()
 
     index_bytes: ClassVar[int] = 2
-    parts: tuple[Randomizer, ...]
+    parts: tuple[CategoricalRandomizer, ...]
+
+    @abstractmethod
+    def answers(self, codes: NDArray[np.int64], question: int) -> NDArray[np.int64]:
+        """Return the true answers to one question, as indices in the domain of its part.
+
+        Parameters
+        ----------
+        codes : int64 array, shape (n,) or (attributes, n)
+            Indices in the domain, or in those of all attributes.
+        question : int
+            Counted from 0.
+
+        Returns
+        -------
+        int64 array, shape (n,)
+        """
+
+    @property
+    def chances(self) -> tuple[Fraction, ...]:
+        """How likely each question is drawn, exactly: all alike, where a protocol does not say."""
+        return (Fraction(1, len(self.parts)),) * len(self.parts)
+
+    def _drawn(self, size: int, source: RandomSource) -> NDArray[np.int64]:
+        """Return a drawn question for each respondent."""
+        return uniform_integers(len(self.parts), size, source)
+
+    def _chances(self) -> dict[str, Any]:
+        return {"parts": [part.digest.hex() for part in self.parts]}
 
     @property
     def _longest(self) -> int:
@@ -42,10 +80,17 @@ class OnePart(Randomizer):
     def _bits(self) -> int:
         return 8 * (self.index_bytes + self._longest)
 
+    def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
+        """Return a stamped record about a drawn question for each respondent."""
+        which = self._drawn(codes.shape[-1], source)
+        return self._assembled(
+            which, lambda at, rows: self.parts[at].encoded(self.answers(codes[..., rows], at), source)
+        )
+
     def _assembled(
         self, which: NDArray[np.int64], piece: Callable[[int, NDArray[np.int64]], Records]
     ) -> Records:
-        """Return stamped records about drawn parts; ``piece`` makes those of one part for some rows."""
+        """Return stamped records about drawn questions; ``piece`` makes those about one for some rows."""
         records = np.zeros((len(which), self.width), np.uint8)
         named = which.astype("<u8").view(np.uint8).reshape(len(which), 8)
         records[:, : self.index_bytes] = named[:, : self.index_bytes]
@@ -56,7 +101,7 @@ class OnePart(Randomizer):
         return records
 
     def named(self, records: Records) -> NDArray[np.int64]:
-        """Return the indices of the parts that records are about.
+        """Return the indices of the questions that records are about.
 
         Parameters
         ----------
@@ -65,21 +110,21 @@ class OnePart(Randomizer):
         Returns
         -------
         int64 array, shape (records,)
-            Not checked: it may exceed the number of parts.
+            Not checked: it may exceed the number of questions.
         """
         wide = np.zeros((len(records), 8), np.uint8)
         wide[:, : self.index_bytes] = records[:, : self.index_bytes]
         return wide.view("<i8")[:, 0].astype(np.int64, copy=False)
 
     def cut(self, records: Records, at: int) -> Records:
-        """Return the records of one part, where all are about it.
+        """Return the parts' records within records that are all about one question.
 
         Parameters
         ----------
         records : uint8 array, shape (records, width)
-            All about the same part.
+            All about the same question.
         at : int
-            Index of that part.
+            Index of that question.
 
         Returns
         -------
@@ -88,7 +133,7 @@ class OnePart(Randomizer):
         return np.ascontiguousarray(records[:, self.index_bytes : self.index_bytes + self.parts[at].width])
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
-        """Return which records are about a part, hold a record of it, and nothing after that.
+        """Return which records name a question, hold a record of its part, and nothing after that.
 
         Parameters
         ----------

@@ -1,22 +1,84 @@
-"""The pair that dominates every mechanism of bounded range, such as the exponential mechanism."""
+"""Pairs with a bounded loss, cut by it: of Laplace noise, and of every mechanism of bounded range."""
 
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.privacy._outward import UNIT
+from sfumato.privacy._outward import UNIT, below
 from sfumato.privacy.pairs.bins import Bins, Points
-from sfumato.privacy.pairs.bounded import BoundedPair
+from sfumato.privacy.pairs.pair import Pair
 
-__all__ = ["BoundedRangePair"]
+__all__ = ["BoundedRangePair", "LaplacePair"]
 
 _Array = NDArray[np.float64]
 
+_COARSE: Final = 96
 
-class BoundedRangePair(BoundedPair):
+
+class _BoundedPair(Pair):
+    """A pair with losses from minus ``bound`` to ``bound``, whose masses between any two are exact.
+
+    Parameters
+    ----------
+    bound : float
+        The largest loss, positive and finite.
+    """
+
+    __slots__ = ("_bound",)
+
+    def __init__(self, bound: float) -> None:
+        self._bound = bound
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss."""
+        return below(self._bound)
+
+    def cuts(self, reach: float) -> _Array:
+        """Return cuts of all losses."""
+        del reach
+        return np.linspace(-self._bound, self._bound, _COARSE + 1)
+
+    def rate(self, cuts: _Array) -> _Array:
+        """Return a few bins in all: every cut is exact."""
+        return np.full(len(cuts) - 1, 8 / self._bound)
+
+
+class LaplacePair(_BoundedPair):
+    r"""Laplace distributions of scale 1 that lie ``bound`` apart.
+
+    Parameters
+    ----------
+    bound : float
+        The largest loss, positive and finite.
+
+    Notes
+    -----
+    The loss is :math:`\pm\epsilon_0` outside of the two centres and falls evenly between them. Between the
+    losses :math:`y_1 < y_2` lies the P-mass :math:`\frac12 e^{(y_2 - \epsilon_0)/2}(1 - e^{(y_1 - y_2)/2})`,
+    and the ratio of the two masses there is :math:`e^{(y_1 + y_2)/2}`.
+    """
+
+    __slots__ = ()
+
+    def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
+        """Return the masses in closed form; both orders are the same."""
+        del swapped
+        bound, left, right = self._bound, cuts[:-1], cuts[1:]
+        with np.errstate(divide="ignore"):
+            log_p = 0.5 * (right - bound) + np.log(-np.expm1(0.5 * (left - right))) - math.log(2)
+        middle = 0.5 * (left + right)
+        points = Points(log_p, middle, UNIT * (16 + 4 * np.abs(log_p) + 4 * bound), 2 * UNIT * np.abs(middle))
+        ends = np.array([-bound - math.log(2), -math.log(2)])
+        atoms = Points(ends, np.array([-bound, bound]), 4 * UNIT * np.abs(ends), np.zeros(2))
+        return Bins(points=points, edges=cuts, edge_error=np.zeros(len(cuts)), atoms=atoms)
+
+
+class BoundedRangePair(_BoundedPair):
     r"""The smallest pair above every two distributions whose losses lie within ``bound`` of one another.
 
     Parameters
@@ -48,10 +110,8 @@ class BoundedRangePair(BoundedPair):
 
     __slots__ = ()
 
-    @property
-    def tight(self) -> bool:
-        """False: it dominates a family of which no member attains it everywhere."""
-        return False
+    tight = False
+    """False: it dominates a family of which no member attains it everywhere."""
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         r"""Return the masses in closed form; both orders are the same.
