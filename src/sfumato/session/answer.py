@@ -8,11 +8,10 @@ from sfumato.errors import BudgetExceeded
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.queries.engines.engine import Engine
-from sfumato.queries.plan.query import AggregationJob
+from sfumato.queries.plan.query import AggregationJob, Query
 from sfumato.queries.plan.query_key import query_key
-from sfumato.queries.pricing.alternatives import loss_at, with_parts_named
 from sfumato.queries.pricing.found_bounds import find_bounds
-from sfumato.queries.pricing.price import PricedQuery
+from sfumato.queries.pricing.price import PricedQuery, loss_at
 from sfumato.queries.release.noise import add_noise
 from sfumato.queries.release.record import ReleaseRecord
 from sfumato.queries.release.table import TableRelease
@@ -74,7 +73,7 @@ def answer(
             loss_at=loss_at(priced.query),
         )
     except BudgetExceeded as refused:
-        raise with_parts_named(priced.query, refused) from None
+        raise _with_parts_named(priced.query, refused) from None
 
     def exact(job: AggregationJob) -> pa.Table:  # of rows and groups chosen with a fresh secret
         return engine.aggregate(job, source.bytes(_SECRET_BYTES))
@@ -83,3 +82,16 @@ def answer(
     record = add_noise(bounded, exact(bounded.job), source, privacy_unit=privacy_unit, found=found)
     account.commit(receipt, record.to_bytes())
     return TableRelease(record, receipt, priced)
+
+
+def _with_parts_named(query: Query, refused: BudgetExceeded) -> BudgetExceeded:
+    """Return the error with the words that parts of epsilon need, where the query states any."""
+    stated = any(aggregate.epsilon is not None for aggregate in query.aggregates)
+    parts = stated or query.options.group_selection_epsilon is not None
+    if not refused.remaining.answerable_epsilon or not parts:
+        return refused
+    return BudgetExceeded(
+        f"{refused}, and for its parts in proportion",
+        remaining=refused.remaining,
+        requested=refused.requested,
+    )

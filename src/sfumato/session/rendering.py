@@ -9,8 +9,7 @@ from sfumato._check import refuse
 from sfumato.errors import OptionError, SchemaError
 from sfumato.frames.sources import check_names
 from sfumato.numerics.randomness.source import random_source
-from sfumato.queries.engines.compilation.job import compile_job
-from sfumato.queries.engines.compilation.statements import as_one_statement
+from sfumato.queries.engines.compilation.job import as_one_statement, compile_job
 from sfumato.queries.engines.dialects.base import Dialect, StoredColumn, StoredTable
 from sfumato.queries.engines.dialects.bigquery import BIGQUERY
 from sfumato.queries.engines.dialects.snowflake import SNOWFLAKE

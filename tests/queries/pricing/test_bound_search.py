@@ -68,7 +68,7 @@ def _priced(columns: str, options: str = "", table: str = "data") -> PricedQuery
 @example(-(2.0**95))
 @example(1e308)
 def test_a_number_lies_within_the_borders_of_its_bin(value: float) -> None:
-    place = REAL.place(value)
+    place = REAL.index(value)
     if place in (0, REAL.many - 1):  # open to infinity
         assert abs(value) >= 2.0**95
         assert (value > 0) == (place > 0)
@@ -81,7 +81,7 @@ def test_a_number_lies_within_the_borders_of_its_bin(value: float) -> None:
 def test_bins_are_those_of_the_mechanism_for_arrays() -> None:
     values = np.concatenate([np.geomspace(2.0**-6, 2.0**6, 400), -np.geomspace(2.0**-6, 2.0**6, 400), [0.0]])
     ours, theirs = MagnitudeBins(-4, 4, ColumnType.FLOAT), PrivateBounds(scale=1, exponents=(-4, 4))
-    counts = np.bincount([ours.place(float(v)) for v in values], minlength=ours.many)
+    counts = np.bincount([ours.index(float(v)) for v in values], minlength=ours.many)
     assert counts.tolist() == theirs._counts(values).tolist()
 
 
@@ -111,7 +111,7 @@ def test_the_engine_bins_every_number_as_it_should(name: str, values: list[Any],
         found = _searched(engine, priced, search)
     finite = [value for value in values if value is not None and math.isfinite(value)]
     # frexp of 2**63 - 1 as a float would be a power too high
-    places = [min(bins.place(value), bins.many - 1) for value in finite]
+    places = [min(bins.index(value), bins.many - 1) for value in finite]
     assert found == {place: places.count(place) for place in places}
 
 
@@ -140,7 +140,7 @@ def test_totals_of_floats_of_any_size_are_searched_to_a_few_parts_in_a_hundred(
     with DuckDBEngine(open_source(table)) as engine:
         found = _searched(engine, priced, search)
     totals = [_total([x for u, _, x in rows if u == unit], most) for unit in range(40)]
-    near = [{REAL.place(total * part) for part in (0.9, 1.0, 1.1)} for total in totals]
+    near = [{REAL.index(total * part) for part in (0.9, 1.0, 1.1)} for total in totals]
     sure = [places.pop() for places in near if len(places) == 1]
     assert sum(found.values()) == 40
     assert all(found.get(place, 0) >= sure.count(place) for place in sure)
@@ -153,13 +153,13 @@ def test_a_unit_tells_one_number_and_rows_as_units_one_each() -> None:
             priced = _priced(columns)
             (search,) = (each.search for each in priced.searches)
             found = _searched(engine, priced, search)
-            low = REAL.place(12.0 if search.totals else 4.0)
-            assert found == {low: 1, REAL.place(64.0): 1}
+            low = REAL.index(12.0 if search.totals else 4.0)
+            assert found == {low: 1, REAL.index(64.0): 1}
     with DuckDBEngine(open_source({"lines": table})) as engine:
         priced = _priced("SUM(x) AS s", table="lines")
         (search,) = (each.search for each in priced.searches)
         assert not search.totals
-        assert _searched(engine, priced, search) == {REAL.place(4.0): 9, REAL.place(64.0): 1}
+        assert _searched(engine, priced, search) == {REAL.index(4.0): 9, REAL.index(64.0): 1}
 
 
 def test_keys_and_columns_may_be_called_like_those_of_the_search() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.queries.plan.query import Column, ColumnType, Scan, Schema
-from sfumato.queries.pricing.expected_error import ExpectedError, cost_alone, expected_error, loss_alone
+from sfumato.queries.pricing.expected_error import cost_alone, expected_error, loss_alone
+from sfumato.queries.pricing.measures.measure_request import ExpectedError
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog

@@ -91,9 +91,9 @@ def test_truncated_noise_has_the_lower_threshold(groups: int) -> None:
     assert thresholds["TRUNCATED_GEOMETRIC"] < thresholds["LAPLACE_THRESHOLD"]
 
 
-@pytest.mark.parametrize(("strategy", "law"), _STRATEGIES.items())
-def test_the_strategy_names_the_law(strategy: str, law: NoiseDistribution) -> None:
-    assert _counts(strategy, 1.0, 1e-8).law is law
+@pytest.mark.parametrize(("strategy", "distribution"), _STRATEGIES.items())
+def test_the_strategy_names_the_distribution(strategy: str, distribution: NoiseDistribution) -> None:
+    assert _counts(strategy, 1.0, 1e-8).distribution is distribution
 
 
 def test_the_limit_of_the_noise_is_the_least_that_delta_allows() -> None:
@@ -135,7 +135,7 @@ def test_groups_below_the_least_number_of_units_are_never_shown() -> None:
     assert shown == pytest.approx({3: 0.0, 9: 0.0, 14: 1.0, 60: 1.0}, abs=1e-9)
     assert release.to_arrow()["g"].to_pylist() == [2, 3]
     assert "at least 10 units in fact" in release.explain()
-    assert release.record.least_units == 10
+    assert release.record.minimum_units == 10
     again = ReleaseRecord.from_bytes(release.record.to_bytes())
     assert again == release.record or again.to_bytes() == release.record.to_bytes()
     lower = release.to_arrow(intervals=True)["n_lower"].to_pylist()

@@ -64,7 +64,7 @@ def test_the_whole_loss_meets_options(
     assert spent <= epsilon
     # Below a step, a hair less noise may cost much more: the lattice's epsilon rises in leaps.
     # What truncation leaves of delta makes the loss of many entries less.
-    least = 0 if priced.law is NoiseDistribution.TRUNCATED else 0.9
+    least = 0 if priced.distribution is NoiseDistribution.TRUNCATED else 0.9
     assert spent >= least * epsilon or priced.mechanisms[0].stddev < 1
     for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
         assert mechanism.sensitivity is not None
@@ -95,14 +95,15 @@ def test_laplace_for_one_group_gaussian_for_many() -> None:
         "AVG(x, contribution_bounds_per_group => (0, 1)) AS a"
     )
     assert (
-        _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=1").law is NoiseDistribution.TRUNCATED
+        _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=1").distribution
+        is NoiseDistribution.TRUNCATED
     )
     many = _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=10")
     laplace = _priced(
         columns,
         "epsilon=1, delta=1e-8, max_groups_contributed=10, group_selection_strategy=LAPLACE_THRESHOLD",
     )
-    assert many.law is NoiseDistribution.GAUSSIAN
+    assert many.distribution is NoiseDistribution.GAUSSIAN
     assert many.threshold is not None
     assert laplace.threshold is not None
     assert many.threshold < laplace.threshold / 2
@@ -166,7 +167,7 @@ def test_the_whole_loss_meets_options_with_stated_parts(  # noqa: PLR0917
     most = (sum(parts) + selection) * epsilon if everything_stated and selection else epsilon
     assert spent <= most * (1 + 1e-9)
     # what truncation leaves of delta makes the loss of many entries less
-    least = 0 if priced.law is NoiseDistribution.TRUNCATED else 0.85
+    least = 0 if priced.distribution is NoiseDistribution.TRUNCATED else 0.85
     assert spent >= least * most or min(mechanism.stddev for mechanism in priced.mechanisms) < 1
 
 
@@ -253,7 +254,7 @@ def test_unknown_groups_never_go_without_a_threshold(delta: str, strategy: str) 
 def test_laplace_answers_where_no_gaussian_can() -> None:
     text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e-9, delta=5e-324) COUNT(*) AS n FROM data"
     priced = price(read(text, _CATALOG))
-    assert priced.law is NoiseDistribution.LAPLACE
+    assert priced.distribution is NoiseDistribution.LAPLACE
     assert priced.loss.epsilon(0) <= 1e-9
 
 

@@ -97,7 +97,7 @@ def test_bad_levels_are_refused() -> None:
         ([total], "n", "two releases"),
         (total, "n", "two releases"),
         ([total, 3], "n", "releases"),
-        ([states, total], "n", "refine .*groups by nothing after groups by state"),
+        ([states, total], "n", "refine .*groups by nothing come after groups by state"),
         ([states, states], "n", "refine"),
         ([total, states], "m", "COUNT or SUM"),
     ]

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.errors import OptionError
-from sfumato.queries.engines.duckdb.computation import evaluate
 from sfumato.queries.plan.query import ColumnType
-from sfumato.queries.release.postprocessing import ends, parsed
+from sfumato.queries.release.postprocessing import ends, evaluate, parsed
 from sfumato.queries.release.record import ReleaseRecord
 from sfumato.queries.release.table import TableRelease
 from sfumato.queries.sql.analysis import read

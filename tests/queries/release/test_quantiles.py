@@ -22,7 +22,7 @@ from sfumato.queries.pricing.calibration import NoiseDistribution
 from sfumato.queries.pricing.measures.bins import CountBins
 from sfumato.queries.pricing.measures.counts import CountUnits
 from sfumato.queries.pricing.price import PricedQuery, price
-from sfumato.queries.release.quantiles import noisy_quantiles
+from sfumato.queries.release.noise import noisy_quantiles
 from sfumato.queries.release.record import ReleaseRecord
 from sfumato.queries.release.table import TableRelease
 from sfumato.queries.sql.analysis import read
@@ -159,7 +159,7 @@ def test_a_tree_costs_an_entry_for_each_level() -> None:
     rows = _priced(f"MEDIAN(i, {_ROW}(0, 120))", options, unit=None)
     assert rows.measures[1].sensitivity == 1
     many = _priced(f"MEDIAN(i, {_ROW}(0, 120))", "max_groups_contributed=40")
-    assert many.law is NoiseDistribution.GAUSSIAN
+    assert many.distribution is NoiseDistribution.GAUSSIAN
     assert many.loss.epsilon(1e-6) <= 1.0
 
 
@@ -194,8 +194,8 @@ def test_the_same_bytes_again_without_any_count() -> None:
     # both are read off five orders of one tree; nothing of the engine's counts is in the record
     assert again.table.column_names == ["k0", "m0", "m1", "l1", "u1"]
     assert again.table["m1"].type == pa.list_(pa.int64(), 5)
-    assert again.columns[0].places == (2,)
-    assert again.columns[1].places == (0, 1, 2, 3, 4)
+    assert again.columns[0].quantile_indices == (2,)
+    assert again.columns[1].quantile_indices == (0, 1, 2, 3, 4)
     wide = first.to_arrow(intervals=True, level=0.999)
     assert set(wide["m_lower"].to_pylist()) == {-100.0}
     assert set(wide["m_upper"].to_pylist()) == {100.0}
@@ -345,12 +345,12 @@ def test_spellings_of_one_quantile_are_one_query() -> None:
     assert len(others - texts) == 3
 
 
-def test_noise_of_another_law_is_refused() -> None:
+def test_noise_of_another_distribution_is_refused() -> None:
     priced = _priced(f"MEDIAN(i, {_ROW}(0, 120))")
     column = pa.chunked_array(
         [pa.array([[]], pa.large_list(pa.struct([("leaf", pa.int64()), ("n", pa.int64())])))]
     )
-    with pytest.raises(Exception, match="law must be"):
+    with pytest.raises(Exception, match="noise must be"):
         noisy_quantiles(column, priced.measures[1], TruncatedLaplaceDistribution(1, 5), [0.5], None)  # type: ignore[arg-type]
 
 

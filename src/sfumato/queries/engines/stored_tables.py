@@ -1,27 +1,40 @@
-"""What engines over stored tables have in common: how they show the tables, open and close."""
+"""What engines over stored tables have in common: how they show the tables, check a job and fail."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Final, Self
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import ClassVar, Final, Self
 
-from sfumato._check import refuse
+import pyarrow as pa
+
+from sfumato._check import refuse_state
 from sfumato._wire import Format, canonical, optional
-from sfumato.errors import ParameterError
-from sfumato.queries.engines.dialects.base import StoredTable
-from sfumato.queries.plan.query import Schema
+from sfumato.errors import EngineError, ParameterError, SchemaError
+from sfumato.queries.engines.compilation.job import CompiledJob, compile_job
+from sfumato.queries.engines.dialects.base import Dialect, StoredTable
+from sfumato.queries.plan.query import AggregationJob, Schema
 from sfumato.queries.plan.wire_names import COLUMN_TYPE
 
-__all__ = ["StoredTablesEngine", "require_secret"]
+__all__ = ["StoredTablesEngine", "digest_tables"]
 
 _FORMAT: Final = Format("sfumato.schema", 1)
 _SECRET_BYTES: Final = 16
 
 
 class StoredTablesEngine(ABC):
-    """The face of an engine over tables that it knows by name; what it computes is the subclass's."""
+    """An engine over tables that it knows by name; how it runs the statements of a job is the subclass's."""
 
+    _failed: ClassVar[str]
+    """What is said of a failure after the charge."""
+
+    _dialect: Dialect
+    _lock: threading.Lock
     _tables: Mapping[str, StoredTable]
 
     def __enter__(self) -> Self:
@@ -61,23 +74,100 @@ class StoredTablesEngine(ABC):
             "that numbers the users and devices that are connected"
         )
 
+    def check(self, job: AggregationJob) -> None:
+        """Refuse a job that cannot run; reads no row.
+
+        Parameters
+        ----------
+        job : AggregationJob
+
+        Raises
+        ------
+        SourceError
+            If the tables are not the ones that were opened any more, or cannot be reached.
+        ParameterError
+            If a limit or bound is out of range, or a limit on groups is missing where a unit can be in
+            several.
+        QueryError
+            If the engine cannot express the job, or public keys are not of their keys' types.
+        """
+        prepared = compile_job(job, self._tables, self._dialect)
+        if not self._accepts(replace(prepared, listed=None, table=None)):
+            raise SchemaError(
+                "the query must suit the engine, got an expression it refuses; simplify the expression"
+            )
+
+    def aggregate(self, job: AggregationJob, secret: bytes) -> pa.Table:
+        """Compute the exact bounded integers of a job.
+
+        Parameters
+        ----------
+        job : AggregationJob
+        secret : bytes
+            Keys the choice of rows and groups: fresh and secret for each query, at least 16 bytes.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``k0, ...`` then ``m0, ...`` (int64), sorted by key, NULL last.
+
+        Raises
+        ------
+        EngineError
+            If the engine fails, or the connection to it; the message is fixed.
+        """
+        if len(secret) < _SECRET_BYTES:
+            rule, remedy = f"have at least {_SECRET_BYTES} bytes", "draw it from a secure source"
+            refuse_state("secret", rule, f"it has {len(secret)}", remedy)
+        prepared = compile_job(job, self._tables, self._dialect)
+        answer = None
+        with suppress(Exception), self._lock:
+            answer = self._compute(job, prepared, secret)
+        if answer is None:  # outside of the handler: messages of engines quote values
+            raise EngineError(self._failed)
+        return answer
+
+    @abstractmethod
+    def _accepts(self, prepared: CompiledJob) -> bool:
+        """Return whether the engine can plan a job; its public groups were taken out."""
+
+    @abstractmethod
+    def _compute(self, job: AggregationJob, prepared: CompiledJob, secret: bytes) -> pa.Table:
+        """Run the statements of a job, under the lock; what it raises is not shown."""
+
     @abstractmethod
     def close(self) -> None:
         """Release what the engine holds; calling it again does nothing."""
 
 
-def require_secret(secret: bytes) -> None:
-    """Refuse a secret that could be guessed.
+def digest_tables(
+    key: bytes,
+    form: bytes,
+    tables: Mapping[str, StoredTable],
+    content: Callable[[StoredTable], Iterable[bytes]],
+) -> str:
+    """Return the HMAC-SHA-256 of tables in hexadecimal: of their names, types and content, piece by piece.
 
-    Raises
-    ------
-    ParameterError
-        If it has fewer than 16 bytes.
+    Parameters
+    ----------
+    key : bytes
+    form : bytes
+        The name and version of what is digested, which comes first.
+    tables : mapping of str to StoredTable
+    content : callable
+        Returns what stands for the rows of a table.
     """
-    if len(secret) < _SECRET_BYTES:
-        refuse(
-            "secret",
-            f"have at least {_SECRET_BYTES} bytes",
-            f"{len(secret)} bytes",
-            "draw it from a secure source",
-        )
+    mac = hmac.new(key, digestmod=hashlib.sha256)
+
+    def add(piece: bytes) -> None:
+        mac.update(len(piece).to_bytes(8, "big"))
+        mac.update(piece)
+
+    add(form)
+    for name in sorted(tables):
+        add(name.encode())
+        for column in tables[name].columns:
+            add(f"{column.stored} {column.name}".encode())
+        for piece in content(tables[name]):
+            add(piece)
+    return mac.hexdigest()

@@ -4,11 +4,11 @@ A search counts units by the magnitude of one of their numbers, in all groups to
 bin by one, however many groups it may be in. The number is the value of one of its rows, or where a unit's
 totals are bounded the total of one of its groups, chosen at random.
 
-ZetaSQL searches each group on its own, and lets a unit tell a number in each: its noise grows with the groups
-that a unit may be in, and a small group finds nothing. One search over all of them finds bounds that suit the
-largest values; where groups differ in scale, it is better to state bounds. Rows of groups that are not shown
-in the end, or that bounding drops, are searched like any others. NaN, infinities, and totals of whole numbers
-beyond 64 bits are not counted.
+ZetaSQL searches each group on its own, and a unit counts with a number in each: its noise grows with the
+groups that a unit may be in, and a small group finds nothing. One search over all of them finds bounds that
+suit the largest values; where groups differ in scale, it is better to state bounds. Rows of groups that are
+not shown in the end, or that bounding drops, are searched like any others. NaN, infinities, and totals of
+whole numbers beyond 64 bits are not counted.
 
 Notes
 -----
@@ -36,7 +36,7 @@ from sfumato.queries.plan.query import (
 )
 from sfumato.queries.plan.schema import Column
 from sfumato.queries.plan.typed_expressions import TypedTree, column, operand
-from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins
+from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins, real
 
 __all__ = ["BoundSearch"]
 
@@ -68,19 +68,19 @@ class BoundSearch:
         """The bins of the numbers."""
         return WHOLE if self.expression.type is ColumnType.INTEGER and self.max_rows is None else REAL
 
-    def counted(self, place: Expression) -> Measure:
-        """Return the counts of units by bin, of which ``place`` is a row's."""
-        return Measure(BinCounts(GridColumn(place, 0, 0, self.bins.many - 1)))
+    def counted(self, row_bin: Expression) -> Measure:
+        """Return the counts of units by bin, of which ``row_bin`` is a row's."""
+        return Measure(BinCounts(GridColumn(row_bin, 0, 0, self.bins.many - 1)))
 
     def job(self, query: Query) -> AggregationJob:
         """Return what the engine counts: one number of each unit, by its bin."""
         unit = query.relation.unit
         names = _Names("of_" if (unit or "").casefold().startswith("a_") else "a_")
-        place = _typed(column(names("place"), ColumnType.INTEGER).tree, ColumnType.INTEGER)
+        row_bin = Expression(column(names("place"), ColumnType.INTEGER).tree, ColumnType.INTEGER)
         return AggregationJob(
             relation=self._relation(query, names),
             keys=(),
-            measures=(self.counted(place),),
+            measures=(self.counted(row_bin),),
             max_groups=None,
             max_rows=None if unit is None else 1,
             public_groups=None,
@@ -93,13 +93,13 @@ class BoundSearch:
     def _relation(self, query: Query, names: _Names) -> Relation:
         """Return the bins of the numbers, a row for each, with the unit that it is of."""
         groups = query.keys if self.totals else ()
-        keys = (Named(names(f"key_{place}"), key.expression) for place, key in enumerate(groups))
+        keys = (Named(names(f"key_{index}"), key.expression) for index, key in enumerate(groups))
         rows = _projected(query.relation, *keys, Named(names("value"), _finite(self.expression)))
         if self.totals:
             rows = self._per_group(rows, names)
         value = column(names("value"), self.bins.type)
         absent = exp.Is(this=value.tree, expression=exp.Null())
-        there = Filter(rows, _typed(exp.Not(this=exp.Paren(this=absent)), ColumnType.BOOLEAN))
+        there = Filter(rows, Expression(exp.Not(this=exp.Paren(this=absent)), ColumnType.BOOLEAN))
         if self.bins.type is ColumnType.INTEGER:
             return _projected(there, Named(names("place"), self.bins.expression(value)))
         return self._by_blocks(there, names)
@@ -107,40 +107,40 @@ class BoundSearch:
     def _by_blocks(self, rows: Relation, names: _Names) -> Project:
         """Return the bins of floats."""
         value, size = (column(name, ColumnType.FLOAT) for name in (names("value"), names("size")))
-        kept = Named(names("value"), _typed(value.tree, ColumnType.FLOAT))
-        sizes = Named(names("size"), _typed(exp.Abs(this=value.tree.copy()), ColumnType.FLOAT))
-        rows = _projected(rows, kept, sizes)
+        values = Named(names("value"), Expression(value.tree, ColumnType.FLOAT))
+        sizes = Named(names("size"), Expression(exp.Abs(this=value.tree.copy()), ColumnType.FLOAT))
+        rows = _projected(rows, values, sizes)
         block, reduced = column(names("block"), ColumnType.INTEGER), column(names("part"), ColumnType.FLOAT)
         blocks = Named(names("block"), self.bins.block(size))
-        rows = _projected(rows, kept, blocks, Named(names("part"), self.bins.reduced(size)))
-        held = Named(names("block"), _typed(block.tree, ColumnType.INTEGER))
-        rows = _projected(rows, kept, held, Named(names("step"), self.bins.step(reduced)))
-        place = self.bins.joined(value, block, column(names("step"), ColumnType.INTEGER))
-        return _projected(rows, Named(names("place"), place))
+        rows = _projected(rows, values, blocks, Named(names("part"), self.bins.reduced(size)))
+        held = Named(names("block"), Expression(block.tree, ColumnType.INTEGER))
+        rows = _projected(rows, values, held, Named(names("step"), self.bins.step(reduced)))
+        row_bin = self.bins.joined(value, block, column(names("step"), ColumnType.INTEGER))
+        return _projected(rows, Named(names("place"), row_bin))
 
     def _per_group(self, rows: Project, names: _Names) -> Project:
         """Return one row for each unit and group: its total."""
         keys = tuple(
-            Named(known.name, _typed(column(known.name, known.type).tree, known.type))
+            Named(known.name, Expression(column(known.name, known.type).tree, known.type))
             for known in rows.schema.columns
             if known.name != names("value") and known.type is not None
         )
         type_, value = self.expression.type, column(names("value"), self.expression.type).tree
-        made = [UnitAggregate(names("total"), UnitFunction.SUM, _typed(value, type_))]
+        made = [UnitAggregate(names("total"), UnitFunction.SUM, Expression(value, type_))]
         total = column(names("total"), type_).tree
         if type_ is ColumnType.FLOAT:
-            peak = _typed(exp.Abs(this=value.copy()), type_)
+            peak = Expression(exp.Abs(this=value.copy()), type_)
             made += [
                 UnitAggregate(names("peak"), UnitFunction.MAX, peak),
-                UnitAggregate(names("fine"), UnitFunction.SUM, _typed(_times(value, _FINE), type_)),
-                UnitAggregate(names("coarse"), UnitFunction.SUM, _typed(_times(value, _COARSE), type_)),
+                UnitAggregate(names("fine"), UnitFunction.SUM, Expression(_times(value, _FINE), type_)),
+                UnitAggregate(names("coarse"), UnitFunction.SUM, Expression(_times(value, _COARSE), type_)),
             ]
             total = _of_its_size(names)
         if self.max_rows is not None:
-            made.append(UnitAggregate(names("many"), UnitFunction.COUNT, _typed(value, type_)))
+            made.append(UnitAggregate(names("many"), UnitFunction.COUNT, Expression(value, type_)))
             total = _of_fewer(total, names, self.max_rows)
         grouped = PerUnit(rows, keys, tuple(made), str(rows.unit))
-        return _projected(grouped, Named(names("value"), _typed(total, self.bins.type)))
+        return _projected(grouped, Named(names("value"), Expression(total, self.bins.type)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,29 +163,21 @@ def _projected(rows: Relation, *made: Named) -> Project:
 def _kept(unit: Column | None) -> tuple[Named, ...]:
     if unit is None or unit.type is None:
         return ()
-    return (Named(unit.name, _typed(column(unit.name, unit.type).tree, unit.type)),)
-
-
-def _typed(tree: exp.Expression, type_: ColumnType) -> Expression:
-    return Expression(tree, type_)
-
-
-def _real(value: float) -> exp.Expression:
-    return number(repr(value)).tree
+    return (Named(unit.name, Expression(column(unit.name, unit.type).tree, unit.type)),)
 
 
 def _times(tree: exp.Expression, factor: float) -> exp.Expression:
-    return exp.Mul(this=tree.copy(), expression=_real(factor))
+    return exp.Mul(this=tree.copy(), expression=real(factor))
 
 
 def _finite(expression: Expression) -> Expression:
     """Return a value, NULL where it is NaN or infinite: engines order NaN above all numbers, or nowhere."""
     if expression.type is ColumnType.INTEGER:
         return expression
-    value, most = operand(TypedTree(expression.tree, expression.type)), sys.float_info.max
-    least = exp.Neg(this=_real(most))
-    within = exp.Between(this=value, low=least, high=_real(most))
-    return _typed(
+    value, largest = operand(TypedTree(expression.tree, expression.type)), sys.float_info.max
+    smallest = exp.Neg(this=real(largest))
+    within = exp.Between(this=value, low=smallest, high=real(largest))
+    return Expression(
         exp.Case(ifs=[exp.If(this=within, true=expression.tree)], default=exp.Null()), expression.type
     )
 
@@ -196,8 +188,8 @@ def _of_its_size(names: _Names) -> exp.Expression:
     fine, coarse = (column(name, ColumnType.FLOAT).tree for name in (names("fine"), names("coarse")))
     return exp.Case(
         ifs=[
-            exp.If(this=exp.LT(this=peak, expression=_real(_SMALL)), true=_times(fine, _COARSE)),
-            exp.If(this=exp.GT(this=peak.copy(), expression=_real(_LARGE)), true=_times(coarse, _FINE)),
+            exp.If(this=exp.LT(this=peak, expression=real(_SMALL)), true=_times(fine, _COARSE)),
+            exp.If(this=exp.GT(this=peak.copy(), expression=real(_LARGE)), true=_times(coarse, _FINE)),
         ],
         default=total,
     )
@@ -207,6 +199,6 @@ def _of_fewer(total: exp.Expression, names: _Names, max_rows: int) -> exp.Expres
     """Return what ``max_rows`` of the rows come to, in the mean over which they are."""
     many = column(names("many"), ColumnType.INTEGER).tree
     each = exp.Div(this=exp.Paren(this=total.copy()), expression=many)
-    fewer = exp.Mul(this=exp.Paren(this=each), expression=_real(float(max_rows)))
+    fewer = exp.Mul(this=exp.Paren(this=each), expression=real(float(max_rows)))
     more = exp.GT(this=many.copy(), expression=number(str(max_rows)).tree)
     return exp.Case(ifs=[exp.If(this=more, true=fewer)], default=total)

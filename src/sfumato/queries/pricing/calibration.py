@@ -91,7 +91,7 @@ class NoiseRequest:
         What all of it must meet.
     unknown_groups : bool
         Whether a threshold is due.
-    least_units : int
+    minimum_units : int
         The fewest units of a group that is considered.
     """
 
@@ -101,7 +101,7 @@ class NoiseRequest:
     epsilon: float
     delta: float
     unknown_groups: bool
-    least_units: int = 1
+    minimum_units: int = 1
 
     @cached_property
     def norm(self) -> float:
@@ -115,7 +115,7 @@ class NoisePlan:
 
     Parameters
     ----------
-    law : Law
+    distribution : NoiseDistribution
         Of the noise on every measure; ``TRUNCATED`` truncates that of the first and leaves Laplace noise on
         the others.
     factor : Fraction
@@ -127,7 +127,7 @@ class NoisePlan:
     loss : PrivacyLoss
     """
 
-    law: NoiseDistribution
+    distribution: NoiseDistribution
     factor: Fraction
     selection_delta: float | None
     measures: tuple[Measure, ...]
@@ -136,21 +136,23 @@ class NoisePlan:
     loss: PrivacyLoss
 
 
-def by_expected_error(laws: Iterable[NoiseDistribution], demand: NoiseRequest) -> list[NoiseDistribution]:
+def by_expected_error(
+    distributions: Iterable[NoiseDistribution], demand: NoiseRequest
+) -> list[NoiseDistribution]:
     """Return the distributions in the order of what they cost in accuracy, by closed forms, the best first.
 
     What is compared is the mean logarithm of standard deviations over sensitivities, plus that of the
     threshold.
     """
-    return sorted(laws, key=lambda law: _badness(law, demand))
+    return sorted(distributions, key=lambda distribution: _badness(distribution, demand))
 
 
-def _badness(law: NoiseDistribution, demand: NoiseRequest) -> float:
-    factor = _factor(law, demand)
-    per_group = _selection_delta(law, demand) / demand.max_groups if demand.unknown_groups else 1.0
+def _badness(distribution: NoiseDistribution, demand: NoiseRequest) -> float:
+    factor = _factor(distribution, demand)
+    per_group = _selection_delta(distribution, demand) / demand.max_groups if demand.unknown_groups else 1.0
     if factor is None or per_group <= 0:
         return math.inf
-    gaussian = law is NoiseDistribution.GAUSSIAN
+    gaussian = distribution is NoiseDistribution.GAUSSIAN
     moved = [float(request.moved(demand.max_groups)) for request in demand.requests]
     noise = [
         float(factor) * (math.sqrt(many) if gaussian else many) / float(weight)
@@ -163,11 +165,11 @@ def _badness(law: NoiseDistribution, demand: NoiseRequest) -> float:
     return error + math.log(1 + noise[0] * tail)
 
 
-def _factor(law: NoiseDistribution, demand: NoiseRequest) -> Fraction | None:
+def _factor(distribution: NoiseDistribution, demand: NoiseRequest) -> Fraction | None:
     """Return the noise of one entry of share one: by the sum of epsilons for Laplace, or continuous noise."""
-    if law is not NoiseDistribution.GAUSSIAN:
+    if distribution is not NoiseDistribution.GAUSSIAN:
         return 1 / Fraction(demand.epsilon) * _ROUNDING_SLACK
-    delta = demand.delta - (_selection_delta(law, demand) if demand.unknown_groups else 0.0)
+    delta = demand.delta - (_selection_delta(distribution, demand) if demand.unknown_groups else 0.0)
     try:
         stddev = analytic_gaussian_stddev(sensitivity=demand.norm, epsilon=demand.epsilon, delta=delta)
     except ParameterError:
@@ -175,18 +177,18 @@ def _factor(law: NoiseDistribution, demand: NoiseRequest) -> Fraction | None:
     return Fraction(stddev) * _LATTICE_SLACK
 
 
-def _selection_delta(law: NoiseDistribution, demand: NoiseRequest) -> float:
-    return demand.delta * (0.5 if law is NoiseDistribution.GAUSSIAN else 1.0)
+def _selection_delta(distribution: NoiseDistribution, demand: NoiseRequest) -> float:
+    return demand.delta * (0.5 if distribution is NoiseDistribution.GAUSSIAN else 1.0)
 
 
-def start(law: NoiseDistribution, demand: NoiseRequest) -> NoisePlan | None:
+def start(distribution: NoiseDistribution, demand: NoiseRequest) -> NoisePlan | None:
     """Calibrate by closed forms; None where the distribution's noise or threshold would be out of reach."""
-    factor = _factor(law, demand)
+    factor = _factor(distribution, demand)
     if factor is None:
         return None
     try:
-        selection_delta = _selection_delta(law, demand) if demand.unknown_groups else None
-        return _with_factor(law, demand, factor, selection_delta)
+        selection_delta = _selection_delta(distribution, demand) if demand.unknown_groups else None
+        return _with_factor(distribution, demand, factor, selection_delta)
     except ParameterError:
         return None
 
@@ -201,14 +203,14 @@ def met(plan: NoisePlan, demand: NoiseRequest) -> NoisePlan | None:
 
     def probe(factor: Fraction) -> NoisePlan | None:
         try:
-            found = _with_factor(plan.law, demand, factor, plan.selection_delta)
+            found = _with_factor(plan.distribution, demand, factor, plan.selection_delta)
         except ParameterError:
             return None
         return found if found.loss.quick_epsilon(demand.delta) <= demand.epsilon else None
 
     if plan.loss.quick_epsilon(demand.delta) <= demand.epsilon:
         return plan
-    if plan.law is not NoiseDistribution.GAUSSIAN:
+    if plan.distribution is not NoiseDistribution.GAUSSIAN:
         return None
     excess = plan.loss.gdp().mu * float(plan.factor) / demand.norm
     found = probe(plan.factor * Fraction(excess) * _LATTICE_SLACK**64) if excess < 2 else None
@@ -234,9 +236,9 @@ def _tightened(
 
 
 def _with_factor(
-    law: NoiseDistribution, demand: NoiseRequest, factor: Fraction, selection_delta: float | None
+    distribution: NoiseDistribution, demand: NoiseRequest, factor: Fraction, selection_delta: float | None
 ) -> NoisePlan:
-    gaussian = law is NoiseDistribution.GAUSSIAN
+    gaussian = distribution is NoiseDistribution.GAUSSIAN
     units = [factor / weight for weight in demand.weights]
     moved = [request.moved(demand.max_groups) for request in demand.requests]
     multipliers = tuple(
@@ -251,14 +253,16 @@ def _with_factor(
         # The union bound over the groups; division of floats may round up, so step down once. A share that
         # vanishes in floats (delta 5e-324 has no half) is refused below: there must be a threshold.
         per_group = math.nextafter(selection_delta / demand.max_groups, 0.0)
-        if law is NoiseDistribution.TRUNCATED:
+        if distribution is NoiseDistribution.TRUNCATED:
             mechanisms[0] = limited = _truncated(units[0] * entries[0], entries[0], per_group)
-            threshold = demand.least_units + int(limited.limit)
+            threshold = demand.minimum_units + int(limited.limit)
         else:
-            threshold = demand.least_units + mechanisms[0].distribution.quantile_above(per_group)
+            threshold = demand.minimum_units + mechanisms[0].distribution.quantile_above(per_group)
             selection = [ApproximateDP(0.0, selection_delta)]
     losses = [*(mechanism.privacy_loss for mechanism in mechanisms), *selection]
-    return NoisePlan(law, factor, selection_delta, measures, tuple(mechanisms), threshold, compose(losses))
+    return NoisePlan(
+        distribution, factor, selection_delta, measures, tuple(mechanisms), threshold, compose(losses)
+    )
 
 
 def _on_scale_grid(scale: Fraction) -> Fraction:
@@ -285,7 +289,7 @@ def _gaussian(measure: Measure, unit: Fraction, entries: int) -> AnyMechanism:
 
 
 def _truncated(scale: Fraction, entries: int, delta: float) -> TruncatedLaplace:
-    """Return noise on a count of units with the least limit whose probability is at most ``delta``."""
+    """Return noise on a count of units with the smallest limit whose probability is at most ``delta``."""
     scale = _on_scale_grid(scale)
     delta = _check.unit_interval("delta", delta)
 

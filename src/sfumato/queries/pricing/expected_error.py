@@ -20,43 +20,18 @@ of the noise with the squared weight ``b (max(p, 1 - p)**2 + (h - 1) / 4)`` at m
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import final
+from typing import Final
 
-from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.privacy.loss import PrivacyLoss, compose
-from sfumato.queries.plan.query import ADDITIVE, MOMENT_KINDS, AggregateKind, Measure
-from sfumato.queries.pricing.aggregates import ColumnEstimator
+from sfumato.queries.plan.query import AggregateKind
+from sfumato.queries.pricing.aggregate_measures import ColumnEstimator
+from sfumato.queries.pricing.measures.measure_request import EstimateNoise, ExpectedError
 from sfumato.queries.pricing.price import PricedQuery
 
-__all__ = ["ExpectedError", "cost_alone", "expected_error", "loss_alone"]
+__all__ = ["cost_alone", "expected_error", "loss_alone"]
 
-_HALF = "times half the distance of the bounds"
-_DEVIATIONS = (AggregateKind.STDDEV_POP, AggregateKind.STDDEV_SAMP)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ExpectedError:
-    """How far an aggregate will be off the bounded answer.
-
-    Parameters
-    ----------
-    stddev : float
-        The standard deviation of the error, or the most that it can be.
-    half_width : float or None
-        Of the interval, where the error is the noise of a single measure.
-    over : str
-        What ``stddev`` is to be divided by: ``"units"`` or ``"rows"`` of the group; empty for nothing.
-    unit : str
-        What it is counted in: empty for the aggregate's own unit; else ``"ranks"``, or in words how it
-        follows from bounds that are not found yet.
-    """
-
-    stddev: float
-    half_width: float | None = None
-    over: str = ""
-    unit: str = ""
+_ROOTS_AND_RATIOS: Final = (AggregateKind.CORR, AggregateKind.STDDEV_POP, AggregateKind.STDDEV_SAMP)
+"""Aggregates whose error depends on the very values, not on the number of rows alone."""
 
 
 def loss_alone(priced: PricedQuery, estimator: ColumnEstimator) -> PrivacyLoss:
@@ -75,7 +50,7 @@ def cost_alone(priced: PricedQuery, loss: PrivacyLoss) -> float:
 def expected_error(
     priced: PricedQuery, estimator: ColumnEstimator, *, level: float = 0.95
 ) -> ExpectedError | None:
-    """Return the error to expect of an aggregate; None where no number of rows or units tells it.
+    """Return the error to expect of an aggregate; None where numbers of rows or units do not determine it.
 
     Parameters
     ----------
@@ -84,43 +59,19 @@ def expected_error(
     level : float
         Coverage of the interval whose half-width is stated.
     """
-    total = priced.measures[estimator.total]
-    pending = priced.requests[estimator.total].found and not priced.bounds_known
-    stddev = float(priced.mechanisms[estimator.total].stddev)
-    step = 2.0**total.exponent
-    if estimator.kind in ADDITIVE:
-        width = priced.mechanisms[estimator.total].distribution.half_width(level)[0] * step
-        return ExpectedError(stddev * step, width, unit="times the larger bound" if pending else "")
-    if estimator.quantiles:
-        weight = _rank_weight(_tree(total, pending=pending), estimator.quantiles)
-        return ExpectedError(stddev * math.sqrt(weight), unit="ranks")
-    if estimator.count is None:
+    if estimator.kind in _ROOTS_AND_RATIOS:
         return None
-    over = priced.requests[estimator.count].counts
-    counted = float(priced.mechanisms[estimator.count].stddev)
-    if estimator.kind is AggregateKind.AVG:
-        deviation = math.hypot(stddev, total.sensitivity * counted) * step
-        return ExpectedError(deviation, over=over, unit=_HALF if pending else "")
-    if estimator.kind not in MOMENT_KINDS or estimator.kind in (AggregateKind.CORR, *_DEVIATIONS):
-        return None
-    sums = [float(priced.mechanisms[index].stddev) for index in estimator.more]
-    halves = [(factor.upper - factor.lower) / 2 for factor in total.value.columns]
-    if len(sums) == 1:
-        parts = stddev, 2 * halves[0] * sums[0], 1.5 * halves[0] ** 2 * counted
-    else:
-        crossed = math.hypot(halves[1] * sums[0], halves[0] * sums[1])
-        parts = stddev, crossed, halves[0] * halves[1] * counted
-    unit = f"{_HALF}, squared" if len(sums) == 1 else f"{_HALF} of either column"
-    return ExpectedError(math.hypot(*parts) * step, over=over, unit=unit if pending else "")
-
-
-def _tree(measure: Measure, *, pending: bool) -> TreeShape:
-    """Return the tree over a measure's bins; over bounds that are not found yet, the largest there may be."""
-    (column,) = measure.value.columns
-    bins = 1 << 16 if pending else column.upper - column.lower + 1
-    return TreeShape.of(bins)
-
-
-def _rank_weight(shape: TreeShape, orders: tuple[float, ...]) -> float:
-    farthest = max(max(order, 1 - order) for order in orders)
-    return shape.branching * (farthest**2 + (shape.height - 1) / 4)
+    request, mechanism = priced.requests[estimator.total], priced.mechanisms[estimator.total]
+    count = estimator.count
+    return request.expected_error(
+        EstimateNoise(
+            measure=priced.measures[estimator.total],
+            stddev=float(mechanism.stddev),
+            half_width=lambda: mechanism.distribution.half_width(level)[0],
+            pending=request.found and not priced.bounds_known,
+            over="" if count is None else priced.requests[count].counts,
+            count_stddev=math.nan if count is None else float(priced.mechanisms[count].stddev),
+            further=tuple(float(priced.mechanisms[index].stddev) for index in estimator.more),
+            quantiles=estimator.quantiles,
+        )
+    )

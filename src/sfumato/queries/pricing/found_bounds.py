@@ -4,14 +4,14 @@ A measure was priced within the placeholders -1 and 1, whose distance from the m
 noise for S. What is found are powers of two, so there is a power of two that takes the placeholders to bounds
 that hold the found ones: the measure's own bounds are as many steps apart, only a step is another. For sums,
 what one unit adds is within the larger of the two in either direction, for zero is within reach of every
-unit. For means and spreads bounds are widened until half their distance is a power of two. Quantiles are read
-within the very bounds, for the noise is on counts of rows; of no tree over them are there more levels than of
-the one that was priced.
+unit. For means, variances and covariances bounds are widened until half their distance is a power of two.
+Quantiles are read within the very bounds, for the noise is on counts of rows; no tree over them has more
+levels than the one that was priced.
 
 Notes
 -----
-Guarantee: post-processing of the noisy counts; a settled measure has at most the sensitivity of the one that
-was priced, which is checked, and its noise is that one's.
+Guarantee: post-processing of the noisy counts; a measure with found bounds has at most the sensitivity of the
+one that was priced, which is checked, and its noise is that one's.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def find(priced: PricedSearch, exact: pa.Table, source: RandomSource) -> FoundBo
     return FoundBounds(search.words(), *(bounds or FALLBACK_BOUNDS), found=bounds is not None)
 
 
-def read_off(bins: MagnitudeBins, noisy: NDArray[np.int64], least: int) -> tuple[float, float] | None:
+def read_off(bins: MagnitudeBins, noisy: NDArray[np.int64], minimum: int) -> tuple[float, float] | None:
     """Return the bounds that noisy counts of all bins show; None where no bin stands out."""
-    out = np.flatnonzero(noisy >= least)
+    out = np.flatnonzero(noisy >= minimum)
     return bins.bounds(int(out[0]), int(out[-1])) if out.size else None
 
 
@@ -93,17 +93,13 @@ def _counts(search: BoundSearch, exact: pa.Table) -> NDArray[np.int64]:
 
 
 def with_found_bounds(priced: PricedQuery, found: Mapping[BoundSearch, FoundBounds]) -> PricedQuery:
-    """Return the query with the bounds that were found in the place of the placeholders."""
+    """Return the query with the bounds that were found instead of the placeholders."""
     pairs = list(zip(priced.requests, priced.measures, strict=True))
     measures = tuple(
         request.with_bounds(measure, found) if request.found else measure for request, measure in pairs
     )
     for (request, before), now in zip(pairs, measures, strict=True):
         if now.sensitivity > before.sensitivity:
-            _check.refuse(
-                "bounds",
-                "move no more steps than were priced",
-                type(request).__name__,
-                "price the query again",
-            )
+            rule, found_ones = "move no more steps than were priced", f"those of {request.title} do"
+            _check.refuse_state("bounds", rule, found_ones, "price the query again")
     return replace(priced, measures=measures, bounds_known=True)

@@ -18,7 +18,7 @@ from sfumato.queries.plan.constants import number
 from sfumato.queries.plan.schema import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, operand
 
-__all__ = ["BLOCK", "REAL", "WHOLE", "MagnitudeBins"]
+__all__ = ["BLOCK", "REAL", "WHOLE", "MagnitudeBins", "real"]
 
 BLOCK: Final = 10
 """Powers of two of a block: a tree of comparisons over all bins would take an engine longer to plan."""
@@ -40,7 +40,7 @@ class MagnitudeBins:
     Examples
     --------
     >>> bins = MagnitudeBins(0, 2, ColumnType.INTEGER)
-    >>> [bins.place(x) for x in (-9, -2, -1, 0, 1, 2, 3, 4)]
+    >>> [bins.index(x) for x in (-9, -2, -1, 0, 1, 2, 3, 4)]
     [0, 0, 1, 2, 3, 4, 4, 4]
     >>> bins.bounds(2, 4), bins.bounds(0, 4), bins.bounds(2, 2)
     ((0.0, 4.0), (-4.0, 4.0), (-1.0, 1.0))
@@ -60,7 +60,7 @@ class MagnitudeBins:
         """How many bins there are."""
         return 2 * self.zero + 1
 
-    def place(self, value: float) -> int:
+    def index(self, value: float) -> int:
         """Return the bin of a number."""
         if abs(value) < math.ldexp(1.0, self.low):
             return self.zero
@@ -73,8 +73,8 @@ class MagnitudeBins:
         A border at the bin of zero is zero itself, unless that is the only bin.
         """
         if first == last == self.zero:
-            least = math.ldexp(1.0, self.low)
-            return -least, least
+            smallest = math.ldexp(1.0, self.low)
+            return -smallest, smallest
         return self._start(first - self.zero), 0.0 - self._start(self.zero - last)
 
     def _start(self, away: int) -> float:
@@ -87,10 +87,10 @@ class MagnitudeBins:
         """Return the bin of a column without NULLs, as a tree of comparisons."""
         return Expression(_tree(0, self.many - 1, lambda p: self._from(value, p), _whole), ColumnType.INTEGER)
 
-    def _from(self, value: TypedTree, place: int) -> exp.Expression:
+    def _from(self, value: TypedTree, index: int) -> exp.Expression:
         """Return the condition that a number is in this bin or a later one."""
-        positive = place > self.zero
-        power = self.low + (place - self.zero - 1 if positive else self.zero - place)
+        positive = index > self.zero
+        power = self.low + (index - self.zero - 1 if positive else self.zero - index)
         digits = str(1 << power) if self.type is ColumnType.INTEGER else repr(math.ldexp(1.0, power))
         border = number(digits, negative=not positive).tree
         compare = exp.GTE if positive else exp.GT
@@ -106,32 +106,32 @@ class MagnitudeBins:
         return Expression(self._by_block(size, _whole), ColumnType.INTEGER)
 
     def reduced(self, size: TypedTree) -> Expression:
-        """Return a magnitude over the least power of two of its block, exactly."""
-        factor = self._by_block(size, lambda place: _real(math.ldexp(1.0, -self.low - BLOCK * place)))
+        """Return a magnitude over the smallest power of two of its block, exactly."""
+        factor = self._by_block(size, lambda index: real(math.ldexp(1.0, -self.low - BLOCK * index)))
         return Expression(exp.Mul(this=operand(size), expression=factor), ColumnType.FLOAT)
 
     def _by_block(self, size: TypedTree, leaf: Callable[[int], exp.Expression]) -> exp.Expression:
-        def from_(place: int) -> exp.Expression:
-            return _at_least(size, math.ldexp(1.0, self.low + BLOCK * place))
+        def from_(index: int) -> exp.Expression:
+            return _at_least(size, math.ldexp(1.0, self.low + BLOCK * index))
 
         return _tree(0, self.blocks - 1, from_, leaf)
 
     def step(self, reduced: TypedTree) -> Expression:
         """Return which power of two of its block a reduced magnitude is in, from 0."""
-        tree = _tree(0, BLOCK - 1, lambda place: _at_least(reduced, math.ldexp(1.0, place)), _whole)
+        tree = _tree(0, BLOCK - 1, lambda index: _at_least(reduced, math.ldexp(1.0, index)), _whole)
         return Expression(tree, ColumnType.INTEGER)
 
     def joined(self, value: TypedTree, block: TypedTree, step: TypedTree) -> Expression:
         """Return the bin of a number from its block and the step there."""
-        least = number(repr(math.ldexp(1.0, self.low)))
+        smallest = number(repr(math.ldexp(1.0, self.low)))
         before = exp.Mul(this=operand(block), expression=_whole(BLOCK))
         away = exp.Add(this=exp.Paren(this=before), expression=operand(step))
         over = exp.Add(this=exp.Paren(this=away), expression=_whole(self.zero + 1))
         under = exp.Sub(this=_whole(self.zero - 1), expression=exp.Paren(this=away.copy()))
-        negative = exp.LTE(this=operand(value), expression=exp.Neg(this=least.tree.copy()))
+        negative = exp.LTE(this=operand(value), expression=exp.Neg(this=smallest.tree.copy()))
         tree = exp.Case(
             ifs=[
-                exp.If(this=exp.GTE(this=operand(value), expression=least.tree), true=over),
+                exp.If(this=exp.GTE(this=operand(value), expression=smallest.tree), true=over),
                 exp.If(this=negative, true=under),
             ],
             default=_whole(self.zero),
@@ -143,12 +143,13 @@ def _whole(value: int) -> exp.Expression:
     return number(str(value)).tree
 
 
-def _real(value: float) -> exp.Expression:
+def real(value: float) -> exp.Expression:
+    """Return a float as it stands in an expression, exactly."""
     return number(repr(value)).tree
 
 
 def _at_least(value: TypedTree, border: float) -> exp.Expression:
-    return exp.GTE(this=operand(value), expression=_real(border))
+    return exp.GTE(this=operand(value), expression=real(border))
 
 
 def _tree(

@@ -9,32 +9,33 @@ without that unit differs in the set of groups with probability at most delta_se
 groups): an additive ``ApproximateDP(0, delta_selection)``.
 
 Rows that are counted by bin may lie in several bins of a level: then more numbers than ``entries`` move,
-those of a level together by at most the sensitivity. That tells no more than one number that moves by all of
-it, for log-concave noise, which both distributions are. Let f_a be the trade-off function between the noise
-and itself moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its ends have at least
-f_b(1 - f_a), as in group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is
+those of a level together by at most the sensitivity. That reveals no more than one number that moves by all
+of it, for log-concave noise, which both distributions are. Let f_a be the trade-off function between the
+noise and itself moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its ends have at
+least f_b(1 - f_a), as in group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is
 f_(a + b): a test by one threshold is best at each level for every move, so the best test of a move by a + b
 is best on both parts of the way. By induction the same holds for any number of bins.
 
-Bounds that are to be found are priced before they are known: every such measure has stand-in bounds, noise in
-their unit, and half of its share pays for the search. What is found then only chooses the power of two that a
-step of the grid is (`sfumato.queries.pricing.found_bounds`), so the noise, and how many steps one unit moves
-a measure, are the same whatever is found. The loss is known before any row is read, and it composes although
-a measure's grid depends on the outcome of a search, for each is dominated by a pair of its own that does not
-(Zhu, Dong, Wang, "Optimal accounting of differential privacy via characteristic function", 2022, Theorem 10).
+Bounds that are to be found are priced before they are known: every such measure has placeholders for its
+bounds, noise in their unit, and half of its share pays for the search. What is found then only chooses the
+power of two that a step of the grid is (`sfumato.queries.pricing.found_bounds`), so the noise, and how many
+steps one unit moves a measure, are the same whatever is found. The loss is known before any row is read, and
+it composes although a measure's grid depends on the outcome of a search, for each is dominated by a pair of
+its own that does not (Zhu, Dong, Wang, "Optimal accounting of differential privacy via characteristic
+function", 2022, Theorem 10).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.errors import OptionError
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import AggregationJob, GroupSelection, Options, Query
-from sfumato.queries.pricing.aggregates import ColumnEstimator, requests_and_estimators
+from sfumato.queries.pricing.aggregate_measures import ColumnEstimator, requests_and_estimators
 from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.calibration import (
     AnyMechanism,
@@ -48,7 +49,9 @@ from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
 from sfumato.queries.pricing.measures.counts import CountBounds
 from sfumato.queries.pricing.measures.measure_request import MeasureRequest
 
-__all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "price"]
+__all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "loss_at", "price"]
+
+_DOWN = 1 - 2.0**-40  # so that parts which sum to the whole still do where each was rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +73,11 @@ class PricedQuery:
         What the engine computes; the first is the count of units where ``threshold`` is set.
     estimators : tuple of ColumnEstimator
         How each aggregate is read off the measures.
-    law : Law
+    distribution : NoiseDistribution
     mechanisms : tuple of Laplace or Gaussian
         One for each measure.
     threshold : int or None
-        Least noisy number of units of a group that is shown; None where groups are public.
+        The smallest noisy number of units of a group that is shown; None where groups are public.
     loss : PrivacyLoss
         What is charged: the sum of the mechanisms' losses, the searches' and the threshold's.
     requests : tuple of MeasureRequest
@@ -82,13 +85,13 @@ class PricedQuery:
     searches : tuple of PricedSearch
         What finds the bounds of measures whose requests have none.
     bounds_known : bool
-        Whether all measures have their own bounds; else some have stand-ins, and nothing can be computed yet.
+        Whether all measures have their own bounds; else some have placeholders: nothing can be computed yet.
     """
 
     query: Query
     measures: tuple[Measure, ...]
     estimators: tuple[ColumnEstimator, ...]
-    law: NoiseDistribution
+    distribution: NoiseDistribution
     mechanisms: tuple[AnyMechanism, ...]
     threshold: int | None
     loss: PrivacyLoss
@@ -98,7 +101,7 @@ class PricedQuery:
 
     @property
     def jobs(self) -> tuple[AggregationJob, ...]:
-        """All that the engine is asked: the searches, then the job, with stand-ins for what they find."""
+        """All that the engine is asked: the searches, then the job, with placeholders for what they find."""
         return (*(priced.search.job(self.query) for priced in self.searches), self.job)
 
     @property
@@ -135,8 +138,8 @@ def price(query: Query) -> PricedQuery:
     requests = (*wanted, *(CountBounds(searched=search) for search in searches))
     options = query.options
     demand = _demand(query, requests, estimators)
-    laws = by_expected_error(_allowed_laws(options, unknown=demand.unknown_groups), demand)
-    plans = (start(law, demand) for law in laws)
+    distributions = by_expected_error(_allowed_distributions(options, unknown=demand.unknown_groups), demand)
+    plans = (start(distribution, demand) for distribution in distributions)
     found = (met(plan, demand) for plan in plans if plan is not None)
     best = next((plan for plan in found if plan is not None), None)
     if best is None:
@@ -148,7 +151,7 @@ def price(query: Query) -> PricedQuery:
         query=query,
         measures=best.measures[:many],
         estimators=estimators,
-        law=best.law,
+        distribution=best.distribution,
         mechanisms=noise[:many],
         threshold=best.threshold,
         loss=best.loss,
@@ -156,6 +159,27 @@ def price(query: Query) -> PricedQuery:
         searches=tuple(map(PricedSearch, searches, noise[many:])),
         bounds_known=not searches,
     )
+
+
+def loss_at(query: Query) -> Callable[[float], PrivacyLoss]:
+    """Return the loss of a query as a function of its epsilon; stated parts of it stay in proportion."""
+
+    def loss(epsilon: float) -> PrivacyLoss:
+        return price(_smaller(query, epsilon)).loss
+
+    return loss
+
+
+def _smaller(query: Query, epsilon: float) -> Query:
+    ratio = epsilon / query.options.epsilon * _DOWN
+
+    def part(stated: float | None) -> float | None:
+        return None if stated is None else stated * ratio
+
+    aggregates = (replace(aggregate, epsilon=part(aggregate.epsilon)) for aggregate in query.aggregates)
+    selection = part(query.options.group_selection_epsilon)
+    options = replace(query.options, epsilon=epsilon, group_selection_epsilon=selection)
+    return replace(query, aggregates=tuple(aggregates), options=options)
 
 
 def _demand(
@@ -177,23 +201,23 @@ def _demand(
         epsilon=shares.epsilon,
         delta=options.delta,
         unknown_groups=unknown_groups,
-        least_units=options.min_privacy_units,
+        minimum_units=options.min_privacy_units,
     )
 
 
 def _with_searches(requests: Sequence[MeasureRequest], weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
     """Give half of the share of each measure without bounds to the searches for them, evenly."""
     found = {request.search: Fraction(0) for request in requests if request.search is not None}
-    kept = []
+    weighted = []
     for request, weight in zip(requests, weights, strict=False):
         wanted = request.searches
-        kept.append(weight / 2 if wanted else weight)
+        weighted.append(weight / 2 if wanted else weight)
         for search in wanted:
             found[search] += weight / (2 * len(wanted))
-    return (*kept, *found.values())
+    return (*weighted, *found.values())
 
 
-def _allowed_laws(options: Options, *, unknown: bool) -> tuple[NoiseDistribution, ...]:
+def _allowed_distributions(options: Options, *, unknown: bool) -> tuple[NoiseDistribution, ...]:
     laplace = NoiseDistribution.TRUNCATED if unknown else NoiseDistribution.LAPLACE
     if options.delta == 0:
         return (NoiseDistribution.LAPLACE,)

@@ -31,7 +31,7 @@ MINIMUM_ORDER: Final = 0.005
 MAXIMUM_ORDER: Final = 1 - MINIMUM_ORDER
 """The order of the quantile that MAX estimates."""
 
-_MOST_STEPS: Final = (1 << 16) - 1
+_MAX_STEPS: Final = (1 << 16) - 1
 
 
 @final
@@ -75,7 +75,7 @@ def quantile_bins(bounds: tuple[float, float], *, whole: bool) -> QuantileBins:
         odd = lower.numerator & -lower.numerator or 1  # the largest power of two in it
         exponent = odd.bit_length() - lower.denominator.bit_length()
         return QuantileBins(exponent, *[int(lower / power_of_two(exponent))] * 2)
-    finest = ceil_log2((upper - lower) / _MOST_STEPS) if lower < upper else 0
+    finest = ceil_log2((upper - lower) / _MAX_STEPS) if lower < upper else 0
     exponent = max(0, finest) if whole else finest
     step = power_of_two(exponent)
     found = QuantileBins(exponent, math.ceil(lower / step), math.floor(upper / step))

@@ -46,8 +46,8 @@ def consistent(levels: Sequence[TableRelease], column: str) -> tuple[pa.Table, .
     Guarantee: post-processing of what was released; it costs no privacy. The result is the weighted least
     squares estimate: of all values that add up, those with the least :math:`\sum (x_v - \tilde x_v)^2 /
     \sigma_v^2`. On a tree it takes one pass up, in which a group's own number and the sum of its parts are
-    averaged by their precision, and one down, in which the rest is spread over the parts by their variance.
-    Every number has at most the variance that it had. Numbers may be negative, as they were.
+    averaged by their precision, and one down, in which the rest is split over the parts in proportion to
+    their variance. Every number has at most the variance that it had. Numbers may be negative, as they were.
 
     Levels add up where each unit is in one group of the finest level, as people are in one county. Where a
     unit is in several, or loses some of its groups to a bound, the exact answers of the levels differ
@@ -98,7 +98,7 @@ class _Level:
 
 def _level(release: TableRelease, column: str) -> _Level:
     if not isinstance(release, TableRelease):
-        _check.refuse("levels", "be releases", type(release).__name__, "pass what session.sql returned")
+        _check.refuse_type("levels", "be releases", release, "pass what session.sql returned")
     record = release.record
     if record.threshold is not None:
         remedy = "list them: groups below a threshold are missing from the sums"
@@ -126,18 +126,15 @@ def _parents(above: _Level, below: _Level) -> NDArray[np.intp]:
     missing = [name for name in above.keys.column_names if name not in names]
     if missing or len(names) == above.keys.num_columns:
         finer, coarser = (", ".join(level.keys.column_names) or "nothing" for level in (below, above))
-        order = f"groups by {finer} after groups by {coarser}"
-        _check.refuse("levels", "each refine the one before", order, "pass them from coarse to fine")
+        found = f"groups by {finer} come after groups by {coarser}"
+        _check.refuse_state("levels", "each refine the one before", found, "pass them from coarse to fine")
     shared = [names.index(name) for name in above.keys.column_names]
-    places = {group: index for index, group in enumerate(above.groups)}
-    parents = [places.get(tuple(group[index] for index in shared), -1) for group in below.groups]
+    indices = {group: index for index, group in enumerate(above.groups)}
+    parents = [indices.get(tuple(group[index] for index in shared), -1) for group in below.groups]
     if -1 in parents or len(set(parents)) < len(above.groups):
-        _check.refuse(
-            "levels",
-            "list the same groups",
-            f"{len(above.groups)} and {len(below.groups)} that do not match",
-            "give every group its parts, and every part its group",
-        )
+        found = f"{len(above.groups)} and {len(below.groups)} groups do not match"
+        remedy = "give every group its parts, and every part its group"
+        _check.refuse_state("levels", "list the same groups", found, remedy)
     return np.asarray(parents, dtype=np.intp)
 
 
@@ -147,10 +144,10 @@ def _up(levels: list[_Level], parents: list[NDArray[np.intp]]) -> tuple[list[Flo
     for level, parent in zip(reversed(levels[:-1]), reversed(parents), strict=True):
         size = len(level.values)
         sums = np.bincount(parent, values[0], minlength=size)
-        spread = np.bincount(parent, variances[0], minlength=size)
-        total = spread + level.variance
+        summed = np.bincount(parent, variances[0], minlength=size)
+        total = summed + level.variance
         # Without any noise on either side there is nothing to weigh.
-        weight = np.divide(spread, total, out=np.full(size, 0.5), where=total > 0)
+        weight = np.divide(summed, total, out=np.full(size, 0.5), where=total > 0)
         values.insert(0, weight * level.values + (1 - weight) * sums)
         variances.insert(0, weight * level.variance)
     return values, variances
@@ -162,12 +159,12 @@ def _down(
     """Spread what a group's number is off the sum of its parts over them, from the coarsest level down."""
     final_values, final_variances = [values[0]], [variances[0]]
     for index, parent in enumerate(parents):
-        mine, spread = values[index + 1], variances[index + 1]
+        mine, variance = values[index + 1], variances[index + 1]
         size = len(values[index])
         sums = np.bincount(parent, mine, minlength=size)
-        total = np.bincount(parent, spread, minlength=size)
+        total = np.bincount(parent, variance, minlength=size)
         equal = 1 / np.bincount(parent, minlength=size)[parent]
-        share = np.divide(spread, total[parent], out=equal, where=total[parent] > 0)
+        share = np.divide(variance, total[parent], out=equal, where=total[parent] > 0)
         final_values.append(mine + share * (final_values[-1] - sums)[parent])
-        final_variances.append(np.maximum(0.0, spread - share**2 * (total - final_variances[-1])[parent]))
+        final_variances.append(np.maximum(0.0, variance - share**2 * (total - final_variances[-1])[parent]))
     return final_values, final_variances

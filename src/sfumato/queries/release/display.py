@@ -10,7 +10,7 @@ import pyarrow as pa
 
 __all__ = ["as_html", "as_text", "printable", "shown"]
 
-_MOST_ROWS = 10
+_MAX_ROWS = 10
 _WIDEST_CELL = 40
 
 
@@ -77,7 +77,7 @@ def as_html(table: pa.Table, footer: str, keys: Collection[str] = ()) -> str:
 
 def _rows(table: pa.Table, keys: Collection[str]) -> Iterator[tuple[str, ...]]:
     yield tuple(_cut(printable(name)) for name in table.column_names)
-    few = table.slice(0, _MOST_ROWS)
+    few = table.slice(0, _MAX_ROWS)
     columns = [
         [_cut(shown(_named(value) if name in keys else value)) for value in column.to_pylist()]
         for name, column in zip(few.column_names, few.columns, strict=True)
@@ -94,5 +94,5 @@ def _cut(text: str) -> str:
 
 
 def _more(table: pa.Table) -> tuple[str, ...]:
-    left = table.num_rows - _MOST_ROWS
+    left = table.num_rows - _MAX_ROWS
     return (f"... and {left:,} more",) if left > 0 else ()

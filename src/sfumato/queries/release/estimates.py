@@ -18,11 +18,18 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS
 from sfumato.queries.plan.query import AggregateKind
 from sfumato.queries.release.intervals import central_interval, mean_interval, thresholded_interval
-from sfumato.queries.release.quantiles import quantile_ends
 from sfumato.queries.release.record import NoisyMeasure, ReleasedColumn, ReleaseRecord
-from sfumato.queries.release.variance_estimates import MomentSum, moment_ends, moment_values
+from sfumato.queries.release.variance_estimates import (
+    SAMPLED,
+    Ends,
+    MomentSum,
+    correlation_ends,
+    covariance_ends,
+    sample_ends,
+    variance_ends,
+)
 
-__all__ = ["as_arrow_array", "interval", "reports", "values"]
+__all__ = ["as_arrow_array", "interval", "quantile_ends", "reports", "values"]
 
 _Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
@@ -62,8 +69,8 @@ class EstimatedColumn(ABC):
         """Return an interval of the exact value of a measure, given that its group is shown."""
         record, measure, noisy = self.record, self.record.measures[index], self.noisy(index)
         if index == 0 and record.threshold is not None:
-            minimum = record.least_units
-            return thresholded_interval(measure.noise, noisy, record.threshold, level, least=minimum)
+            minimum = record.minimum_units
+            return thresholded_interval(measure.noise, noisy, record.threshold, level, minimum=minimum)
         return central_interval(measure, noisy, level)
 
 
@@ -135,7 +142,7 @@ class QuantilesColumn(EstimatedColumn):
         """Return the quantiles of this column, or ends: a row of ``each`` of them for each group."""
         lists = self.record.table[f"{letter}{self.column.total}"].combine_chunks()
         many = lists.type.list_size // each
-        steps = lists.flatten().to_numpy().reshape(len(lists), many, each)[:, self.column.places]
+        steps = lists.flatten().to_numpy().reshape(len(lists), many, each)[:, self.column.quantile_indices]
         return np.asarray(steps, dtype=np.float64) * float(Fraction(2) ** self.total.exponent)
 
 
@@ -151,20 +158,36 @@ class QuantileColumn(QuantilesColumn):
 
 @dataclass(frozen=True, slots=True)
 class VarianceColumn(EstimatedColumn):
-    """A variance or a covariance: sums of products, and the number of rows."""
+    """A variance: the sums of squares and of values, and the number of rows."""
 
     def values(self) -> NDArray[Any]:
         """Return the values of the noisy sums."""
-        counts = self.noisy(self.column.count or 0).astype(np.float64)
-        return self.in_units(moment_values(self.column.kind, self.sums(None), counts))
+        counts = self.counts(self.noisy(self.column.count or 0))
+        return self.in_units(self.value(self.sums(None), (counts, counts)))
 
     def interval(self, level: float) -> _Ends:
         """Return intervals from those of all sums and the number that hold at once, by a union bound."""
         each = 1 - (1 - level) / (2 + len(self.column.more))
         minimum, maximum = self.ends(self.column.count or 0, each)
-        counts = minimum.astype(np.float64), maximum.astype(np.float64)
-        low, high = moment_ends(self.column.kind, self.sums(each), counts)
+        low, high = self.value_ends(self.sums(each), (self.counts(minimum), self.counts(maximum)))
         return self.in_units(low), self.in_units(high)
+
+    def value(self, sums: list[MomentSum], counts: Ends) -> NDArray[np.float64]:
+        """Return the values in the steps of their grid."""
+        return self.value_ends(sums, counts)[0]
+
+    def value_ends(self, sums: list[MomentSum], counts: Ends) -> Ends:
+        """Return the ends of the values, of a sample if these are."""
+        ends = self.population(sums, counts)
+        return sample_ends(ends, counts) if self.column.kind in SAMPLED else ends
+
+    def population(self, sums: list[MomentSum], counts: Ends) -> Ends:
+        """Return the ends of what divides by the number of rows."""
+        return variance_ends(sums[0], sums[1], counts)
+
+    def counts(self, noisy: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return numbers of rows that the values exist for."""
+        return np.maximum(noisy.astype(np.float64), 2.0 if self.column.kind in SAMPLED else 1.0)
 
     def sums(self, level: float | None) -> list[MomentSum]:
         """Return the sums of products: intervals of them, or without a level the noisy ones."""
@@ -181,10 +204,24 @@ class VarianceColumn(EstimatedColumn):
         return steps * 2.0**self.total.exponent
 
 
+@dataclass(frozen=True, slots=True)
+class CovarianceColumn(VarianceColumn):
+    """A covariance: the sums of products and of each column, and the number of rows."""
+
+    def population(self, sums: list[MomentSum], counts: Ends) -> Ends:
+        """Return the ends of what divides by the number of rows."""
+        return covariance_ends(sums, counts)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class DeviationColumn(VarianceColumn):
     """A standard deviation: the root of a variance."""
+
+    def value_ends(self, sums: list[MomentSum], counts: Ends) -> Ends:
+        """Return the roots of the ends of the variance."""
+        low, high = VarianceColumn.value_ends(self, sums, counts)
+        return np.sqrt(low), np.sqrt(high)
 
     def in_units(self, steps: NDArray[np.float64]) -> NDArray[Any]:
         """Return steps of the root's grid in the unit of the values."""
@@ -193,8 +230,22 @@ class DeviationColumn(VarianceColumn):
 
 @final
 @dataclass(frozen=True, slots=True)
-class CorrelationColumn(VarianceColumn):
-    """A correlation, which has no unit."""
+class CorrelationColumn(CovarianceColumn):
+    """A correlation, which has no unit: a covariance, and the squares of each column."""
+
+    def value(self, sums: list[MomentSum], counts: Ends) -> NDArray[np.float64]:
+        """Return the values: NaN where there is no variance to divide by."""
+        low, high = self.value_ends(sums, counts)
+        (first, _), (second, _) = self.variances(sums, counts)
+        return np.where((first > 0) & (second > 0), (low + high) / 2, np.nan)
+
+    def value_ends(self, sums: list[MomentSum], counts: Ends) -> Ends:
+        """Return the ends of the correlation."""
+        return correlation_ends(self.population(sums, counts), *self.variances(sums, counts))
+
+    def variances(self, sums: list[MomentSum], counts: Ends) -> tuple[Ends, Ends]:
+        """Return the ends of either column's variance."""
+        return variance_ends(sums[3], sums[1], counts), variance_ends(sums[4], sums[2], counts)
 
     def in_units(self, steps: NDArray[np.float64]) -> NDArray[Any]:
         """Return the numbers as they are."""
@@ -208,8 +259,8 @@ ESTIMATED_COLUMNS: Final[dict[AggregateKind, type[EstimatedColumn]]] = {
     AggregateKind.COUNT_ROWS: CountColumn,
     AggregateKind.COUNT_UNITS: CountColumn,
     AggregateKind.COUNT_VALUES: CountColumn,
-    AggregateKind.COVAR_POP: VarianceColumn,
-    AggregateKind.COVAR_SAMP: VarianceColumn,
+    AggregateKind.COVAR_POP: CovarianceColumn,
+    AggregateKind.COVAR_SAMP: CovarianceColumn,
     AggregateKind.QUANTILE: QuantileColumn,
     AggregateKind.QUANTILES: QuantilesColumn,
     AggregateKind.STDDEV_POP: DeviationColumn,
@@ -268,3 +319,20 @@ def _scaled(steps: NDArray[Any], exponent: int, *, real: bool = False) -> NDArra
     if exponent == 0 and not real:
         return steps
     return np.asarray(steps, dtype=np.float64) * float(Fraction(2) ** exponent)
+
+
+def quantile_ends(
+    lower: NDArray[Any], upper: NDArray[Any], bounds: tuple[float, float], level: float
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the ends of intervals: those of the lowest level that is high enough, or else the bounds.
+
+    Parameters
+    ----------
+    lower, upper : arrays whose last axis is that of the levels
+    bounds : tuple of two numbers
+    level : float
+    """
+    index = next((index for index, found in enumerate(LEVELS) if found >= level), None)
+    if index is None:
+        return np.full_like(lower[..., 0], bounds[0]), np.full_like(upper[..., 0], bounds[1])
+    return lower[..., index], upper[..., index]

@@ -8,7 +8,7 @@ from sfumato.ledger.budget.budget import Budget
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import FoundBounds, PublicTable
 from sfumato.queries.plan.relation_text import relation_words
-from sfumato.queries.pricing.aggregates import ColumnEstimator
+from sfumato.queries.pricing.aggregate_measures import ColumnEstimator
 from sfumato.queries.pricing.calibration import AnyMechanism, distribution_of
 from sfumato.queries.pricing.expected_error import cost_alone, expected_error, loss_alone
 from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold, with_found_bounds
@@ -75,8 +75,8 @@ def _misfit(priced: PricedQuery, budget: Budget) -> Iterator[str]:
     delta = priced.query.options.delta
     if budget.filters.hold(budget.filters.price(priced.loss, delta)):
         return
-    most = max(member.delta for member in budget.filters.members)
-    remedy = f"a delta of at most {most:g}" if delta > most else "a smaller epsilon"
+    max_delta = max(member.delta for member in budget.filters.members)
+    remedy = f"a delta of at most {max_delta:g}" if delta > max_delta else "a smaller epsilon"
     yield f"Budget: this answer alone does not fit into {budget}; ask for {remedy}."
 
 

@@ -27,45 +27,48 @@ def central_interval(measure: NoisyMeasure, noisy: Integers, level: float) -> tu
 
 
 def thresholded_interval(
-    law: SymmetricDistribution, noisy: Integers, threshold: int, level: float, *, least: int = 1
+    noise: SymmetricDistribution, noisy: Integers, threshold: int, level: float, *, minimum: int = 1
 ) -> tuple[Integers, Integers]:
-    """Interval of a count of at least ``least`` units, given that its noisy value passed ``threshold``.
+    """Interval of a count of at least ``minimum`` units, given that its noisy value passed ``threshold``.
 
     Notes
     -----
-    Guarantee: for every true count n >= ``least`` the interval holds n with probability at least ``level``,
+    Guarantee: for every true count n >= ``minimum`` the interval holds n with probability at least ``level``,
     given that the group is shown. It inverts the two one-sided tests at (1 - level) / 2 on the distribution
     of n + Z given n + Z >= threshold; both of its tails are monotone in n because a log-concave Z has a
     monotone likelihood ratio. A count that is shown just above the threshold may be any small number that was
     lucky.
     """
-    pairs = {int(value): _invert(law, int(value), threshold, level, least) for value in np.unique(noisy)}
+    pairs = {int(value): _invert(noise, int(value), threshold, level, minimum) for value in np.unique(noisy)}
     lower = np.array([pairs[int(value)][0] for value in noisy], dtype=np.int64)
     upper = np.array([pairs[int(value)][1] for value in noisy], dtype=np.int64)
     return lower, upper
 
 
 def _invert(
-    law: SymmetricDistribution, value: int, threshold: int, level: float, least: int
+    noise: SymmetricDistribution, value: int, threshold: int, level: float, minimum: int
 ) -> tuple[int, int]:
     tail = (1 - level) / 2
 
     def not_too_small(count: int) -> bool:
-        return law.upper_tail(value - count).upper >= tail * law.upper_tail(threshold - count).lower
+        return noise.upper_tail(value - count).upper >= tail * noise.upper_tail(threshold - count).lower
 
     def not_too_large(count: int) -> bool:
-        return law.upper_tail(value - count + 1).lower <= (1 - tail) * law.upper_tail(threshold - count).upper
+        return (
+            noise.upper_tail(value - count + 1).lower
+            <= (1 - tail) * noise.upper_tail(threshold - count).upper
+        )
 
-    half = law.half_width(level)[0]
+    half = noise.half_width(level)[0]
     far = value + half + 1
     # not_too_small turns from false to true as the count grows, not_too_large from true to false.
-    lower = _first(not_too_small, least, max(least, far))
-    upper = _first(lambda count: not not_too_large(count), least, max(least, far)) - 1
+    lower = _first(not_too_small, minimum, max(minimum, far))
+    upper = _first(lambda count: not not_too_large(count), minimum, max(minimum, far)) - 1
     return lower, max(lower, upper)
 
 
 def _first(true_from: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the least integer of [low, high] from which on a monotone condition holds; ``high`` if none."""
+    """Return the smallest integer of [low, high] from which a monotone condition holds; ``high`` if none."""
     while low < high:
         middle = (low + high) // 2
         if true_from(middle):

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from sfumato import _check
 from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
+from sfumato.mechanisms.statistics.quantile.tree_estimates import estimate_quantiles
+from sfumato.numerics.distributions.discrete import (
+    DiscreteGaussianDistribution,
+    DiscreteLaplaceDistribution,
+    SymmetricDistribution,
+)
 from sfumato.numerics.randomness.source import RandomSource
-from sfumato.queries.plan.measure import BinCounts
+from sfumato.queries.plan.measure import BinCounts, Measure
 from sfumato.queries.plan.query import FoundBounds
 from sfumato.queries.pricing.calibration import distribution_of
 from sfumato.queries.pricing.price import PricedQuery
-from sfumato.queries.release.quantiles import noisy_quantiles
+from sfumato.queries.pricing.quantile_bins import bin_counts
 from sfumato.queries.release.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
 from sfumato.queries.release.table import with_computed
 
-__all__ = ["add_noise", "public_measures"]
+__all__ = ["add_noise", "noisy_quantiles", "public_measures"]
 
 
 def add_noise(
@@ -59,8 +71,8 @@ def add_noise(
     columns |= {f"m{i}": pa.array(values[shown]) for i, values in noisy.items()}
     orders = _orders(priced)
     for index, wanted in orders.items():
-        of_shown, law = exact[f"m{index}"].take(selection), priced.mechanisms[index].distribution
-        lists = noisy_quantiles(of_shown, priced.measures[index], law, wanted, source)
+        of_shown, noise = exact[f"m{index}"].take(selection), priced.mechanisms[index].distribution
+        lists = noisy_quantiles(of_shown, priced.measures[index], noise, wanted, source)
         columns |= {f"{letter}{index}": each for letter, each in zip("mlu", lists, strict=True)}
     record = ReleaseRecord(
         table=pa.table(list(columns.values()), names=list(columns)),
@@ -69,7 +81,7 @@ def add_noise(
         columns=tuple(
             ReleasedColumn(
                 *(r.name, r.kind, r.total, r.count, r.more),
-                places=tuple(orders[r.total].index(order) for order in r.quantiles),
+                quantile_indices=tuple(orders[r.total].index(order) for order in r.quantiles),
                 report=r.report,
             )
             for r in priced.estimators
@@ -85,7 +97,7 @@ def add_noise(
         simulated=source.simulated,
         having=query.having,
         offset=query.offset,
-        least_units=query.options.min_privacy_units,
+        minimum_units=query.options.min_privacy_units,
         found=found,
     )
     return with_computed(record, query.computed)
@@ -104,7 +116,7 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
     """Return what is public about the noise of each measure."""
     return tuple(
         NoisyMeasure(
-            law=distribution_of(mechanism),
+            distribution=distribution_of(mechanism),
             scale=scale_of(mechanism),
             exponent=measure.exponent,
             lower=measure.lower,
@@ -120,3 +132,51 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
         )
         for center, row_lower, row_upper in [request.published(measure)]
     )
+
+
+def noisy_quantiles(
+    column: pa.ChunkedArray,
+    measure: Measure,
+    noise: SymmetricDistribution,
+    orders: Sequence[float],
+    source: RandomSource,
+) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Release quantiles of groups, and their intervals, in steps of the measure's grid.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        The exact counts by bin of the groups that are shown.
+    measure : Measure
+    noise : DiscreteLaplaceDistribution or DiscreteGaussianDistribution
+        Of the noise of each node: that of the mechanism that is charged for the measure.
+    orders : sequence of float
+        Rising, from 0 to 1.
+    source : RandomSource
+
+    Returns
+    -------
+    tuple of pyarrow.Array
+        One list for each group: the quantiles; the lower ends of their intervals, level by level for each of
+        them; the upper ends.
+    """
+    if not isinstance(measure.value, BinCounts):
+        _check.refuse("measure", "count rows by bin", measure, "price it as the bins of a quantile")
+    lower, upper = measure.value.column.lower, measure.value.column.upper
+    if not isinstance(noise, DiscreteLaplaceDistribution | DiscreteGaussianDistribution):
+        _check.refuse("noise", "be discrete Laplace or Gaussian", noise, "use noise of one of the two")
+    found = estimate_quantiles(
+        TreeShape.of(upper - lower + 1),
+        noise,
+        bin_counts(column),
+        np.asarray(orders, dtype=np.float64),
+        source,
+        groups=len(column),
+    )
+    numbers = (found.leaves, found.lower, found.upper)
+    quantiles, low, high = (_lists(lower + each) for each in numbers)
+    return quantiles, low, high
+
+
+def _lists(rows: NDArray[np.int64]) -> pa.Array:
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), math.prod(rows.shape[1:]))

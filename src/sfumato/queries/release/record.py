@@ -55,7 +55,7 @@ class NoisyMeasure:
     ``found`` clamps were searched for; what is read off the measure is then FLOAT64, whatever the grid.
     """
 
-    law: NoiseDistribution
+    distribution: NoiseDistribution
     scale: Fraction
     exponent: int
     lower: int
@@ -69,11 +69,11 @@ class NoisyMeasure:
     @property
     def noise(self) -> SymmetricDistribution:
         """The distribution of the noise on the grid."""
-        if self.law is NoiseDistribution.TRUNCATED and self.limit is not None:
+        if self.distribution is NoiseDistribution.TRUNCATED and self.limit is not None:
             return TruncatedLaplaceDistribution(self.scale, self.limit)
         return (
             DiscreteGaussianDistribution(self.scale)
-            if self.law is NoiseDistribution.GAUSSIAN
+            if self.distribution is NoiseDistribution.GAUSSIAN
             else DiscreteLaplaceDistribution(self.scale)
         )
 
@@ -82,8 +82,8 @@ class NoisyMeasure:
 class ReleasedColumn:
     """How an answer column is read: ``total``, over ``count`` for an average (indices of measures).
 
-    ``more`` are the further measures of what is read off several sums; ``places`` where the quantiles of the
-    column are among those of ``total``; ``report`` says that it is stated as JSON, with its interval.
+    ``more`` are the further measures of what is read off several sums; ``quantile_indices`` say which of the
+    quantiles of ``total`` are the column's; ``report`` says that it is stated as JSON, with its interval.
     """
 
     name: str
@@ -91,7 +91,7 @@ class ReleasedColumn:
     total: int
     count: int | None
     more: tuple[int, ...] = ()
-    places: tuple[int, ...] = ()
+    quantile_indices: tuple[int, ...] = ()
     report: bool = False
 
 
@@ -119,7 +119,7 @@ class ReleaseRecord:
     measures, columns : tuple
         What the noisy integers are, and how the answer columns are read off them.
     threshold : int or None
-        Least noisy count of units (measure 0) of the groups that are shown.
+        The smallest noisy count of units (measure 0) of the groups that are shown.
     output : tuple of str
         Columns of the answer in order.
     order_by, limit
@@ -138,7 +138,7 @@ class ReleaseRecord:
         The computed column that says which rows are shown.
     offset : int
         How many of these are left out before the first.
-    least_units : int
+    minimum_units : int
         The fewest units of a group that was considered, by its exact count.
     found : tuple of FoundBounds
         The bounds that the query did not state.
@@ -160,7 +160,7 @@ class ReleaseRecord:
     computed: tuple[ComputedColumn, ...] = ()
     having: str | None = None
     offset: int = 0
-    least_units: int = 1
+    minimum_units: int = 1
     found: tuple[FoundBounds, ...] = ()
 
     def to_bytes(self) -> bytes:
@@ -205,7 +205,7 @@ class ReleaseRecord:
         return cls(table=table.replace_schema_metadata(None), **facts)
 
 
-_LAW: Final[Codec[NoiseDistribution]] = Names(
+_DISTRIBUTION: Final[Codec[NoiseDistribution]] = Names(
     "a distribution of noise",
     {
         "discrete-gaussian": NoiseDistribution.GAUSSIAN,
@@ -218,7 +218,7 @@ _MEASURE: Final[Record[NoisyMeasure]] = Record(
     "a measure",
     NoisyMeasure,
     {
-        "distribution": Field("law", _LAW),
+        "distribution": _DISTRIBUTION,
         "scale": RATIONAL,
         "grid_exponent": Field("exponent", INTEGER),
         "lower": INTEGER,
@@ -240,7 +240,7 @@ _COLUMN: Final[Record[ReleasedColumn]] = Record(
         "total": INTEGER,
         "count": optional(INTEGER),
         "further": Field("more", sequence(INTEGER)),
-        "quantile_indices": Field("places", sequence(INTEGER)),
+        "quantile_indices": sequence(INTEGER),
         "as_report": Field("report", BOOLEAN),
     },
 )
@@ -282,7 +282,7 @@ _FACTS: Final[Record[Any]] = Record(
         "loss": _LOSS,
         "privacy_unit": TEXT,
         "simulated": BOOLEAN,
-        "minimum_units": Field("least_units", INTEGER),
+        "minimum_units": INTEGER,
         "found_bounds": Field("found", sequence(_FOUND)),
     },
 )

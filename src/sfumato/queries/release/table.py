@@ -16,7 +16,6 @@ from sfumato.errors import MissingExtra
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
-from sfumato.queries.engines.duckdb.computation import column_types, evaluate
 from sfumato.queries.plan.query import AggregateKind, ColumnType, FoundBounds, Named
 from sfumato.queries.plan.schema import ARROW_TYPES
 from sfumato.queries.plan.typed_expressions import NUMERIC
@@ -25,7 +24,7 @@ from sfumato.queries.release.display import as_html, as_text, printable
 from sfumato.queries.release.estimates import as_arrow_array, interval, reports
 from sfumato.queries.release.estimates import values as values_of
 from sfumato.queries.release.explanation import explain
-from sfumato.queries.release.postprocessing import ends, named_columns, parsed
+from sfumato.queries.release.postprocessing import column_types, ends, evaluate, named_columns, parsed
 from sfumato.queries.release.record import ComputedColumn, ReleaseRecord
 from sfumato.queries.sql.clauses.answer_expressions import released_type
 
@@ -269,12 +268,12 @@ class TableRelease:
     def _shown(self) -> pa.Array:
         """Return the rows that are shown, in order: HAVING, ORDER BY, OFFSET, LIMIT."""
         record = self.record
-        places = np.arange(record.table.num_rows)
+        rows = np.arange(record.table.num_rows)
         if record.having is not None:
-            places = places[pc.fill_null(self._column(record.having), fill_value=False).to_numpy()]
+            rows = rows[pc.fill_null(self._column(record.having), fill_value=False).to_numpy()]
         # Stable sorts from the last term to the first; the engine's order by key breaks ties.
         for item in reversed(record.order_by):
-            column = self._column(item.name).take(pa.array(places))
+            column = self._column(item.name).take(pa.array(rows))
             column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
             missing = column.is_null().to_numpy(zero_copy_only=False)
             absent, present = np.flatnonzero(missing), np.flatnonzero(~missing)
@@ -282,9 +281,9 @@ class TableRelease:
             ranks = pc.sort_indices(column.take(pa.array(present)), sort_keys=[("", order)])
             present = present[ranks.to_numpy()]
             parts = (absent, present) if item.nulls_first else (present, absent)
-            places = places[np.concatenate(parts)]
+            rows = rows[np.concatenate(parts)]
         last = None if record.limit is None else record.offset + record.limit
-        return pa.array(places[record.offset : last])
+        return pa.array(rows[record.offset : last])
 
 
 def with_computed(record: ReleaseRecord, computed: Sequence[Named]) -> ReleaseRecord:

@@ -107,7 +107,7 @@ def test_other_types_are_another_dataset(people: Path, tmp_path: Path) -> None:
         ({"age": "INT64", "AGE": "DATE"}, "types must name columns that differ beyond case"),
         ({"people": {"age": "INT64"}}, r"types must name tables among \['data'\], got 'people'"),
         ({"data": {"age": "INT64"}, "age": "INT64"}, "types must name tables among"),
-        ("age=INT64", "types must be a mapping of columns to types, got 'str'"),
+        ("age=INT64", "types must be a mapping of columns to types, got a value of type str"),
     ],
 )
 def test_wrong_types_are_named(people: Path, types: Any, message: str) -> None:
@@ -140,9 +140,10 @@ def test_several_tables_have_a_mapping_each(people: Path) -> None:
 def test_what_has_types_takes_none(tmp_path: Path) -> None:
     frame = pa.table({"person": [1], "age": [2]})
     pa.parquet.write_table(frame, tmp_path / "people.parquet")
-    for source, kind in ((frame, "'a frame'"), (tmp_path / "people.parquet", "'Parquet'")):
+    for source, kind in ((frame, "a frame"), (tmp_path / "people.parquet", "a file of Parquet")):
         message = (
-            f"types must be left out for table 'data', whose columns have types of their own, got {kind}; use"
+            f"types must be left out for table 'data', whose columns have types of their own, but they were "
+            f"given for {kind}; use"
         )
         with pytest.raises(ParameterError, match=message):
             sf.connect(source, types={"age": "INT64"}, **BUDGET)

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.measure import AtLeast, Measure, RowCount
 from sfumato.queries.plan.query import AggregateKind
-from sfumato.queries.pricing import aggregates
+from sfumato.queries.pricing import aggregate_measures
 from sfumato.queries.pricing.measures.measure_request import Grids, MeasureRequest
 from sfumato.queries.pricing.price import PricedQuery, price
 
@@ -45,7 +45,7 @@ class UnitsWithRows(MeasureRequest):
 def _counted_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """COUNT(DISTINCT id) names the new measure."""
     monkeypatch.setitem(
-        aggregates.MEASURES, AggregateKind.COUNT_UNITS, lambda *_: (UnitsWithRows(minimum=_MINIMUM),)
+        aggregate_measures.MEASURES, AggregateKind.COUNT_UNITS, lambda *_: (UnitsWithRows(minimum=_MINIMUM),)
     )
 
 

@@ -131,7 +131,7 @@ class Bounding:
         """What the texts are written in."""
         return self.slots.dialect
 
-    def _kept(self, condition: str) -> str:
+    def _staying_parts(self, condition: str) -> str:
         """Return the FROM clause of the parts that stay and meet ``condition``."""
         if self.max_groups is None:
             return f"FROM parts WHERE {condition}"
@@ -145,7 +145,7 @@ class Bounding:
             heavy = f"SELECT u FROM parts GROUP BY u HAVING sum(n) > {self.all_rows}"
             crowd = f"parts {self.dialect.semi_join} ({heavy}) AS h USING (u)"
             return Step("crowded", f"SELECT {columns} FROM {crowd}")
-        return Step("crowded", f"SELECT {columns} {self._kept(f'n > {self.max_rows}')}")
+        return Step("crowded", f"SELECT {columns} {self._staying_parts(f'n > {self.max_rows}')}")
 
     def chosen(self) -> Step:
         """Return the step ``chosen``."""
@@ -226,8 +226,10 @@ class Bounding:
         if any_crowded:
             mine = ", ".join(f"r.{name}" for name in columns)
             on = " AND ".join(("r.u = o.u", *(self.dialect.same(f"r.{k}", f"o.{k}") for k in self.keys)))
-            kept = f"SELECT {', '.join(dict.fromkeys(('u', *self.keys, *columns)))} FROM {rows}"
-            source = f"SELECT {mine} FROM ({kept}) AS r LEFT JOIN crowded AS o ON {on} WHERE o.u IS NULL"
+            staying_rows = f"SELECT {', '.join(dict.fromkeys(('u', *self.keys, *columns)))} FROM {rows}"
+            source = (
+                f"SELECT {mine} FROM ({staying_rows}) AS r LEFT JOIN crowded AS o ON {on} WHERE o.u IS NULL"
+            )
             source += f" UNION ALL SELECT {names} FROM chosen"
         return source
 
@@ -244,18 +246,18 @@ class Bounding:
                 parts += f" UNION ALL SELECT {names} FROM trimmed"
             return parts
         if self.max_rows is None:
-            return f"SELECT {names} {self._kept('TRUE')}"
+            return f"SELECT {names} {self._staying_parts('TRUE')}"
         if self.trims_rows:
             trimmed = f" UNION ALL SELECT {names} FROM trimmed" if any_crowded else ""
-            return f"SELECT {names} {self._kept(f'n <= {self.max_rows}')}{trimmed}"
+            return f"SELECT {names} {self._staying_parts(f'n <= {self.max_rows}')}{trimmed}"
         cut = ", ".join((*self.keys, f"least(n, {self.max_rows}) AS n"))
-        return f"SELECT {cut} {self._kept('TRUE')}"
+        return f"SELECT {cut} {self._staying_parts('TRUE')}"
 
-    def totals(self, *, unit: bool, any_crowded: bool, kept: str | None = None) -> str:
+    def totals(self, *, unit: bool, any_crowded: bool, parts_table: str | None = None) -> str:
         """Return the SELECT of the sums per group, of a table of the parts that count if one is named."""
         names = ", ".join((*self.keys, *self.slots.part_names))
         staying = self.staying(unit=unit, any_crowded=any_crowded)
-        parts = staying if kept is None else f"SELECT {names} FROM {kept}"
+        parts = staying if parts_table is None else f"SELECT {names} FROM {parts_table}"
         slots, clamped = self.slots, self.dialect.clamped
         count = range(len(slots.measures))
         means = ", ".join((names, *slots.means()))

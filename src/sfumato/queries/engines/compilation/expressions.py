@@ -257,8 +257,8 @@ def _power(node: exp.Expr, term: _Terms) -> TypedSql:
 
 def _round(node: exp.Expr, term: _Terms) -> TypedSql:
     decimals = node.args.get("decimals")
-    places = None if decimals is None else int(decimals.name)
-    return TypedSql(term.dialect.rounded(term.real(node.this), places), ColumnType.FLOAT)
+    decimal_places = None if decimals is None else int(decimals.name)
+    return TypedSql(term.dialect.rounded(term.real(node.this), decimal_places), ColumnType.FLOAT)
 
 
 def _text(name: str, type_: ColumnType = ColumnType.TEXT) -> _Rule:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato._check import integer, refuse
 from sfumato.queries.engines.compilation.bounding import Bounding
 from sfumato.queries.engines.compilation.expressions import render
-from sfumato.queries.engines.compilation.group_table import listed_groups, table_groups
+from sfumato.queries.engines.compilation.group_table import listed_groups, numbered_groups, table_groups
 from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, ValueColumn
 from sfumato.queries.engines.compilation.relations import relation_layer
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
@@ -24,10 +26,12 @@ from sfumato.queries.plan.query import (
 )
 from sfumato.queries.plan.schema import ARROW_TYPES
 
-__all__ = ["GROUPS", "CompiledJob", "compile_job"]
+__all__ = ["GROUPS", "CompiledJob", "as_one_statement", "compile_job", "with_bin_counts"]
 
 GROUPS = "groups_"
 """The table of the public groups: the keys, numbered ``g``."""
+
+_LEAF = pa.struct([("leaf", pa.int64()), ("n", pa.int64())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,9 @@ class CompiledJob:
         limits = self.max_groups, self.max_rows
         return Bounding(self.rows, self.grouping, self.slots, *limits, secret, self.all_rows)
 
-    def answer(self, bounding: Bounding, *, any_crowded: bool, kept: str | None = None) -> str:
+    def answer(self, bounding: Bounding, *, any_crowded: bool, parts_table: str | None = None) -> str:
         """Return the SELECT of the answer, in its order, from what the steps made."""
-        totals = bounding.totals(unit=self.unit, any_crowded=any_crowded, kept=kept)
+        totals = bounding.totals(unit=self.unit, any_crowded=any_crowded, parts_table=parts_table)
         measures = [f"m{i}" for i in range(len(self.slots.measures))]
         if self.public:
             items = [*(f"p.{key}" for key in self.keys), *(f"coalesce({m}, 0) AS {m}" for m in measures)]
@@ -189,3 +193,112 @@ def _limits(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None,
     if not job.keys:
         return None, max_rows, None
     return integer("max_groups_contributed", job.max_groups, minimum=1), max_rows, None
+
+
+def as_one_statement(prepared: CompiledJob, secret: bytes) -> tuple[str, ...]:
+    """Return the statements that compute a job, each from the tables alone.
+
+    Parameters
+    ----------
+    prepared : CompiledJob
+    secret : bytes
+        Keys the choice of rows and groups, and stands in the texts.
+
+    Returns
+    -------
+    tuple of str
+        First that of the sums: ``k0, ...`` and ``m0, ...``, sorted by key. Then one for each measure of
+        counts by bin, in their order: the groups, ``leaf`` and ``n``.
+    """
+    bounding = prepared.bounding(secret)
+    steps = [(step.name, step.select) for step in bounding.steps()] if prepared.unit else []
+    if prepared.public:
+        steps.insert(0, (GROUPS, _groups(prepared)))
+    head = ",\n".join(f"{name} AS (\n{select}\n)" for name, select in steps)
+    crowded = prepared.unit and bounding.trims_rows
+    answers = [
+        prepared.answer(bounding, any_crowded=crowded),
+        *prepared.leaves(bounding, any_crowded=crowded).values(),
+    ]
+    return tuple(f"WITH {head}\n{answer}" if head else answer for answer in answers)
+
+
+def _groups(prepared: CompiledJob) -> str:
+    source = f"({prepared.table})"
+    if prepared.listed is not None:
+        rows = [
+            ", ".join(
+                f"{_literal(prepared, row[key], type_)} AS {key}"
+                for key, type_ in zip(prepared.keys, prepared.types, strict=True)
+            )
+            for row in prepared.listed.to_pylist()
+        ]
+        empty = ", ".join(
+            f"{_literal(prepared, None, type_)} AS {key}"
+            for key, type_ in zip(prepared.keys, prepared.types, strict=True)
+        )
+        union = " UNION ALL ".join(f"SELECT {row}" for row in rows) or f"SELECT {empty} LIMIT 0"
+        source = f"({union})"
+    return numbered_groups(source, prepared.types, prepared.dialect)
+
+
+def _literal(prepared: CompiledJob, value: object, type_: ColumnType) -> str:
+    dialect = prepared.dialect
+    match value:
+        case None:
+            return dialect.converted("NULL", type_)
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return dialect.integer(value)
+        case float():
+            return dialect.real(value)
+        case str():
+            return dialect.text(value)
+        case _:
+            return dialect.moment(str(value), type_)
+
+
+def with_bin_counts(answer: pa.Table, leaves: Mapping[int, pa.Table]) -> pa.Table:
+    """Put counts by bin instead of their measures.
+
+    Parameters
+    ----------
+    answer : pyarrow.Table
+        One row per group: the keys ``k0, ...``, then ``m0, ...``.
+    leaves : mapping of int to pyarrow.Table
+        For measures, by number: rows of ``leaf`` and ``n``, with the keys, or with the number ``g`` of a
+        public group (from 1, in the order of the answer). In any order.
+
+    Returns
+    -------
+    pyarrow.Table
+        The answer, with a list of structs ``leaf`` and ``n`` for each of those measures, sorted by bin.
+    """
+    for index, table in leaves.items():
+        leaf, many = (np.asarray(table[name].to_numpy(), dtype=np.int64) for name in ("leaf", "n"))
+        group = _group_indices(answer, table)
+        order = np.lexsort((leaf, group))
+        ends = np.searchsorted(group[order], np.arange(answer.num_rows + 1))
+        struct = pa.StructArray.from_arrays(
+            [pa.array(leaf[order]), pa.array(many[order])], fields=list(_LEAF)
+        )
+        column = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), struct)
+        answer = answer.set_column(answer.column_names.index(f"m{index}"), f"m{index}", column)
+    return answer
+
+
+def _group_indices(answer: pa.Table, leaves: pa.Table) -> NDArray[np.int64]:
+    """Return the row of the answer that each row of ``leaves`` belongs to; NULL keys are equal."""
+    if "g" in leaves.column_names:
+        return np.asarray(leaves["g"].to_numpy(), dtype=np.int64) - 1
+    codes = np.zeros(answer.num_rows + leaves.num_rows, dtype=np.int64)
+    for name in (name for name in answer.column_names if name.startswith("k")):
+        both = pa.concat_arrays(
+            [column.cast(answer[name].type).combine_chunks() for column in (answer[name], leaves[name])]
+        )
+        each = both.dictionary_encode(null_encoding="encode").indices.to_numpy()
+        _, codes = np.unique(codes * (int(each.max(initial=0)) + 1) + each, return_inverse=True)
+    mine, theirs = codes[: answer.num_rows], codes[answer.num_rows :]
+    order = np.argsort(mine, kind="stable")
+    return np.asarray(order[np.searchsorted(mine[order], theirs)], dtype=np.int64)

@@ -100,7 +100,7 @@ def _shifted(value: str, exponent: int, dialect: Dialect) -> str:
 class _Indices:
     """The columns of one measure: of which values are counted, which is summed, and a product that is.
 
-    ``row`` is the one whose rows are told apart, by bin or by value.
+    ``row`` is the one whose rows are counted, by bin or by value.
     """
 
     counted: int | None = None
@@ -254,7 +254,7 @@ class MeasureColumns:
         return bool(self.binned or self.distinct)
 
     def value(self, index: int) -> str:
-        """Return the column of the values that a measure of `distinct` tells apart."""
+        """Return the column of the values that a measure of `distinct` counts."""
         return f"v{self._indices[index].row}"
 
     def leaf(self, index: int) -> str:

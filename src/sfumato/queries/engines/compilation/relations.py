@@ -177,8 +177,11 @@ class _Writer:
         added: Schema,
         tests: list[str],
     ) -> SelectLayer:
-        kept = node.child.schema if isinstance(node, JoinPublic) else node.left.schema
-        sources = [*(f"l.{sql}" for sql in _named(left, kept)), *(f"r.{sql}" for sql in _named(right, added))]
+        schema = node.child.schema if isinstance(node, JoinPublic) else node.left.schema
+        sources = [
+            *(f"l.{sql}" for sql in _named(left, schema)),
+            *(f"r.{sql}" for sql in _named(right, added)),
+        ]
         known = list(zip(node.schema.columns, sources, strict=True))
         inside = {column.name.casefold(): TypedSql(sql, column.type) for column, sql in known}
         tests = [*tests, *([] if node.on is None else [render(node.on, inside, self.dialect)])]

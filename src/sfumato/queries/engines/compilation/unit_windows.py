@@ -30,7 +30,7 @@ _RANKS = (UnitFunction.ROW_NUMBER, UnitFunction.RANK, UnitFunction.DENSE_RANK)
 class _Call:
     """A function over rows: ``x`` is its argument as computed, ``y`` as added up, ``a``, ``n`` its parts."""
 
-    place: int
+    index: int
     made: UnitAggregate
     dialect: Dialect
 
@@ -40,17 +40,17 @@ class _Call:
 
     def value(self) -> list[str]:
         """Return the argument in the form that is put together."""
-        argument, x = self._argument, f"x{self.place}"
+        argument, x = self._argument, f"x{self.index}"
         if argument is None:
             return []
         value = self.dialect.canonical(x, argument.type)
         if self.made.function in _SUMS and argument.type is ColumnType.FLOAT:
             value = ValueColumn(argument, _STEP).sql(x, self.dialect)
-        return [f"{value} AS y{self.place}"]
+        return [f"{value} AS y{self.index}"]
 
     def parts(self, over: str = "") -> list[str]:
         """Return the aggregates, over a group or a window."""
-        i, y = self.place, f"y{self.place}"
+        i, y = self.index, f"y{self.index}"
         match self.made.function:
             case UnitFunction.COUNT_ROWS:
                 return [f"count(*){over} AS a{i}"]
@@ -68,7 +68,7 @@ class _Call:
 
     def result(self) -> str:
         """Return the value in the type of its column; an integer beyond 64 bits is NULL."""
-        a, dialect = f"a{self.place}", self.dialect
+        a, dialect = f"a{self.index}", self.dialect
         if self.made.function in (*_RANKS, UnitFunction.COUNT_DISTINCT):
             return dialect.converted(a, ColumnType.INTEGER)
         if self.made.function not in _SUMS:
@@ -77,7 +77,7 @@ class _Call:
         if self._argument is not None and self._argument.type is ColumnType.FLOAT:
             real = f"({real} * {dialect.real(2.0**_STEP)})"
         if self.made.function is UnitFunction.AVG:
-            return dialect.divided(real, dialect.converted(f"n{self.place}", ColumnType.FLOAT))
+            return dialect.divided(real, dialect.converted(f"n{self.index}", ColumnType.FLOAT))
         if self.made.type is ColumnType.FLOAT:
             return real
         least, most = dialect.integer(-(2**63)), dialect.integer(2**63 - 1)
@@ -87,7 +87,7 @@ class _Call:
 
 def _arguments(calls: Sequence[_Call], columns: Mapping[str, TypedSql]) -> list[str]:
     return [
-        f"{render(call.made.expression, columns, call.dialect)} AS x{call.place}"
+        f"{render(call.made.expression, columns, call.dialect)} AS x{call.index}"
         for call in calls
         if call.made.expression is not None
     ]
@@ -95,7 +95,7 @@ def _arguments(calls: Sequence[_Call], columns: Mapping[str, TypedSql]) -> list[
 
 def per_unit_layer(node: PerUnit, below: SelectLayer, dialect: Dialect) -> SelectLayer:
     """Return one row for each unit and each value of the keys."""
-    calls = [_Call(place, made, dialect) for place, made in enumerate(node.aggregates)]
+    calls = [_Call(index, made, dialect) for index, made in enumerate(node.aggregates)]
     rendered = [render(key.expression, below.columns, dialect) for key in node.keys]
     keys = [f"k{i}" for i in range(len(rendered))]
     computed = [f"{sql} AS e{i}" for i, sql in enumerate(rendered)]
@@ -122,8 +122,8 @@ def windows_layer(node: UnitWindows, below: SelectLayer, dialect: Dialect) -> Se
     ]
     sql = selected(["u", *forms], below.sql, dialect)
     columns = {c.name.casefold(): TypedSql(f"c{i}", c.type) for i, c in enumerate(known)}
-    calls = [_Call(place, window.aggregate, dialect) for place, window in enumerate(node.windows)]
-    by = [_by(place, window) for place, window in enumerate(node.windows)]
+    calls = [_Call(index, window.aggregate, dialect) for index, window in enumerate(node.windows)]
+    by = [_by(index, window) for index, window in enumerate(node.windows)]
     terms = [(name, expression) for named in by for name, expression in named.items()]
     computed = [f"{render(expression, columns, dialect)} AS {name}" for name, expression in terms]
     sql = selected(["u", *own, *_arguments(calls, columns), *computed], sql, dialect)
@@ -131,22 +131,22 @@ def windows_layer(node: UnitWindows, below: SelectLayer, dialect: Dialect) -> Se
     values = [item for call in calls for item in call.value()]
     sql = selected(["u", *own, *values, *canonical], sql, dialect)
     pairs = zip(calls, node.windows, strict=True)
-    parts = [part for call, window in pairs for part in call.parts(_over(call.place, window, own, dialect))]
+    parts = [part for call, window in pairs for part in call.parts(_over(call.index, window, own, dialect))]
     sql = selected(["u", *own, *parts], sql, dialect)
     made = [*own, *(call.result() for call in calls)]
     return _numbered(made, node.schema, replace(below, sql=sql), dialect)
 
 
-def _by(place: int, window: UnitWindow) -> dict[str, Expression]:
+def _by(index: int, window: UnitWindow) -> dict[str, Expression]:
     """Return what a window is formed and ordered by, by the name of its column."""
-    parts = {f"p{place}_{i}": part for i, part in enumerate(window.partition)}
-    return parts | {f"o{place}_{i}": term.expression for i, term in enumerate(window.order)}
+    parts = {f"p{index}_{i}": part for i, part in enumerate(window.partition)}
+    return parts | {f"o{index}_{i}": term.expression for i, term in enumerate(window.order)}
 
 
-def _over(place: int, window: UnitWindow, own: Sequence[str], dialect: Dialect) -> str:
-    by = ["u", *(f"p{place}_{i}" for i in range(len(window.partition)))]
+def _over(index: int, window: UnitWindow, own: Sequence[str], dialect: Dialect) -> str:
+    by = ["u", *(f"p{index}_{i}" for i in range(len(window.partition)))]
     terms = [
-        f"o{place}_{i} {'DESC' if term.descending else 'ASC'} NULLS {'FIRST' if term.nulls_first else 'LAST'}"
+        f"o{index}_{i} {'DESC' if term.descending else 'ASC'} NULLS {'FIRST' if term.nulls_first else 'LAST'}"
         for i, term in enumerate(window.order)
     ]
     if window.aggregate.function is UnitFunction.ROW_NUMBER:

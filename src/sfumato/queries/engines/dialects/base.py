@@ -2,14 +2,15 @@
 
 How to add to it:
 
-- A scalar function: a reader in ``queries/functions.py`` makes the node; a rule in
+- A scalar function: a reader in ``queries/sql/expressions`` makes the node; a rule in
   :data:`~sfumato.queries.engines.compilation.expressions._RULES` turns it into text. Where all engines take
   one text, the rule writes it; else it calls a method of the dialect, with one method here and one in each
-  file of ``engines/dialects``. What it makes must be total: no row can raise, on any engine, whatever its
+  dialect. What it makes must be total: no row can raise, on any engine, whatever its
   values, also where all operands are constants. Without a value it is NULL.
-- A measure: its kind in ``queries/plan.py``, its integer per unit and group in
-  :meth:`~sfumato.queries.engines.compilation.measure_columns.MeasureColumns.contribution`, in terms of the
-  methods here (``clamped``, ``quotient``, ``wide``, ``total``, ...).
+- A measure: nothing here, if it combines the values of `sfumato.queries.plan.measure`. A value that they do
+  not have is a class there, and a case of
+  :class:`~sfumato.queries.engines.compilation.measure_columns.MeasureColumns`, in terms of the methods here
+  (``clamped``, ``quotient``, ``wide``, ``total``, ...).
 - A step before the sums: a :class:`~sfumato.queries.engines.compilation.bounding.Step` of ``Bounding.steps``.
 - An engine: a dialect, and a class that runs a `CompiledJob` (see ``engines/duckdb``). Portable texts give
   every subquery an alias, write window conditions as a subquery, and name columns instead of using ``*``
@@ -292,7 +293,7 @@ class Dialect(ABC):
         """Return a power of floats."""
 
     @abstractmethod
-    def rounded(self, sql: str, places: int | None) -> str:
+    def rounded(self, sql: str, decimals: int | None) -> str:
         """Return a float rounded to decimals, halves away from zero."""
 
     # Text

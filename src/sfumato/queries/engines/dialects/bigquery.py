@@ -8,7 +8,7 @@ from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
 from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
-from sfumato.queries.engines.dialects.shapes import DATE, FLOAT, INTEGER, TIMESTAMP
+from sfumato.queries.engines.dialects.shapes import DOMAINS, SHAPES
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["BIGQUERY", "BigQuery"]
@@ -24,13 +24,6 @@ _STORED = {
 }
 _NUMERIC = re.compile(r"(?:BIG)?NUMERIC(?:\((\d+)(?:, *(\d+))?\))?")
 _SAFE = {"+": "SAFE_ADD", "-": "SAFE_SUBTRACT", "*": "SAFE_MULTIPLY"}
-_DOMAINS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
-_SHAPES = {
-    ColumnType.INTEGER: INTEGER,
-    ColumnType.FLOAT: FLOAT,
-    ColumnType.DATE: DATE,
-    ColumnType.TIMESTAMP: TIMESTAMP,
-}
 
 
 @final
@@ -157,7 +150,7 @@ class BigQuery(Dialect):
         made, infinity = f"{name.upper()}({sql})", self.real(float("inf"))
         if name == "exp":
             return f"IF({sql} > {self.real(709.782712893384)}, {infinity}, {made})"
-        domain = _DOMAINS.get(name)
+        domain = DOMAINS.get(name)
         return f"(CASE WHEN {sql} {domain} THEN {made} END)" if domain else made
 
     def power(self, base: str, exponent: str) -> str:
@@ -170,9 +163,9 @@ class BigQuery(Dialect):
             f"ELSE {sign} * {self.real(float('inf'))} END)"
         )
 
-    def rounded(self, sql: str, places: int | None) -> str:
+    def rounded(self, sql: str, decimals: int | None) -> str:
         """Return a float rounded to decimals."""
-        return f"ROUND({sql})" if not places else f"IFNULL(SAFE.ROUND({sql}, {places}), {sql})"
+        return f"ROUND({sql})" if not decimals else f"IFNULL(SAFE.ROUND({sql}, {decimals}), {sql})"
 
     def text_function(self, name: str, sql: str) -> str:
         """Return a function of a text."""
@@ -199,7 +192,7 @@ class BigQuery(Dialect):
     def _read(self, sql: str, target: ColumnType) -> str:
         if target is ColumnType.BOOLEAN:
             return f"(CASE LOWER({sql}) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
-        shaped = f"BYTE_LENGTH({sql}) <= {LONGEST_NUMBER} AND REGEXP_CONTAINS({sql}, r'^{_SHAPES[target]}$')"
+        shaped = f"BYTE_LENGTH({sql}) <= {LONGEST_NUMBER} AND REGEXP_CONTAINS({sql}, r'^{SHAPES[target]}$')"
         made = f"SAFE_CAST({sql} AS {self.types[target]})"
         if target is ColumnType.TIMESTAMP:  # BigQuery wants seconds
             whole = f"REGEXP_REPLACE({sql}, r'^(.{{16}})(Z|[+-].*)?$', r'\\1:00\\2')"

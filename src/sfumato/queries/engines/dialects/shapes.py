@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["DATE", "FLOAT", "INTEGER", "REAL_DATE", "REAL_TIMESTAMP", "TIMESTAMP"]
+from sfumato.queries.plan.query import ColumnType
 
+__all__ = ["DOMAINS", "OFFSET", "REAL_DATE", "REAL_TIMESTAMP", "SHAPES"]
+
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _LEAP_DAY = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29"
 _CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
-_REST = f"([ T]{_CLOCK}(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])?)?"
 
-INTEGER: Final = "[+-]?[0-9]+"
-"""A sign or none, and digits."""
+OFFSET: Final = "[+-](0[0-9]|1[0-4]):[0-5][0-9]"
+"""An offset from UTC."""
 
-FLOAT: Final = "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?"
-"""These, a point and an exponent."""
+_REST = f"([ T]{_CLOCK}(Z|{OFFSET})?)?"
 
-DATE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-"""Digits in the positions of a date, which need be none."""
-
-TIMESTAMP: Final = DATE + _REST
-"""The same, perhaps with a time of day and an offset."""
+SHAPES: Final = {
+    ColumnType.INTEGER: "[+-]?[0-9]+",
+    ColumnType.FLOAT: "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?",
+    ColumnType.DATE: _DAY,
+    ColumnType.TIMESTAMP: _DAY + _REST,
+}
+"""The form of a text by the type that it is cast to; a date of this form need be none."""
 
 REAL_DATE: Final = (
     "([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
@@ -30,3 +33,6 @@ REAL_DATE: Final = (
 
 REAL_TIMESTAMP: Final = REAL_DATE + _REST
 """The same, perhaps with a time of day and an offset."""
+
+DOMAINS: Final = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
+"""Where the functions of a float have a value."""

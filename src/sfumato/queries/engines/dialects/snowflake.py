@@ -8,7 +8,7 @@ from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
 from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
-from sfumato.queries.engines.dialects.shapes import DATE, FLOAT, INTEGER, TIMESTAMP
+from sfumato.queries.engines.dialects.shapes import DOMAINS, SHAPES
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["SNOWFLAKE", "Snowflake"]
@@ -18,15 +18,8 @@ _NUMBER = re.compile(r"(?:NUMBER|DECIMAL|NUMERIC)(?:\((\d+)(?:, *(\d+))?\))?")
 _FLOATS = frozenset({"FLOAT", "DOUBLE", "REAL"})
 _TEXT = re.compile(r"(VARCHAR|CHAR|STRING|TEXT)(\(\d+\))?")
 _MOMENT = re.compile(r"TIMESTAMP_(NTZ|LTZ|TZ)(\(\d\))?")
-_LEAST, _MOST = -(2**63), 2**63 - 1
+_MIN, _MAX = -(2**63), 2**63 - 1
 _LARGEST = 1.7976931348623157e308
-_DOMAINS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
-_SHAPES = {
-    ColumnType.INTEGER: INTEGER,
-    ColumnType.FLOAT: FLOAT,
-    ColumnType.DATE: DATE,
-    ColumnType.TIMESTAMP: TIMESTAMP,
-}
 
 
 @final
@@ -133,7 +126,7 @@ class Snowflake(Dialect):
         return sql if type_ is ColumnType.FLOAT else self._narrow(sql)
 
     def _narrow(self, sql: str) -> str:
-        return f"(CASE WHEN {sql} BETWEEN {_LEAST} AND {_MOST} THEN {sql} END)"
+        return f"(CASE WHEN {sql} BETWEEN {_MIN} AND {_MAX} THEN {sql} END)"
 
     def divided(self, left: str, right: str) -> str:
         """Return the quotient of floats."""
@@ -167,7 +160,7 @@ class Snowflake(Dialect):
         if name == "exp":
             large = f"{sql} > {self.real(709.782712893384)} AND NOT {self.isnan(sql)}"
             return f"(CASE WHEN {large} THEN {infinity} ELSE {made} END)"
-        domain = _DOMAINS.get(name)
+        domain = DOMAINS.get(name)
         return f"(CASE WHEN {sql} {domain} THEN {made} END)" if domain else made
 
     def power(self, base: str, exponent: str) -> str:
@@ -181,12 +174,12 @@ class Snowflake(Dialect):
             f"THEN {self.real(float('inf'))} ELSE POWER({base}, {exponent}) END)"
         )
 
-    def rounded(self, sql: str, places: int | None) -> str:
+    def rounded(self, sql: str, decimals: int | None) -> str:
         """Return a float rounded to decimals."""
-        if not places:
+        if not decimals:
             return f"ROUND({sql})"
-        most = self.real(_LARGEST / 10.0**places)
-        return f"(CASE WHEN ABS({sql}) <= {most} THEN ROUND({sql}, {places}) ELSE {sql} END)"
+        most = self.real(_LARGEST / 10.0**decimals)
+        return f"(CASE WHEN ABS({sql}) <= {most} THEN ROUND({sql}, {decimals}) ELSE {sql} END)"
 
     def text_function(self, name: str, sql: str) -> str:
         """Return a function of a text."""
@@ -220,7 +213,7 @@ class Snowflake(Dialect):
     def _read(self, sql: str, target: ColumnType) -> str:
         if target is ColumnType.BOOLEAN:
             return f"(CASE LOWER({sql}) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
-        shaped = f"OCTET_LENGTH({sql}) <= {LONGEST_NUMBER} AND REGEXP_LIKE({sql}, '{_SHAPES[target]}')"
+        shaped = f"OCTET_LENGTH({sql}) <= {LONGEST_NUMBER} AND REGEXP_LIKE({sql}, '{SHAPES[target]}')"
         made = f"TRY_CAST({sql} AS {self.types[target]})"
         if target is ColumnType.TIMESTAMP:
             spaced = f"REPLACE(REPLACE({sql}, 'T', ' '), 'Z', '+00:00')"

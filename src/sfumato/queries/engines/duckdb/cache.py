@@ -22,7 +22,7 @@ from sfumato.queries.plan.measure import Measure
 
 __all__ = ["CACHED_PARTS", "BoundingCache", "CachedBounding"]
 
-CACHED_PARTS = "kept"
+CACHED_PARTS = "cached_parts"
 """The table of the parts that count."""
 
 _ANSWERS = 16  # small tables, one row for each group
@@ -80,20 +80,20 @@ class BoundingCache:
     def __init__(self, run: Callable[[str], object], most: int) -> None:
         self._run = run
         self.most = most
-        self._kept: OrderedDict[str, tuple[int, CachedBounding]] = OrderedDict()
+        self._stored_boundings: OrderedDict[str, tuple[int, CachedBounding]] = OrderedDict()
         self._next = 0
 
     def known(self, identity: str) -> Sequence[ValueColumn] | None:
         """Return the columns of values of a stored layout; None where there is none."""
-        found = self._kept.get(identity)
+        found = self._stored_boundings.get(identity)
         return None if found is None else found[1].slots
 
     def take(self, identity: str, slots: MeasureColumns) -> CachedBounding | None:
         """Return a stored layout that serves, its tables under their own names; it must be stored again."""
-        found = self._kept.get(identity)
+        found = self._stored_boundings.get(identity)
         if found is None or not found[1].serves(slots):
             return None
-        number, layout = self._kept.pop(identity)
+        number, layout = self._stored_boundings.pop(identity)
         for table in layout.tables:
             self._run(f"ALTER TABLE {_stored(table, number)} RENAME TO {table}")
         return layout
@@ -104,17 +104,17 @@ class BoundingCache:
             for table in layout.tables:
                 self._run(f"DROP TABLE IF EXISTS {table}")
             return
-        if identity in self._kept:
+        if identity in self._stored_boundings:
             self._drop(identity)
         self._next += 1
         for table in layout.tables:
             self._run(f"ALTER TABLE {table} RENAME TO {_stored(table, self._next)}")
-        self._kept[identity] = self._next, layout
-        while len(self._kept) > self.most:
-            self._drop(next(iter(self._kept)))
+        self._stored_boundings[identity] = self._next, layout
+        while len(self._stored_boundings) > self.most:
+            self._drop(next(iter(self._stored_boundings)))
 
     def _drop(self, identity: str) -> None:
-        number, layout = self._kept.pop(identity)
+        number, layout = self._stored_boundings.pop(identity)
         for table in layout.tables:
             self._run(f"DROP TABLE IF EXISTS {_stored(table, number)}")
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from sfumato._check import refuse
+from sfumato._check import refuse, refuse_state, refuse_type
 from sfumato.frames.sources import FileKind, FileSource, Source
 from sfumato.queries.plan.schema import ColumnType
 from sfumato.queries.plan.typed_expressions import closest_name, target_type
@@ -78,7 +78,7 @@ def _by_table(
 ) -> dict[str, ColumnTypes]:
     given: object = {} if types is None else types
     if not isinstance(given, Mapping):
-        refuse("types", "be a mapping of columns to types", type(given).__name__, _EXAMPLE)
+        refuse_type("types", "be a mapping of columns to types", given, _EXAMPLE)
     nested = [isinstance(value, Mapping) for value in given.values()]
     if not any(nested):
         if given and len(private) > 1:
@@ -89,7 +89,7 @@ def _by_table(
         if name not in tables:
             refuse("types", f"name tables among {sorted(tables)}", name, "check the name")
     if not all(nested):
-        refuse("types", "be columns' types, or a mapping for each table", "both", _EXAMPLE)
+        refuse_state("types", "be columns' types, or a mapping for each table", "they are both", _EXAMPLE)
     return dict(given)
 
 
@@ -101,9 +101,9 @@ def _typed(name: str, source: Source, types: ColumnTypes | None) -> Source:
     if not types:
         return source
     if not isinstance(source, FileSource) or source.kind is not FileKind.CSV:
-        kind = source.kind.value if isinstance(source, FileSource) else "a frame"
+        kind = f"a file of {source.kind.value}" if isinstance(source, FileSource) else "a frame"
         rule = f"be left out for table {name!r}, whose columns have types of their own"
-        refuse("types", rule, kind, "use CAST in the query")
+        refuse_state("types", rule, f"they were given for {kind}", "use CAST in the query")
     if len({str(column).casefold() for column in types}) < len(types):
         refuse("types", "name columns that differ beyond case", sorted(types), "name each once")
     return replace(

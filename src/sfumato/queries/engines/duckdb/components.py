@@ -82,9 +82,9 @@ def add_components(
     dict of str to StoredTable
         The tables of ``columns``, as views.
     """
-    places = range(len(next(iter(columns.values()))))
+    indices = range(len(next(iter(columns.values()))))
     texts = {name: [_text(tables[name], mark) for mark in marks] for name, marks in columns.items()}
-    sizes = [_number_marks(connection, place, tables, texts) for place in places]
+    sizes = [_number_marks(connection, index, tables, texts) for index in indices]
     bases = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     first, second = _edges(connection, tables, texts, bases)
     _name_components(connection, connected(first, second, int(bases[-1])), bases)
@@ -99,20 +99,20 @@ def _text(table: StoredTable, mark: str) -> str:
 
 def _number_marks(
     connection: duckdb.DuckDBPyConnection,
-    place: int,
+    index: int,
     tables: Mapping[str, StoredTable],
     texts: Mapping[str, list[str]],
 ) -> int:
     """Make ``marks_0`` and so on: each mark of a position, numbered from 0 in order; return how many."""
     marks = " UNION ".join(
-        f"SELECT {of[place]} AS mark FROM {tables[name].name} AS r" for name, of in texts.items()
+        f"SELECT {of[index]} AS mark FROM {tables[name].name} AS r" for name, of in texts.items()
     )
     number = "CAST(row_number() OVER (ORDER BY mark) - 1 AS BIGINT) AS node"
     connection.execute(
-        f"CREATE TEMP TABLE marks_{place} AS SELECT mark, {number} FROM "
+        f"CREATE TEMP TABLE marks_{index} AS SELECT mark, {number} FROM "
         f"(SELECT DISTINCT mark FROM ({marks}) AS r WHERE mark IS NOT NULL) AS r"
     )
-    found = connection.execute(f"SELECT count(*) FROM marks_{place}").fetchall()
+    found = connection.execute(f"SELECT count(*) FROM marks_{index}").fetchall()
     return int(found[0][0])
 
 
@@ -139,19 +139,19 @@ def _name_components(connection: duckdb.DuckDBPyConnection, roots: Nodes, bases:
     """Add to each table of marks the names of their components: position and text of the least mark."""
     nodes = pa.table({"node": np.arange(len(roots), dtype=np.int64), "root": roots})
     connection.register("roots", nodes)
-    places = range(len(bases) - 1)
+    indices = range(len(bases) - 1)
     named = " UNION ALL ".join(
-        f"SELECT node + {bases[place]} AS node, mark, '{place}:' || mark AS unit FROM marks_{place}"
-        for place in places
+        f"SELECT node + {bases[index]} AS node, mark, '{index}:' || mark AS unit FROM marks_{index}"
+        for index in indices
     )
     connection.execute(f"CREATE TEMP TABLE named AS {named}")
-    for place in places:
-        within = f"n.node >= {bases[place]} AND n.node < {bases[place + 1]}"
+    for index in indices:
+        within = f"n.node >= {bases[index]} AND n.node < {bases[index + 1]}"
         connection.execute(
-            f"CREATE TEMP TABLE units_{place} AS SELECT n.mark, r.unit FROM named AS n "
+            f"CREATE TEMP TABLE units_{index} AS SELECT n.mark, r.unit FROM named AS n "
             f"JOIN roots AS o ON o.node = n.node JOIN named AS r ON r.node = o.root WHERE {within}"
         )
-        connection.execute(f"DROP TABLE marks_{place}")
+        connection.execute(f"DROP TABLE marks_{index}")
     connection.execute("DROP TABLE named")
     connection.unregister("roots")
 
@@ -159,9 +159,9 @@ def _name_components(connection: duckdb.DuckDBPyConnection, roots: Nodes, bases:
 def _with_unit(connection: duckdb.DuckDBPyConnection, table: StoredTable, texts: list[str]) -> StoredTable:
     """Return a view of a table with the unit: that of the first mark that a row has, all have the same."""
     joins = " ".join(
-        f"LEFT JOIN units_{place} AS u{place} ON u{place}.mark = {text}" for place, text in enumerate(texts)
+        f"LEFT JOIN units_{index} AS u{index} ON u{index}.mark = {text}" for index, text in enumerate(texts)
     )
-    units = ", ".join(f"u{place}.unit" for place in range(len(texts)))
+    units = ", ".join(f"u{index}.unit" for index in range(len(texts)))
     view = f"{table.name}_of_components"
     connection.execute(
         f"CREATE TEMP VIEW {view} AS SELECT r.*, coalesce({units}) AS {UNIT} FROM {table.name} AS r {joins}"

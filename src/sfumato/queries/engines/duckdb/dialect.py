@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
-from sfumato.queries.engines.dialects.shapes import DATE, FLOAT, INTEGER, TIMESTAMP
+from sfumato.queries.engines.dialects.shapes import DOMAINS, SHAPES
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["DUCKDB", "DuckDB"]
@@ -33,13 +33,6 @@ _STORED = {
     "DATE": ColumnType.DATE,
 }
 _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
-_DOMAINS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
-_SHAPES = {
-    ColumnType.INTEGER: INTEGER,
-    ColumnType.FLOAT: FLOAT,
-    ColumnType.DATE: DATE,
-    ColumnType.TIMESTAMP: TIMESTAMP,
-}
 
 
 @final
@@ -154,16 +147,16 @@ class DuckDB(Dialect):
 
     def real_function(self, name: str, sql: str) -> str:
         """Return a function of a float."""
-        domain = _DOMAINS.get(name)
+        domain = DOMAINS.get(name)
         return f"(CASE WHEN {sql} {domain} THEN {name}({sql}) END)" if domain else f"{name}({sql})"
 
     def power(self, base: str, exponent: str) -> str:
         """Return a power of floats."""
         return f"TRY(pow({base}, {exponent}))"
 
-    def rounded(self, sql: str, places: int | None) -> str:
+    def rounded(self, sql: str, decimals: int | None) -> str:
         """Return a float rounded to decimals."""
-        return f"round({sql})" if places is None else f"round({sql}, {places})"
+        return f"round({sql})" if decimals is None else f"round({sql}, {decimals})"
 
     def text_function(self, name: str, sql: str) -> str:
         """Return a function of a text."""
@@ -186,7 +179,7 @@ class DuckDB(Dialect):
         if target is ColumnType.BOOLEAN:
             return f"(CASE lower({sql}) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
         made = f"TRY_CAST({sql} AS {self.types[target]})"
-        shaped = f"regexp_full_match({sql}, '{_SHAPES[target]}')"
+        shaped = f"regexp_full_match({sql}, '{SHAPES[target]}')"
         if target is ColumnType.TIMESTAMP:
             # a text may carry an offset: read it as an instant, then as the clock of UTC
             made = self.in_calendar(f"TRY(CAST(TRY_CAST({sql} AS TIMESTAMPTZ) AS TIMESTAMP))", target)

@@ -7,21 +7,18 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from typing import Final
 
 import duckdb
 import pyarrow as pa
 
 from sfumato._check import integer, refuse
-from sfumato.errors import EngineError, SchemaError, SourceError
+from sfumato.errors import SourceError
 from sfumato.frames.sources import Source
-from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
 from sfumato.queries.engines.compilation.bounding import Bounding
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job, with_bin_counts
 from sfumato.queries.engines.duckdb.cache import CACHED_PARTS, BoundingCache, CachedBounding
 from sfumato.queries.engines.duckdb.components import add_components
 from sfumato.queries.engines.duckdb.connection import connect, lock
@@ -29,15 +26,11 @@ from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.engines.duckdb.fingerprint import fingerprint, stamps
 from sfumato.queries.engines.duckdb.storage import store
 from sfumato.queries.engines.self_test import run_self_test
-from sfumato.queries.engines.stored_tables import StoredTablesEngine, require_secret
+from sfumato.queries.engines.stored_tables import StoredTablesEngine
 from sfumato.queries.plan.query import AggregationJob
 
 __all__ = ["DuckDBEngine"]
 
-_FAILED: Final = (
-    "the engine must finish what was charged, got a failure inside it; the charge stays: free memory and "
-    "disk space, check that the source is still there, then ask again"
-)
 _LISTED = "listed"
 _SERVED = ("parts", "trimmed")
 
@@ -83,6 +76,12 @@ class DuckDBEngine(StoredTablesEngine):
     ...     [column.name for column in engine.schemas["data"].columns]
     ['person', 'age']
     """
+
+    _failed = (
+        "the engine must finish what was charged, got a failure inside it; the charge stays: free memory and "
+        "disk space, check that the source is still there, then ask again"
+    )
+    _dialect = DUCKDB
 
     def __init__(
         self,
@@ -189,67 +188,21 @@ class DuckDBEngine(StoredTablesEngine):
         self._connection.close()
         self._remove_spill()
 
-    def check(self, job: AggregationJob) -> None:
-        """Refuse a job that cannot run; reads no row.
-
-        Parameters
-        ----------
-        job : AggregationJob
-
-        Raises
-        ------
-        SourceError
-            If a file was changed since the engine opened it: its content is no longer what was fingerprinted.
-        ParameterError
-            If a limit or bound is out of range, or a limit on groups is missing where a unit can be in
-            several.
-        QueryError
-            If the engine cannot express the job, or public keys are not of their keys' types.
-        """
+    def _accepts(self, prepared: CompiledJob) -> bool:
         self._check_unchanged()
-        prepared = compile_job(job, self._tables, DUCKDB)
-        with self._lock:
-            try:
-                self._connection.execute(
-                    f"EXPLAIN {replace(prepared, listed=None, table=None).rows(None)}"
-                ).fetchall()
-            except duckdb.Error:
-                pass
-            else:
-                return
-        raise SchemaError(
-            "the query must suit the engine, got an expression it refuses; simplify the expression"
-        )
+        with suppress(duckdb.Error), self._lock:
+            return bool(self._connection.execute(f"EXPLAIN {prepared.rows(None)}").fetchall())
+        return False
 
-    def aggregate(self, job: AggregationJob, secret: bytes) -> pa.Table:
-        """Compute the exact bounded integers of a job.
-
-        Parameters
-        ----------
-        job : AggregationJob
-        secret : bytes
-            Keys the choice of rows and groups: fresh and secret for each query, at least 16 bytes.
-
-        Returns
-        -------
-        pyarrow.Table
-            ``k0, ...`` then ``m0, ...`` (int64), sorted by key, NULL last.
-
-        Raises
-        ------
-        EngineError
-            If the database fails; the message is fixed.
-        """
-        require_secret(secret)
-        fresh = compile_job(job, self._tables, DUCKDB)
-        known = self._layouts.known(fresh.identity)
-        again = compile_job(job, self._tables, DUCKDB, known) if known is not None else None
-        return _without_data(lambda: self._run(fresh, again, secret))
+    def _compute(self, job: AggregationJob, prepared: CompiledJob, secret: bytes) -> pa.Table:
+        known = self._layouts.known(prepared.identity)
+        again = None if known is None else compile_job(job, self._tables, DUCKDB, known)
+        return self._run(prepared, again, secret)
 
     def _run(self, fresh: CompiledJob, again: CompiledJob | None, secret: bytes) -> pa.Table:
         """Compute a job, ``again`` from its retained layout if that serves, else ``fresh``."""
         made: list[str] = []
-        with self._lock, self._temporary(made):
+        with self._temporary(made):
             layout = None if again is None else self._layouts.take(again.identity, again.slots)
             if again is None or layout is None:
                 prepared, layout = fresh, self._laid_out(fresh, secret, made)
@@ -277,8 +230,8 @@ class DuckDBEngine(StoredTablesEngine):
 
     def _computed(self, prepared: CompiledJob, layout: CachedBounding) -> pa.Table:
         bounding, crowded = prepared.bounding(layout.secret), layout.crowded
-        kept = CACHED_PARTS if CACHED_PARTS in layout.tables else None
-        select = prepared.answer(bounding, any_crowded=crowded, kept=kept)
+        parts_table = CACHED_PARTS if CACHED_PARTS in layout.tables else None
+        select = prepared.answer(bounding, any_crowded=crowded, parts_table=parts_table)
         answer = self._connection.sql(select).to_arrow_table()
         leaves = {
             index: self._connection.sql(select).to_arrow_table()
@@ -338,13 +291,3 @@ def _remove(folder: str, process: int) -> None:
     """Remove a spill folder, unless a forked child ends that did not make it."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _without_data(run: Callable[[], pa.Table]) -> pa.Table:
-    """Run, and let nothing of a failure through: messages quote values, and the class may depend on them."""
-    answer = None
-    with suppress(Exception):
-        answer = run()
-    if answer is None:
-        raise EngineError(_FAILED)
-    return answer

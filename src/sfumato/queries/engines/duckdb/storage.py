@@ -22,7 +22,7 @@ from sfumato.queries.plan.schema import ColumnType
 
 __all__ = ["pattern_of", "store"]
 
-_MOST_DIGITS = 38  # of a DuckDB decimal
+_MAX_DIGITS = 38  # of a DuckDB decimal
 
 
 def store(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) -> dict[str, StoredTable]:
@@ -152,10 +152,10 @@ def _top_level(nodes: Sequence[tuple[object, ...]]) -> list[tuple[str, int]]:
 def _check_digits(name: str, columns: Sequence[tuple[str, int]]) -> None:
     """Refuse decimals that DuckDB would read as floats."""
     for column, digits in columns:
-        if digits > _MOST_DIGITS:
+        if digits > _MAX_DIGITS:
             raise SourceError(
                 f"the column {column!r} of table {name!r} must have a type that can be read, got decimals of "
-                f"{digits} digits; write it as text, as decimals of {_MOST_DIGITS} digits or as float64, or "
+                f"{digits} digits; write it as text, as decimals of {_MAX_DIGITS} digits or as float64, or "
                 "drop it"
             )
 

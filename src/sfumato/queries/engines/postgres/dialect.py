@@ -9,7 +9,7 @@ from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
 from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
-from sfumato.queries.engines.dialects.shapes import FLOAT, REAL_DATE, REAL_TIMESTAMP
+from sfumato.queries.engines.dialects.shapes import REAL_DATE, REAL_TIMESTAMP, SHAPES
 from sfumato.queries.engines.postgres import floats
 from sfumato.queries.engines.postgres.floats import let
 from sfumato.queries.plan.query import ColumnType
@@ -20,7 +20,7 @@ _INTEGERS = frozenset({"int2", "int4", "int8"})
 _FLOATS = frozenset({"float4", "float8"})
 _NUMERIC = re.compile(r"(?:numeric|decimal)(?:\((\d+)(?:, ?(-?\d+))?\))?")
 _TEXTS = frozenset({"text", "varchar", "bpchar", "name", "uuid"})
-_LEAST, _MOST = "-9223372036854775808", "9223372036854775807"
+_MIN, _MAX = "-9223372036854775808", "9223372036854775807"
 _LONGEST = 1 << 26
 _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 # From this number on a text is beyond the floats; up to that one it is nearest to zero.
@@ -181,11 +181,11 @@ class PostgreSQL(Dialect):
         """Return a power of floats."""
         return floats.power(base, exponent)
 
-    def rounded(self, sql: str, places: int | None) -> str:
+    def rounded(self, sql: str, decimals: int | None) -> str:
         """Return a float rounded to decimals; PostgreSQL itself rounds halves of floats to even."""
-        if not places:
+        if not decimals:
             return let(_away_from_zero, sql)
-        factor, most = self.real(10.0**places), self.real(1.7976931348623157e308 / 10.0**places)
+        factor, most = self.real(10.0**decimals), self.real(1.7976931348623157e308 / 10.0**decimals)
 
         def body(a: str) -> str:
             scaled = let(_away_from_zero, f"({a} * {factor})")
@@ -258,12 +258,12 @@ class PostgreSQL(Dialect):
 
 
 def _sum(a: str, b: str) -> str:
-    fits = f"{a} <= {_limit(_MOST)} - GREATEST({b}, 0) AND {a} >= {_limit(_LEAST)} - LEAST({b}, 0)"
+    fits = f"{a} <= {_limit(_MAX)} - GREATEST({b}, 0) AND {a} >= {_limit(_MIN)} - LEAST({b}, 0)"
     return f"(CASE WHEN {fits} THEN {a} + {b} END)"
 
 
 def _difference(a: str, b: str) -> str:
-    fits = f"{a} <= {_limit(_MOST)} + LEAST({b}, 0) AND {a} >= {_limit(_LEAST)} + GREATEST({b}, 0)"
+    fits = f"{a} <= {_limit(_MAX)} + LEAST({b}, 0) AND {a} >= {_limit(_MIN)} + GREATEST({b}, 0)"
     return f"(CASE WHEN {fits} THEN {a} - {b} END)"
 
 
@@ -273,7 +273,7 @@ def _limit(digits: str) -> str:
 
 def _product(a: str, b: str) -> str:
     about = f"abs(CAST({a} AS double precision) * CAST({b} AS double precision))"
-    exact = f"CAST({a} AS numeric) * CAST({b} AS numeric) BETWEEN {_LEAST} AND {_MOST}"
+    exact = f"CAST({a} AS numeric) * CAST({b} AS numeric) BETWEEN {_MIN} AND {_MAX}"
     return f"(CASE WHEN {about} < 9e18 THEN {a} * {b} WHEN {exact} THEN {a} * {b} END)"
 
 
@@ -297,7 +297,7 @@ def _from_numeric(a: str, type_: ColumnType | None) -> str:
     if type_ is ColumnType.DECIMAL:
         return f"(CASE WHEN {a} = 'NaN' THEN NULL ELSE CAST(trim_scale({a}) AS text) END COLLATE \"C\")"
     return (
-        f"(CASE WHEN {a} < 'Infinity' AND round({a}) BETWEEN {_LEAST} AND {_MOST} "
+        f"(CASE WHEN {a} < 'Infinity' AND round({a}) BETWEEN {_MIN} AND {_MAX} "
         f"THEN CAST(round({a}) AS bigint) END)"
     )
 
@@ -315,14 +315,14 @@ def _read_whole(a: str) -> str:
     value = f"CAST({a} AS numeric)"
     return (
         f"(CASE WHEN octet_length({a}) <= {LONGEST_NUMBER} AND {a} ~ '^{_WHOLE}$' THEN "
-        f"CASE WHEN {value} BETWEEN {_LEAST} AND {_MOST} THEN CAST({a} AS bigint) END END)"
+        f"CASE WHEN {value} BETWEEN {_MIN} AND {_MAX} THEN CAST({a} AS bigint) END END)"
     )
 
 
 def _read_float(a: str) -> str:
     size = f"abs(CAST({a} AS numeric))"
     return (
-        f"(CASE WHEN octet_length({a}) <= {LONGEST_NUMBER} AND {a} ~ '^{FLOAT}$' THEN "
+        f"(CASE WHEN octet_length({a}) <= {LONGEST_NUMBER} AND {a} ~ '^{SHAPES[ColumnType.FLOAT]}$' THEN "
         f"CASE WHEN {size} >= {_TOO_LARGE} THEN NULL WHEN {size} <= {_TOO_SMALL} "
         f"THEN {floats.real(0.0)} ELSE CAST({a} AS double precision) END END)"
     )

@@ -5,17 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from sfumato._check import refuse
-from sfumato.errors import EngineError, SchemaError, SourceError
-from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
+from sfumato.errors import SourceError
 from sfumato.queries.engines.compilation.bounding import Bounding, Step
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, with_bin_counts
+from sfumato.queries.engines.postgres.dialect import PostgreSQL
 from sfumato.queries.engines.postgres.fingerprint import content
 from sfumato.queries.engines.postgres.source import PostgresSource
 from sfumato.queries.engines.postgres.tables import (
@@ -27,7 +26,7 @@ from sfumato.queries.engines.postgres.tables import (
     stamp,
 )
 from sfumato.queries.engines.self_test import run_self_test
-from sfumato.queries.engines.stored_tables import StoredTablesEngine, require_secret
+from sfumato.queries.engines.stored_tables import StoredTablesEngine
 from sfumato.queries.plan.query import AggregationJob
 
 if TYPE_CHECKING:
@@ -35,10 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresEngine"]
 
-_FAILED: Final = (
-    "the engine must finish what was charged, got a failure of the database or of the connection to it; the "
-    "charge stays: check that the server runs and has room for temporary tables, then ask again"
-)
 _LOST: Final = (
     "a PostgreSQL source must keep its connection while it is open, got one that ended; nothing was charged; "
     "connect again"
@@ -84,6 +79,13 @@ class PostgresEngine(StoredTablesEngine):
     with a NULL (or NaN) unit are dropped; NaN values are NULL; infinity is clamped to a bound; keys that are
     NaN are NULL; the time a query takes is outside the guarantee, and so is what the server logs.
     """
+
+    _failed = (
+        "the engine must finish what was charged, got a failure of the database or of the connection to it; "
+        "the charge stays: check that the server runs and has room for temporary tables, then ask again"
+    )
+
+    _dialect: PostgreSQL
 
     def __init__(self, source: PostgresSource, public: PostgresSource | None = None) -> None:
         if public is not None and public.url != source.url:
@@ -134,60 +136,18 @@ class PostgresEngine(StoredTablesEngine):
         if self._worker is not None:
             self._worker.close()
 
-    def check(self, job: AggregationJob) -> None:
-        """Refuse a job that cannot run; reads no row.
-
-        Raises
-        ------
-        SourceError
-            If the snapshot is lost: the connection ended, or a table was dropped, altered or truncated.
-        ParameterError
-            If a limit or bound is out of range, or a limit on groups is missing where a unit can be in
-            several.
-        QueryError
-            If the engine cannot express the job, or public keys are not of their keys' types.
-        """
-        prepared = compile_job(job, self._tables, self._dialect)
-        plain = replace(prepared, listed=None, table=None)
-        select = plain.bounding(bytes(32)).parts().select if prepared.unit else plain.rows(None)
+    def _accepts(self, prepared: CompiledJob) -> bool:
+        select = prepared.bounding(bytes(32)).parts().select if prepared.unit else prepared.rows(None)
         with self._lock, self._or_lost():
             self._holder.execute("SELECT 1")
             with self._transaction() as connection:
                 self._check_unchanged(connection)
-                if self._explains(connection, select):
-                    return
-        raise SchemaError(
-            "the query must suit the engine, got an expression it refuses; simplify the expression"
-        )
+                return self._explains(connection, select)
 
-    def aggregate(self, job: AggregationJob, secret: bytes) -> pa.Table:
-        """Compute the exact bounded integers of a job.
-
-        Parameters
-        ----------
-        job : AggregationJob
-        secret : bytes
-            Keys the choice of rows and groups: fresh and secret for each query, at least 16 bytes.
-
-        Returns
-        -------
-        pyarrow.Table
-            ``k0, ...`` then ``m0, ...`` (int64), sorted by key, NULL last.
-
-        Raises
-        ------
-        EngineError
-            If the database fails, or the connection to it; the message is fixed.
-        """
-        require_secret(secret)
-        prepared = compile_job(job, self._tables, self._dialect)
-        answer = None
-        with suppress(Exception), self._lock, self._transaction() as connection:
+    def _compute(self, job: AggregationJob, prepared: CompiledJob, secret: bytes) -> pa.Table:
+        with self._transaction() as connection:
             self._check_unchanged(connection)
-            answer = _run(connection, prepared, secret)
-        if answer is None:  # outside of the handler: the server's messages quote values
-            raise EngineError(_FAILED)
-        return answer
+            return _run(connection, prepared, secret)
 
     def _explains(self, connection: psycopg.Connection[Any], select: str) -> bool:
         try:

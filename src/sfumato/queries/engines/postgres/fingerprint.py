@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sfumato.queries.engines.dialects.base import StoredTable
 from sfumato.queries.engines.postgres.dialect import PostgreSQL
+from sfumato.queries.engines.stored_tables import digest_tables
 
 if TYPE_CHECKING:
     import psycopg
@@ -42,16 +43,12 @@ def content(
     memory integrity checking." ASIACRYPT 2003, section 5.
     """
     rows_key = hmac.digest(key, b"rows", hashlib.sha512)
-    mac = hmac.new(key, digestmod=hashlib.sha256)
-    _piece(mac, _FORMAT)
-    for name in sorted(tables):
-        table = tables[name]
-        _piece(mac, name.encode())
-        for column in table.columns:
-            _piece(mac, f"{column.stored} {column.name}".encode())
+
+    def rows(table: StoredTable) -> list[bytes]:
         total, count = _rows(connection, table, dialect, rows_key)
-        _piece(mac, total.to_bytes(_WIDTH, "big") + count.to_bytes(8, "big"))
-    return mac.hexdigest()
+        return [total.to_bytes(_WIDTH, "big") + count.to_bytes(8, "big")]
+
+    return digest_tables(key, _FORMAT, tables, rows)
 
 
 def _rows(
@@ -71,8 +68,3 @@ def _rows(
             total += int.from_bytes(each.digest(), "big")
             count += 1
     return total % _MODULUS, count
-
-
-def _piece(mac: hmac.HMAC, data: bytes) -> None:
-    mac.update(len(data).to_bytes(8, "big"))
-    mac.update(data)

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _PLAIN = re.compile(r"[\w.]+|\(?CAST\('[^']{0,40}' AS [\w ]+\)( COLLATE \"C\"\))?")
-_MOST_COLUMNS = "abcdefgh"
+_COLUMN_NAMES = "abcdefgh"
 
 
 def real(value: float) -> str:
@@ -45,7 +45,7 @@ def let(body: Callable[..., str], *operands: str) -> str:
     """Return the text that ``body`` makes of operands, each computed once and used as often as it likes."""
     if all(_PLAIN.fullmatch(operand) for operand in operands):
         return body(*operands)
-    names = _MOST_COLUMNS[: len(operands)]
+    names = _COLUMN_NAMES[: len(operands)]
     items = ", ".join(f"{operand} AS {name}" for operand, name in zip(operands, names, strict=True))
     return f"(SELECT {body(*(f'b.{name}' for name in names))} FROM (SELECT {items} OFFSET 0) AS b)"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from sfumato._check import refuse
+from sfumato._check import refuse, refuse_state
 
 __all__ = ["SCHEMES", "PostgresSource", "as_database"]
 
@@ -46,9 +46,8 @@ class PostgresSource:
     def __init__(self, url: str, *, tables: Iterable[str] | None = None, schema: str = "public") -> None:
         if not str(url).startswith(SCHEMES):
             # the value is not shown: it may hold a password
-            refuse(
-                "url", "be the address of a PostgreSQL database", "another", "pass postgresql://user@host/db"
-            )
+            rule, remedy = "be the address of a PostgreSQL database", "pass postgresql://user@host/db"
+            refuse_state("url", rule, "it begins otherwise", remedy)
         chosen = None if tables is None else (tables,) if isinstance(tables, str) else tuple(tables)
         names: tuple[object, ...] = (schema, *(chosen or ()))
         for name in names:
@@ -76,10 +75,12 @@ def as_database(source: object) -> PostgresSource | None:
     if isinstance(source, PostgresSource):
         return source
     if isinstance(source, Mapping):
-        places = [place for place in source.values() if isinstance(place, str) and place.startswith(SCHEMES)]
-        if not places:
+        addresses = [
+            address for address in source.values() if isinstance(address, str) and address.startswith(SCHEMES)
+        ]
+        if not addresses:
             return None
-        if len(places) < len(source) or len(set(places)) > 1:
-            refuse("source", "lie in one place", "tables of several", "load them into one database")
-        return PostgresSource(places[0], tables=source)
+        if len(addresses) < len(source) or len(set(addresses)) > 1:
+            refuse_state("source", "lie in one database", "it names several", "load the tables into one")
+        return PostgresSource(addresses[0], tables=source)
     return PostgresSource(source) if isinstance(source, str) and source.startswith(SCHEMES) else None

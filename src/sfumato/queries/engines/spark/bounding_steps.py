@@ -124,10 +124,10 @@ class SparkBounding(Bounding):
             return f"try_sum(m{index})"
         return self.dialect.total(f"m{index}", narrow=False)
 
-    def totals(self, *, unit: bool, any_crowded: bool, kept: str | None = None) -> str:
+    def totals(self, *, unit: bool, any_crowded: bool, parts_table: str | None = None) -> str:
         """Return the SELECT of the sums per group."""
         if not unit or not self.twice:
-            return Bounding.totals(self, unit=unit, any_crowded=any_crowded, kept=kept)
+            return Bounding.totals(self, unit=unit, any_crowded=any_crowded, parts_table=parts_table)
         count = range(len(self.slots.measures))
         names = ", ".join((*self.keys, *(f"m{i}" for i in count)))
         source = f"SELECT {names} FROM {self.summed} WHERE crowd IS NULL"

@@ -14,6 +14,7 @@ from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
 from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
+from sfumato.queries.engines.dialects.shapes import OFFSET, SHAPES
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["SPARK", "Spark"]
@@ -26,17 +27,8 @@ _WHITE_SPACE: Final = "CAST(X'20090A0B0C0D' AS STRING)"
 _EPOCH: Final = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # microseconds of the years 1 to 9999
 _LIMB: Final = 21  # bits; sums of so many bits fit in 64 up to 2**42 rows
-_CLOCK: Final = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
-_OFFSET: Final = "[+-](0[0-9]|1[0-4]):[0-5][0-9]"
-_DAY: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _END: Final = r"\z"  # of the text; a dollar sign would also match before its last new line
-_SHAPES: Final = {
-    ColumnType.BOOLEAN: "(?i:true|false)",
-    ColumnType.INTEGER: "[+-]?[0-9]+",
-    ColumnType.FLOAT: "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?",
-    ColumnType.DATE: _DAY,
-    ColumnType.TIMESTAMP: f"{_DAY}([ T]{_CLOCK}(Z|{_OFFSET})?)?",
-}
+_SHAPES: Final = {**SHAPES, ColumnType.BOOLEAN: "(?i:true|false)"}
 _DOMAINS: Final = {"sqrt": ">= 0D", "ln": "> 0D", "log10": "> 0D"}
 _CHECKED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
 
@@ -199,11 +191,11 @@ class Spark(Dialect):
         """Return a power of floats."""
         return f"pow({base}, {exponent})"
 
-    def rounded(self, sql: str, places: int | None) -> str:
+    def rounded(self, sql: str, decimals: int | None) -> str:
         """Return a float rounded to decimals, as DuckDB does; Spark would round its decimal digits."""
-        if not places:
+        if not decimals:
             return _away_from_zero(sql)
-        factor, most = self.real(10.0**places), self.real(1.7976931348623157e308 / 10.0**places)
+        factor, most = self.real(10.0**decimals), self.real(1.7976931348623157e308 / 10.0**decimals)
         scaled = _away_from_zero(f"({sql} * {factor})")
         return f"(CASE WHEN NOT abs({sql}) <= {most} THEN {sql} ELSE {scaled} / {factor} END)"
 
@@ -252,9 +244,9 @@ class Spark(Dialect):
             shaped += f" AND abs({made}) < {self.real(float('inf'))}"
         if target is ColumnType.TIMESTAMP:
             # the cast reads the clock alone, and no zone behind it where there are no seconds
-            zone = self.string(f"(Z|{_OFFSET}){_END}")
+            zone = self.string(f"(Z|{OFFSET}){_END}")
             made = f"try_cast(regexp_replace({sql}, {zone}, '') AS TIMESTAMP_NTZ)"
-            zoned = f"{sql} RLIKE {self.string(_OFFSET + _END)}"
+            zoned = f"{sql} RLIKE {self.string(OFFSET + _END)}"
             hours, minutes = f"try_cast(substr({sql}, -5, 2) AS INT)", f"try_cast(right({sql}, 2) AS INT)"
             sign = f"CASE WHEN substr({sql}, -6, 1) = '-' THEN 1 ELSE -1 END"
             ahead = f"CASE WHEN {zoned} THEN {sign} * (60 * {hours} + {minutes}) ELSE 0 END"

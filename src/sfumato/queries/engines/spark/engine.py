@@ -8,25 +8,23 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato._check import refuse
-from sfumato.errors import EngineError, SchemaError, SourceError
-from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
+from sfumato.errors import SchemaError, SourceError
 from sfumato.queries.engines.compilation.bounding import Step
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile_job
+from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, with_bin_counts
 from sfumato.queries.engines.dialects.base import StoredColumn, StoredTable
 from sfumato.queries.engines.self_test import run_self_test
 from sfumato.queries.engines.spark.bounding_steps import SparkBounding, with_steps
 from sfumato.queries.engines.spark.dialect import SPARK
 from sfumato.queries.engines.spark.fingerprint import content
 from sfumato.queries.engines.spark.source import SparkSource
-from sfumato.queries.engines.stored_tables import StoredTablesEngine, require_secret
+from sfumato.queries.engines.stored_tables import StoredTablesEngine
 from sfumato.queries.plan.query import AggregationJob
 
 if TYPE_CHECKING:
@@ -34,10 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkEngine"]
 
-_FAILED: Final = (
-    "the engine must finish what was charged, got a failure of Spark or of the connection to it; the charge "
-    "stays: check that the session is alive and has workers, then ask again"
-)
 _LOST: Final = (
     "a Spark source must be readable in its session while it is open, got a failure; nothing was charged: "
     "check that the session is alive, that the tables are still there and that their files can be read, then "
@@ -47,7 +41,6 @@ _UNABLE: Final = (
     "a Spark source must let its session make temporary views, keep DataFrames (persist) and compute, got a "
     "refusal in a trial on rows of its own; nothing was charged: use a session on a cluster that lets it"
 )
-_REFUSED: Final = "the query must suit the engine, got an expression it refuses; simplify the expression"
 _PLANNED: Final = "Error occurred during query planning"
 _TRIED: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
@@ -81,6 +74,12 @@ class SparkEngine(StoredTablesEngine):
     guarantee, and so is what Spark logs and shows on its web pages.
     """
 
+    _failed = (
+        "the engine must finish what was charged, got a failure of Spark or of the connection to it; the "
+        "charge stays: check that the session is alive and has workers, then ask again"
+    )
+    _dialect = SPARK
+
     def __init__(self, source: SparkSource, public: SparkSource | None = None) -> None:
         if public is not None and public.session is not source.session:
             refuse("public", "be tables of the same session", public, "make them in the session of source")
@@ -107,13 +106,13 @@ class SparkEngine(StoredTablesEngine):
         if self._session in _TRIED:
             return
         views: list[str] = []
-        kept: DataFrame | None = None
+        persisted: DataFrame | None = None
         found = None
         with suppress(Exception), _silent():
             (groups,) = self._groups(run_self_test(SPARK), views)
-            kept = self._keep(groups.select, _name(), views)
+            persisted = self._persist(groups.select, _name(), views)
             found = self._session.sql(f"SELECT * FROM {views[-1]}").toArrow()
-        self._let_go(kept, views)
+        self._unpersist(persisted, views)
         if found is None:
             raise SourceError(_UNABLE)
         _TRIED.add(self._session)
@@ -133,68 +132,30 @@ class SparkEngine(StoredTablesEngine):
         """Drop the views; the session goes on. Calling it again does nothing."""
         self._drop(self._views)
 
-    def check(self, job: AggregationJob) -> None:
-        """Refuse a job that cannot run; reads no row.
-
-        Raises
-        ------
-        SourceError
-            If the session cannot be reached any more.
-        ParameterError
-            If a limit or bound is out of range, or a limit on groups is missing where a unit can be in
-            several.
-        QueryError
-            If the engine cannot express the job, or public keys are not of their keys' types.
-        """
-        prepared = compile_job(job, self._tables, SPARK)
-        plain = replace(prepared, listed=None, table=None)
-        select = SparkBounding.of(plain, bytes(32), "").parts().select if prepared.unit else plain.rows(None)
+    def _accepts(self, prepared: CompiledJob) -> bool:
+        bounded = prepared.unit
+        select = SparkBounding.of(prepared, bytes(32), "").parts().select if bounded else prepared.rows(None)
         with self._lock, self._or_lost(), _silent():
             self._session.sql("SELECT 1").toArrow()
             with suppress(*_refusals()):
                 plan = self._session.sql(f"EXPLAIN {select}").toArrow()
-                if not str(plan.column(0)[0]).startswith(_PLANNED):
-                    return
-        raise SchemaError(_REFUSED)
+                return not str(plan.column(0)[0]).startswith(_PLANNED)
+        return False
 
-    def aggregate(self, job: AggregationJob, secret: bytes) -> pa.Table:
-        """Compute the exact bounded integers of a job.
-
-        Parameters
-        ----------
-        job : AggregationJob
-        secret : bytes
-            Keys the choice of rows and groups: fresh and secret for each query, at least 16 bytes.
-
-        Returns
-        -------
-        pyarrow.Table
-            ``k0, ...`` then ``m0, ...`` (int64), sorted by key, NULL last.
-
-        Raises
-        ------
-        EngineError
-            If Spark fails, or the connection to it; the message is fixed.
-        """
-        require_secret(secret)
-        prepared = compile_job(job, self._tables, SPARK)
-        answer = None
-        with suppress(Exception), self._lock, _silent():
-            answer = self._run(prepared, secret)
-        if answer is None:  # outside of the handler: Spark's messages quote values
-            raise EngineError(_FAILED)
-        return answer
+    def _compute(self, job: AggregationJob, prepared: CompiledJob, secret: bytes) -> pa.Table:
+        with _silent():
+            return self._run(prepared, secret)
 
     def _run(self, prepared: CompiledJob, secret: bytes) -> pa.Table:
         views: list[str] = []
-        kept: DataFrame | None = None
+        persisted: DataFrame | None = None
         run: Callable[[str], pa.Table] = lambda select: self._session.sql(select).toArrow()  # noqa: E731
         try:
             groups = self._groups(prepared, views)
             bounding = SparkBounding.of(prepared, secret, _name())
             crowded = prepared.unit and bounding.trims_rows
             if prepared.unit and bounding.twice:
-                kept = self._keep(bounding.sums(groups), bounding.summed, views)
+                persisted = self._persist(bounding.sums(groups), bounding.summed, views)
                 found = run(f"SELECT count(*) AS n FROM {bounding.summed} WHERE crowd IS NOT NULL")
                 crowded = found["n"][0].as_py() > 0
             steps = [*groups, *(bounding.steps() if prepared.unit else [])]
@@ -204,23 +165,23 @@ class SparkEngine(StoredTablesEngine):
                 for index in prepared.slots.binned
             }
         finally:
-            self._let_go(kept, views)
+            self._unpersist(persisted, views)
         return with_bin_counts(_ordered(answer, prepared).cast(prepared.schema), leaves)
 
-    def _keep(self, select: str, name: str, views: list[str]) -> DataFrame:
+    def _persist(self, select: str, name: str, views: list[str]) -> DataFrame:
         """Keep what a SELECT gives, under a name, once it is computed."""
-        kept: DataFrame = self._session.sql(select).persist()
+        persisted: DataFrame = self._session.sql(select).persist()
         try:
-            self._view(kept, name, views)
+            self._view(persisted, name, views)
         except BaseException:
-            self._let_go(kept, views)
+            self._unpersist(persisted, views)
             raise
-        return kept
+        return persisted
 
-    def _let_go(self, kept: DataFrame | None, views: list[str]) -> None:
-        if kept is not None:
+    def _unpersist(self, persisted: DataFrame | None, views: list[str]) -> None:
+        if persisted is not None:
             with suppress(Exception):
-                kept.unpersist()
+                persisted.unpersist()
         self._drop(views)
 
     def _groups(self, prepared: CompiledJob, views: list[str]) -> list[Step]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import pyarrow as pa
 
 from sfumato.queries.engines.dialects.base import StoredColumn, StoredTable
 from sfumato.queries.engines.spark.dialect import SPARK
+from sfumato.queries.engines.stored_tables import digest_tables
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["content"]
@@ -52,19 +53,15 @@ def content(run: Callable[[str], pa.Table], tables: Mapping[str, StoredTable], k
     memory integrity checking." ASIACRYPT 2003, section 5.
     """
     row_key = hmac.digest(key, b"spark rows", hashlib.sha256).hex()
-    mac = hmac.new(key, digestmod=hashlib.sha256)
-    _piece(mac, _FORMAT)
-    for name in sorted(tables):
-        table = tables[name]
-        _piece(mac, name.encode())
-        for column in table.columns:
-            _piece(mac, f"{column.stored} {column.name}".encode())
+
+    def rows(table: StoredTable) -> Iterator[bytes]:
         row = run(_sums(table, row_key)).to_pylist()[0]
-        _piece(mac, int(row["n"]).to_bytes(8, "big"))
+        yield int(row["n"]).to_bytes(8, "big")
         for word in range(_WORDS):
             parts = (int(row[f"w{word}_{bits}"] or 0) << bits for bits in _LIMBS)
-            _piece(mac, (sum(parts) % _MODULUS).to_bytes(8, "big"))
-    return mac.hexdigest()
+            yield (sum(parts) % _MODULUS).to_bytes(8, "big")
+
+    return digest_tables(key, _FORMAT, tables, rows)
 
 
 def _sums(table: StoredTable, row_key: str) -> str:
@@ -95,8 +92,3 @@ def _written(column: StoredColumn) -> str:
     binary = column.stored in ("float", "double") or column.type in (ColumnType.DATE, ColumnType.TIMESTAMP)
     text = f"CAST({f'xxhash64({sql})' if binary else sql} AS STRING)"
     return f"CASE WHEN {sql} IS NULL THEN '-' ELSE concat(octet_length({text}), ':', {text}) END"
-
-
-def _piece(mac: hmac.HMAC, data: bytes) -> None:
-    mac.update(len(data).to_bytes(8, "big"))
-    mac.update(data)

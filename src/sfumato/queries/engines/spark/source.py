@@ -113,7 +113,7 @@ def _frame(session: SparkSession, name: Any, part: Any) -> DataFrame:
         elif isinstance(part, str):
             found = session.table(part)
         columns = None if found is None else found.columns
-    except Exception:  # noqa: S110 - told below: what Spark says may quote data
+    except Exception:  # noqa: S110 - reported below: what Spark says may quote data
         pass
     if found is None or columns is None:
         raise SourceError(

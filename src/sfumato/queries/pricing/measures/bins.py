@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, final
@@ -10,9 +11,15 @@ from sfumato import _check
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.queries.plan.measure import BinCounts, GridColumn, Measure
 from sfumato.queries.plan.query import ColumnType, Expression
-from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import cut
-from sfumato.queries.pricing.measures.measure_request import Bounds, Found, Grids, MeasureRequest
+from sfumato.queries.pricing.measures.measure_request import (
+    Bounds,
+    EstimateNoise,
+    ExpectedError,
+    Found,
+    Grids,
+    MeasureRequest,
+    cut,
+)
 from sfumato.queries.pricing.quantile_bins import quantile_bins
 
 __all__ = ["CountBins"]
@@ -42,11 +49,6 @@ class CountBins(MeasureRequest):
     found: bool = False
 
     @property
-    def searches(self) -> tuple[BoundSearch, ...]:
-        """A search among values."""
-        return (BoundSearch(self.expression),) if self.found else ()
-
-    @property
     def entries(self) -> int:
         """One number of each level."""
         return self.levels
@@ -56,7 +58,7 @@ class CountBins(MeasureRequest):
         whole = Fraction(groups * self.levels)
         if self.all_rows is None:
             return whole
-        return min(whole, Fraction(self.all_rows * self.levels) / Fraction(self._most))
+        return min(whole, Fraction(self.all_rows * self.levels) / Fraction(self._max_rows))
 
     def with_bounds(self, measure: Measure, found: Found) -> Measure:
         """Return the counts of the bins within the found bounds, of which no tree has more levels."""
@@ -93,15 +95,23 @@ class CountBins(MeasureRequest):
             f"steps of {step:g}"
         )
 
+    def expected_error(self, noise: EstimateNoise) -> ExpectedError:
+        """Return the error in ranks; before bounds are found, of the largest tree there may be."""
+        (column,) = noise.measure.value.columns
+        shape = TreeShape.of(1 << 16 if noise.pending else column.upper - column.lower + 1)
+        farthest = max(max(order, 1 - order) for order in noise.quantiles)
+        weight = shape.branching * (farthest**2 + (shape.height - 1) / 4)
+        return ExpectedError(noise.stddev * math.sqrt(weight), unit="ranks")
+
     def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
         del noise_multiplier, grids
         whole = self.typed(ColumnType.INTEGER) and not self.found
         grid = quantile_bins(self.row_bounds, whole=whole)
         column = GridColumn(self.expression, grid.exponent, grid.lower, grid.upper)
         l1 = None if self.all_rows is None else self.all_rows * self.levels
-        return Measure(BinCounts(column), grid.exponent, 0, self._most, l1=l1)
+        return Measure(BinCounts(column), grid.exponent, 0, self._max_rows, l1=l1)
 
     @property
-    def _most(self) -> int:
+    def _max_rows(self) -> int:
         """The most rows of one unit in one group."""
         return int(cut(None, None if self.max_rows is None else (0, self.max_rows))[1])

@@ -10,8 +10,7 @@ from typing import ClassVar, final
 from sfumato.queries.plan.measure import AtLeast, DistinctCount, Measure, One, RowCount, UnitValue, ValueCount
 from sfumato.queries.plan.query import Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import Number, cut
-from sfumato.queries.pricing.measures.measure_request import Bounds, Grids, MeasureRequest
+from sfumato.queries.pricing.measures.measure_request import Bounds, Grids, MeasureRequest, Number, cut
 
 __all__ = ["CountBounds", "CountDistinct", "CountRows", "CountUnits", "CountUnitsWithValue", "CountValues"]
 
@@ -140,8 +139,8 @@ class CountDistinct(_CountWithBounds):
     def meaning(self, function: str, measure: Measure) -> str:
         """Say how many values one unit may bring."""
         del function
-        most = f"{measure.upper} of them" if measure.upper > 1 else "one of them"
-        return f"the number of distinct values, one unit brings at most {most} to a group"
+        many = f"{measure.upper} of them" if measure.upper > 1 else "one of them"
+        return f"the number of distinct values, one unit brings at most {many} to a group"
 
 
 @final

@@ -3,32 +3,114 @@
 A new measure is a class in this folder: what one unit adds to a group, in words that every engine compiles
 (`sfumato.queries.plan.measure`), its bounds in the data's units, the power-of-two grid that it is put on, how
 far one unit moves it, which bounds are still to be found, what is published for its estimate, and its words.
-An aggregate names its measures (`sfumato.queries.pricing.aggregates`), and noise is calibrated for all of
-them together.
+An aggregate names its measures (`sfumato.queries.pricing.aggregate_measures`), and noise is calibrated for
+all of them together.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, TypeVar, final
 
+from sfumato import _check
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import ColumnType, Expression, FoundBounds
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import Number
 
-__all__ = ["PLACEHOLDER_BOUNDS", "Bounds", "Found", "Grids", "MeasureRequest", "on_grids"]
+__all__ = [
+    "HALF_DISTANCE",
+    "PLACEHOLDER_BOUNDS",
+    "Bounds",
+    "EstimateNoise",
+    "ExpectedError",
+    "Found",
+    "Grids",
+    "MeasureRequest",
+    "Number",
+    "cut",
+    "even_steps",
+    "on_grids",
+    "power",
+]
 
 PLACEHOLDER_BOUNDS: Final = (-1.0, 1.0)
 """The bounds that a measure is priced within whose own are to be found: noise is in their units."""
+
+Number = TypeVar("Number", int, float)
 
 Bounds: TypeAlias = tuple[float, float]
 Found: TypeAlias = Mapping[BoundSearch, FoundBounds]
 Grids: TypeAlias = Mapping[Hashable, int]
 """The exponents of grids that measures share, by what is put on them."""
+
+HALF_DISTANCE: Final = "times half the distance of the bounds"
+"""What an error is counted in before the bounds are found."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExpectedError:
+    """How far an aggregate will be off the bounded answer.
+
+    Parameters
+    ----------
+    stddev : float
+        The standard deviation of the error, or the most that it can be.
+    half_width : float or None
+        Of the interval, where the error is the noise of a single measure.
+    over : str
+        What ``stddev`` is to be divided by: ``"units"`` or ``"rows"`` of the group; empty for nothing.
+    unit : str
+        What it is counted in: empty for the aggregate's own unit; else ``"ranks"``, or in words how it
+        follows from bounds that are not found yet.
+    """
+
+    stddev: float
+    half_width: float | None = None
+    over: str = ""
+    unit: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateNoise:
+    """The noise of what an aggregate is estimated from, for its expected error.
+
+    Parameters
+    ----------
+    measure : Measure
+        The first one.
+    stddev : float
+        Of its noise, in grid steps.
+    half_width : callable
+        Computes that of its interval, in grid steps.
+    pending : bool
+        Whether its bounds are not found yet.
+    over, count_stddev
+        Of the number that the aggregate divides by, where there is one.
+    further : tuple of float
+        The standard deviations of the further measures.
+    quantiles : tuple of float
+        The orders that are estimated.
+    """
+
+    measure: Measure
+    stddev: float
+    half_width: Callable[[], float]
+    pending: bool
+    over: str
+    count_stddev: float
+    further: tuple[float, ...]
+    quantiles: tuple[float, ...]
+
+    @property
+    def step(self) -> float:
+        """The step of the grid."""
+        return 2.0**self.measure.exponent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +141,8 @@ class MeasureRequest(ABC):
 
     @property
     def searches(self) -> tuple[BoundSearch, ...]:
-        """What finds the bounds: one search for each column without any."""
-        return ()
+        """What finds the bounds: one search for each column without any, among its values."""
+        return (BoundSearch(self.expression),) if self.found and self.expression is not None else ()
 
     @property
     def search(self) -> BoundSearch | None:
@@ -101,7 +183,7 @@ class MeasureRequest(ABC):
         """
 
     def with_bounds(self, measure: Measure, found: Found) -> Measure:
-        """Return the measure with the bounds that were found in the place of the placeholders."""
+        """Return the measure with the bounds that were found instead of the placeholders."""
         del found
         return measure
 
@@ -124,6 +206,11 @@ class MeasureRequest(ABC):
         """Say what an aggregate that is estimated from it is, and within which bounds."""
         low, high = (bound * 2.0**measure.exponent for bound in (measure.lower, measure.upper))
         return f"{function}, one unit adds between {low:g} and {high:g} to a group"
+
+    def expected_error(self, noise: EstimateNoise) -> ExpectedError | None:
+        """Return the error of an aggregate that is estimated from it: its own noise, for counts and sums."""
+        unit = "times the larger bound" if noise.pending else ""
+        return ExpectedError(noise.stddev * noise.step, noise.half_width() * noise.step, unit=unit)
 
     def typed(self, type_: ColumnType) -> bool:
         """Return whether the expression has that type."""
@@ -165,3 +252,65 @@ def on_grids(requests: Sequence[MeasureRequest], multipliers: Sequence[Fraction]
     for request, multiplier in pairs:
         request.propose_grids(multiplier, grids)
     return tuple(request.on_grid(multiplier, grids) for request, multiplier in pairs)
+
+
+def cut(
+    bounds: tuple[Number, Number] | None, attained: tuple[Number, Number] | None
+) -> tuple[Number, Number]:
+    """Return the bounds without what cannot be attained: clamping to them changes no attained number less.
+
+    Where the two do not meet, every attained number is clamped to the same bound, which is returned twice.
+    """
+    if bounds is None or attained is None:
+        found = attained if bounds is None else bounds
+        if found is None:
+            _check.refuse("bounds", "limit what a unit adds to a group", None, "give max_rows_per_group")
+        return found
+    (lower, upper), (minimum, maximum) = bounds, attained
+    return min(max(lower, minimum), upper), max(min(upper, maximum), lower)
+
+
+def even_steps(bounds: FoundBounds, half: int) -> tuple[int, int, int]:
+    """Widen found bounds until half their distance is a power of two.
+
+    Parameters
+    ----------
+    bounds : FoundBounds
+    half : int
+        The steps that this is to be.
+
+    Returns
+    -------
+    tuple
+        Lower and upper bound in steps, and the power of two.
+    """
+    lower, upper = Fraction(bounds.lower), Fraction(bounds.upper)
+    if lower < 0 < upper:
+        upper = max(-lower, upper)
+        lower = -upper
+    elif lower >= 0 and upper != 2 * lower:
+        lower = Fraction(0)
+    elif upper <= 0 and lower != 2 * upper:
+        upper = Fraction(0)
+    distance = (upper - lower) / 2
+    return int(lower / distance * half), int(upper / distance * half), power(float(distance))
+
+
+def power(value: float) -> int:
+    """Return the exponent of a power of two.
+
+    Parameters
+    ----------
+    value : float
+        A positive power of two.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> power(0.25), power(1024.0)
+    (-2, 10)
+    """
+    return math.frexp(value)[1] - 1

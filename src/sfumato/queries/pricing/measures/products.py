@@ -18,8 +18,15 @@ from sfumato import _check
 from sfumato.queries.plan.measure import GridColumn, Measure, RowSum
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import even_steps
-from sfumato.queries.pricing.measures.measure_request import Found, Grids, MeasureRequest
+from sfumato.queries.pricing.measures.measure_request import (
+    HALF_DISTANCE,
+    EstimateNoise,
+    ExpectedError,
+    Found,
+    Grids,
+    MeasureRequest,
+    even_steps,
+)
 
 __all__ = ["Bounded", "SumOfProducts"]
 
@@ -136,6 +143,19 @@ class SumOfProducts(MeasureRequest):
             for factor in dict.fromkeys(measure.value.columns)
         )
         return f"{function}, of rows clamped to {shown}"
+
+    def expected_error(self, noise: EstimateNoise) -> ExpectedError:
+        """Return the error of a variance or a covariance times the number of rows, at its largest."""
+        sums, counted = noise.further, noise.count_stddev
+        halves = [(factor.upper - factor.lower) / 2 for factor in noise.measure.value.columns]
+        if len(sums) == 1:
+            parts = noise.stddev, 2 * halves[0] * sums[0], 1.5 * halves[0] ** 2 * counted
+        else:
+            crossed = math.hypot(halves[1] * sums[0], halves[0] * sums[1])
+            parts = noise.stddev, crossed, halves[0] * halves[1] * counted
+        unit = f"{HALF_DISTANCE}, squared" if len(sums) == 1 else f"{HALF_DISTANCE} of either column"
+        deviation = math.hypot(*parts) * noise.step
+        return ExpectedError(deviation, over=noise.over, unit=unit if noise.pending else "")
 
     def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
         """Return the sum on the grids of its columns.

@@ -13,17 +13,19 @@ from sfumato.errors import OptionError
 from sfumato.queries.plan.measure import GridColumn, Measure, RowMean, RowSum
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
-from sfumato.queries.pricing.grid_steps import (
+from sfumato.queries.pricing.measures.measure_request import (
+    HALF_DISTANCE,
+    Bounds,
+    EstimateNoise,
+    ExpectedError,
+    Found,
+    Grids,
+    MeasureRequest,
     Number,
-    bits,
     cut,
     even_steps,
-    exact_exponent,
     power,
-    row_steps,
-    steps,
 )
-from sfumato.queries.pricing.measures.measure_request import Bounds, Found, Grids, MeasureRequest
 
 __all__ = ["MeanOfUnits", "SumOfRows"]
 
@@ -31,6 +33,7 @@ _LARGEST_SCALE_BITS = 39  # a scale of 2**40 is the sampler's end; one bit of ro
 _GRID_BITS = 24  # a bound is about 2**24 grid steps: rounding is 1e-7 of it, far below any noise
 _SPARE_GRID_BITS = 8  # a mean may give up this much of its grid to share a sum's
 _EXACT_INTEGER_BITS = 32  # integer bounds up to here keep the grid at 1, so integer sums stay exact
+_ROW_REACH = 2**62  # the engine's integers
 _MINIMUM_ROW_STEPS = 256  # a row's bound in steps; rounding a row is then at most 1/512 of it
 
 
@@ -123,8 +126,8 @@ class SumOfRows(MeasureRequest):
     def _measure(self, noise_multiplier: Fraction, grids: Grids) -> Measure:
         del grids
         exponent = self.exponent(noise_multiplier)
-        rows = None if self.row_bounds is None else row_steps(self.row_bounds, exponent)
-        group = None if self.bounds is None else steps(self.bounds, exponent)
+        rows = None if self.row_bounds is None else _row_steps(self.row_bounds, exponent)
+        group = None if self.bounds is None else _steps(self.bounds, exponent)
         bounds = cut(group, self._attained(rows))
         column = (
             GridColumn.wide(self.expression, exponent, bounds)
@@ -169,23 +172,23 @@ class MeanOfUnits(MeasureRequest):
     bounds: Bounds
     found: bool = False
 
-    @property
-    def searches(self) -> tuple[BoundSearch, ...]:
-        """A search among values."""
-        return (BoundSearch(self.expression),) if self.found else ()
-
     def exponent(self, noise_multiplier: Fraction) -> int:
         """Return the exponent of the grid: fine beside the bounds, coarse enough for the noise."""
         lower, upper = self.bounds
         reach = (upper - lower) / 2
         if lower == upper:
-            return exact_exponent(lower)
-        return _finest(noise_multiplier, reach, bits(reach))
+            return _exact_exponent(lower)
+        return _finest(noise_multiplier, reach, _bits(reach))
 
     def with_bounds(self, measure: Measure, found: Found) -> Measure:
         """Return the mean within the found bounds, widened to a power of two."""
         lower, upper, exponent = even_steps(found[self.searches[0]], measure.upper)
         return self._mean(exponent + measure.exponent, lower, upper)
+
+    def expected_error(self, noise: EstimateNoise) -> ExpectedError:
+        """Return the error times the number of units, where a mean is at its bound."""
+        deviation = math.hypot(noise.stddev, noise.measure.sensitivity * noise.count_stddev) * noise.step
+        return ExpectedError(deviation, over=noise.over, unit=HALF_DISTANCE if noise.pending else "")
 
     def meaning(self, function: str, measure: Measure) -> str:
         """Say that it is the mean of units' means."""
@@ -212,15 +215,47 @@ class MeanOfUnits(MeasureRequest):
 def _fine_bits(row_bounds: Bounds | None, reach: float) -> int:
     """Return the bits of the smaller of a row's and a unit's bound: rows may be far the smaller."""
     row_reach = max(map(abs, row_bounds or (reach,)))
-    return min(bits(reach), bits(row_reach)) if row_reach else bits(reach)
+    return min(_bits(reach), _bits(row_reach)) if row_reach else _bits(reach)
 
 
 def _coarsest(noise_multiplier: Fraction, reach: float) -> int:
     """Return the exponent below which the noise would leave the sampler's range."""
     noise_bits = max(0, math.ceil(math.log2(float(noise_multiplier))))
-    return bits(reach) - min(_LARGEST_SCALE_BITS - noise_bits, _EXACT_INTEGER_BITS)
+    return _bits(reach) - min(_LARGEST_SCALE_BITS - noise_bits, _EXACT_INTEGER_BITS)
 
 
 def _finest(noise_multiplier: Fraction, reach: float, fine: int) -> int:
     """Return the exponent of the finest grid for bounds of so many bits."""
     return 0 if reach == 0.0 else max(fine - _GRID_BITS, _coarsest(noise_multiplier, reach))
+
+
+def _bits(reach: float) -> int:
+    """Return how many bits a number has before its point."""
+    return math.frexp(reach)[1]
+
+
+def _exact_exponent(value: float) -> int:
+    """Return the exponent of the coarsest grid that holds a number exactly, in at most 53 bits.
+
+    >>> _exact_exponent(0.5), _exact_exponent(5.0), _exact_exponent(-12.0), _exact_exponent(0.0)
+    (-1, 0, 2, 0)
+    """
+    numerator, denominator = value.as_integer_ratio()
+    if denominator > 1 or numerator == 0:
+        return 1 - denominator.bit_length()
+    return (numerator & -numerator).bit_length() - 1
+
+
+def _steps(bounds: tuple[float, float], exponent: int) -> tuple[int, int]:
+    """Return bounds in steps of a grid."""
+    lower, upper = (round(Fraction(bound) / Fraction(2) ** exponent) for bound in bounds)
+    return lower, upper
+
+
+def _row_steps(bounds: tuple[float, float], exponent: int) -> tuple[int, int]:
+    """Return a row's bounds in steps, within the engine's range.
+
+    That is at least 2**30 times the group's bounds, and what rows without bounds are clamped to, too.
+    """
+    lower, upper = (max(-_ROW_REACH, min(_ROW_REACH, bound)) for bound in _steps(bounds, exponent))
+    return lower, upper

@@ -65,10 +65,12 @@ def requests_and_estimators(query: Query) -> tuple[tuple[MeasureRequest, ...], t
     units of a group, or, where every aggregate is of one expression and the units with a value of it are
     counted anyway, of those.
     """
-    most = 1 if query.relation.unit is None else query.options.max_rows
+    max_rows = 1 if query.relation.unit is None else query.options.max_rows
     all_rows = query.options.max_rows_contributed
     wanted = [
-        tuple(replace(request, all_rows=all_rows) for request in MEASURES[aggregate.kind](aggregate, most))
+        tuple(
+            replace(request, all_rows=all_rows) for request in MEASURES[aggregate.kind](aggregate, max_rows)
+        )
         for aggregate in query.aggregates
     ]
     requests = list(dict.fromkeys(request for several in wanted for request in several))

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError, ParameterError
 from sfumato.frames.sources import open_source
-from sfumato.queries.engines.compilation.bin_counts import with_bin_counts
+from sfumato.queries.engines.compilation.job import with_bin_counts
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import (
     AggregationJob,
@@ -27,7 +27,7 @@ from sfumato.queries.plan.query import (
     Scan,
 )
 from sfumato.queries.pricing.quantile_bins import bin_counts, quantile_bins
-from sfumato.queries.release.quantiles import quantile_ends
+from sfumato.queries.release.estimates import quantile_ends
 from tests.queries.engines.measures import UNITS, bin_measure
 from tests.run_time import run_time
 
