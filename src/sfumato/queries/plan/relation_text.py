@@ -17,7 +17,7 @@ def relation_words(relation: Relation) -> str:
     Examples
     --------
     >>> from sfumato.queries.plan.schema import Schema
-    >>> relation_words(Distinct(Scan("visits", Schema(()), "id")))
+    >>> relation_words(nodes.Distinct(nodes.Scan("visits", Schema(()), "id")))
     'the distinct rows of each unit in table visits'
     """
     return _WORDS[type(relation)](relation)
