@@ -104,7 +104,7 @@ def connect(
     rng : int, Generator or RandomSource, optional
         For simulation only, with ``ledger=None``: releases are marked as simulated and protect nobody.
     memory_limit : str, optional
-        Most memory for the engine, such as ``"2GB"``; too little for any query is refused.
+        Maximum memory of the engine, such as ``"2GB"``; too little for any query is refused.
     threads : int, optional
         Threads of the engine.
 
