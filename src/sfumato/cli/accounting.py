@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from sfumato import _check
 from sfumato._wire import Format, canonical
+from sfumato.cli.writing import finite_or_none, read_text
 from sfumato.privacy._outward import text_above, text_below
 from sfumato.privacy.calibration import calibrate as calibrated_noise
 from sfumato.privacy.catalog import loss_from_json
@@ -160,18 +159,11 @@ def _run(
 
 
 def _text(name: str) -> str:
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        _check.refuse(
-            "LOSS", "be a readable file", name, "pass a file that holds what to_json returned, or '-'"
-        )
+    remedy = "pass a file that holds what to_json returned, or '-'"
+    return sys.stdin.read() if name == "-" else read_text("LOSS", name, remedy)
 
 
 def _print(kind: Format, facts: Mapping[str, object], loss: PrivacyLoss) -> None:
     """Print numbers and the loss as one JSON object; an infinite number becomes null."""
-    numbers = {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in facts.items()
-    }
+    numbers = {name: finite_or_none(value) for name, value in facts.items()}
     typer.echo(canonical(kind.wrap({**numbers, "loss": json.loads(loss.to_json())})))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from sfumato import _check
 from sfumato.cli.tables import plain_table, printable, wide_console
+from sfumato.cli.writing import read_text
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.accounts import AnalystAccount
@@ -23,6 +24,7 @@ from sfumato.privacy._outward import text_above
 __all__ = ["accounts", "app", "export", "grant", "head", "key", "show", "verify"]
 
 EXPORTED = ".jsonl"
+_HEAD = "pass what 'sfumato ledger head' printed"
 
 app = typer.Typer(
     help="Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",
@@ -115,7 +117,7 @@ def verify(
         if public_key is not None or earlier is not None or receipt:
             rule = f"be the file of an export (*{EXPORTED}) for --public-key, --earlier and --receipt"
             _check.refuse("ledger", rule, ledger, "export the ledger first")
-        latest = None if head is None else ChainHead.from_json(_text_of(head))
+        latest = None if head is None else ChainHead.from_json(read_text("head", head, _HEAD).strip())
         with Ledger.read(ledger) as book:
             found = book.verify(latest)
         _print_report(found, stored="stored release")
@@ -221,10 +223,3 @@ def _receipt_of(text: str) -> tuple[int, str]:
     if not number.isdecimal() or len(digest) < 12:
         _check.refuse("receipt", "be NUMBER:DIGEST, of at least 12 digits", text, "copy it from the receipt")
     return int(number), digest
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        _check.refuse("head", "be a readable file", str(path), "pass what 'sfumato ledger head' printed")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import typer
 from rich.text import Text
 
 from sfumato.cli.tables import interval, plain_table, shown, wide_console
+from sfumato.cli.writing import finite_or_none
 from sfumato.errors import ParameterError
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.numeric.estimate import MeanEstimate
@@ -79,6 +79,5 @@ def _ends(interval: Interval[float]) -> tuple[float, float]:
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, bool | int | float | str) else str(value)
+    value = finite_or_none(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

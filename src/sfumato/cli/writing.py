@@ -22,7 +22,16 @@ from sfumato.cli.guarding import resolved
 from sfumato.cli.standard import OutputFailed
 from sfumato.cli.tables import release_table, wide_console
 
-__all__ = ["Format", "check_output", "content", "refuse_unwritable", "write", "write_text"]
+__all__ = [
+    "Format",
+    "check_output",
+    "content",
+    "finite_or_none",
+    "read_text",
+    "refuse_unwritable",
+    "write",
+    "write_text",
+]
 
 
 class Format(Enum):
@@ -105,6 +114,19 @@ def refuse_unwritable(
     _check.refuse_state(option, "be writable", f"writing {str(path)!r} failed: {why}", remedy)
 
 
+def read_text(option: str, path: str | Path, remedy: str) -> str:
+    """Return the text of a file, or refuse what cannot be read as one."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        _check.refuse(option, "be a readable file", str(path), remedy)
+
+
+def finite_or_none(value: object) -> object:
+    """Return a value as it is written in JSON, which has no infinite numbers and no NaN."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def content(answer: pa.Table, style: Format) -> bytes:
     """Return an answer as the bytes of a file: in JSON a list of objects, one for each row, by column name.
 
@@ -137,8 +159,7 @@ def _flat(answer: pa.Table) -> pa.Table:
 def _plain(value: object) -> object:
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    value = finite_or_none(value)
     if isinstance(value, dt.datetime):
         return value.isoformat(sep=" ")
     if isinstance(value, dt.date):

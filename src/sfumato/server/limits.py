@@ -19,13 +19,14 @@ class Limits:
     Parameters
     ----------
     body : int
-        Most bytes of a request; at least one envelope is always allowed.
+        Maximum number of bytes of a request; at least one envelope is always allowed.
     waiting : int
-        Most envelopes that wait to be stored, and at most 256 MiB of them; beyond it the answer is 503.
+        Maximum number of envelopes that wait to be stored, and at most 256 MiB of them; beyond it the
+        answer is 503.
     rate : float
-        Most envelopes a second, in all, with bursts of one second; beyond it the answer is 429.
+        Maximum number of envelopes a second, in all, with bursts of one second; beyond it the answer is 429.
     connections : int
-        Most connections at a time; beyond it the answer is 503.
+        Maximum number of connections at a time; beyond it the answer is 503.
     seconds : float
         In which a request must have come, and after which a connection without one is cut.
 

@@ -58,13 +58,6 @@ class _Patient(H11Protocol):
             self.transport.abort()
 
 
-def _patient(wanted: float) -> type[_Patient]:
-    class Patient(_Patient):
-        seconds = wanted
-
-    return Patient
-
-
 def serve(
     collection: PublicCollection,
     key: SecretKey,
@@ -130,7 +123,7 @@ def serve(
         app = Front(shuffler, taker, limits, dict(public), say)
         config = uvicorn.Config(
             app,
-            http=_patient(limits.seconds),
+            http=type("Patient", (_Patient,), {"seconds": limits.seconds}),
             ws="none",
             loop="asyncio",
             lifespan="off",

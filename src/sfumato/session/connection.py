@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 
 from sfumato._check import instance, refuse, refuse_state, refuse_type
 from sfumato.errors import SimulatedCharge
@@ -103,7 +104,7 @@ def connect(
     rng : int, Generator or RandomSource, optional
         For simulation only, with ``ledger=None``: releases are marked as simulated and protect nobody.
     memory_limit : str, optional
-        Most memory for the engine, such as ``"2GB"``; too little for any query is refused.
+        Maximum memory of the engine, such as ``"2GB"``; too little for any query is refused.
     threads : int, optional
         Threads of the engine.
 
@@ -157,7 +158,8 @@ def connect(
         )
     opened = open_engine(source, public, types=types, memory_limit=memory_limit, threads=threads)
     engine = opened.engine
-    try:
+    with ExitStack() as opening:  # what is open is closed again if the rest fails
+        opening.callback(engine.close)
         units = unit_columns(privacy_unit, engine, list(opened.private))
         scans = {name: Scan(name, engine.schemas[name], unit) for name, unit in units.columns.items()}
         catalog = Catalog(
@@ -175,15 +177,9 @@ def connect(
             simulated=rng is not None,
             renewal=renewal,
         )
-    except BaseException:
-        engine.close()
-        raise
-    try:
+        opening.callback(book.close)
         account = LedgerView(book, asker, period=period)
-    except BaseException:
-        engine.close()
-        book.close()
-        raise
+        opening.pop_all()
     return Session(
         engine=engine,
         ledger=book,

@@ -209,7 +209,7 @@ class Counter:
             schedule=plan.schedule,
             keys=named,
             sums={name: tuple(self._released[index]) for name, index in plan.columns.items()},
-            scales={name: 2.0 ** plan.exponents[index] for name, index in plan.columns.items()},
+            scales={n: 2.0 ** plan.priced.measures[index].exponent for n, index in plan.columns.items()},
             loss=plan.loss,
         )
 
@@ -241,10 +241,6 @@ class _Streams:
     @property
     def columns(self) -> dict[str, int]:
         return {estimator.name: estimator.total for estimator in self.priced.estimators}
-
-    @property
-    def exponents(self) -> tuple[int, ...]:
-        return tuple(measure.exponent for measure in self.priced.measures)
 
     @property
     def identity(self) -> str:

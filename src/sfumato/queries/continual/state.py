@@ -180,7 +180,13 @@ class CounterState:
         """Write the file whole, readable by its owner alone, before anything of it is released."""
         if self.path is None:
             return
-        _replace(self.path, self.to_bytes())
+        try:
+            replace_file(self.path, self.path.with_name(self.path.name + ".new"), self.to_bytes())
+        except OSError:
+            raise SourceError(
+                f"state must be written before anything is released, got no way to write {str(self.path)!r}; "
+                "nothing was released: make room, and ask again"
+            ) from None
 
     def to_bytes(self) -> bytes:
         """Return what a counter's file holds: NumPy's archive, of the format ``sfumato.counter-state``."""
@@ -243,13 +249,3 @@ def _locked(path: Path) -> int:
             f"state must be free, got {str(path)!r}, which another counter holds; close that one first"
         ) from None
     return held
-
-
-def _replace(path: Path, content: bytes) -> None:
-    try:
-        replace_file(path, path.with_name(path.name + ".new"), content)
-    except OSError:
-        raise SourceError(
-            f"state must be written before anything is released, got no way to write {str(path)!r}; nothing "
-            "was released: make room, and ask again"
-        ) from None

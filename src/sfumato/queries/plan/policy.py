@@ -45,7 +45,7 @@ class PrivacyPolicy:
     epsilon_budget, delta_budget : float, optional
         What all queries together may spend. Without ``delta_budget`` it is pure.
     max_groups_contributed : int, optional
-        The most groups that a query may let a unit count in, and the number where a query states none.
+        The maximum number of groups of a unit that a query may state, and the number where it states none.
 
     Notes
     -----

@@ -21,22 +21,8 @@ from typing import Any, Final, TypeAlias
 from sqlglot import exp
 
 from sfumato._wire import NUMBER, Format, canonical, optional
-from sfumato.queries.plan.nodes import (
-    Distinct,
-    Filter,
-    InPublic,
-    JoinOnUnit,
-    JoinPublic,
-    PerUnit,
-    Project,
-    PublicScan,
-    Relation,
-    Scan,
-    Union,
-    UnitAggregate,
-    UnitWindow,
-    UnitWindows,
-)
+from sfumato.queries.plan import nodes
+from sfumato.queries.plan.nodes import Relation
 from sfumato.queries.plan.query import Aggregate, Expression, Named, Options, PublicGroups, PublicTable, Query
 from sfumato.queries.plan.typed_expressions import DATA_TYPES
 from sfumato.queries.plan.wire_names import (
@@ -125,12 +111,12 @@ def _options(options: Options) -> Document:
 def _aggregate(aggregate: Aggregate) -> Document:
     return {
         "function": AGGREGATE.encode(aggregate.kind),
-        "argument": _perhaps(aggregate.expression),
+        "argument": _expression(aggregate.expression),
         "bounds_per_group": _bounds(aggregate.group_bounds),
         "bounds_per_row": _bounds(aggregate.row_bounds),
         "epsilon": optional(NUMBER).encode(aggregate.epsilon),
         "quantiles": [NUMBER.encode(order) for order in aggregate.quantiles],
-        "second_argument": _perhaps(aggregate.second),
+        "second_argument": _expression(aggregate.second),
         "second_bounds_per_row": _bounds(aggregate.second_bounds),
         "as_report": aggregate.report,
     }
@@ -158,12 +144,8 @@ def _constant(value: object) -> object:
     raise TypeError("a public group of a type that has no wire name")
 
 
-def _perhaps(expression: Expression | None) -> object:
-    return None if expression is None else _expression(expression)
-
-
-def _expression(expression: Expression) -> object:
-    return _tree(expression.tree, {})
+def _expression(expression: Expression | None) -> object:
+    return None if expression is None else _tree(expression.tree, {})
 
 
 def _tree(node: exp.Expr, names: _Names) -> object:
@@ -203,15 +185,15 @@ def _items(columns: tuple[Named, ...]) -> list[object]:
     return [[named.name, _expression(named.expression)] for named in columns]
 
 
-def _call(made: UnitAggregate) -> Document:
+def _call(made: nodes.UnitAggregate) -> Document:
     return {
         "name": made.name,
         "function": UNIT_FUNCTION.encode(made.function),
-        "argument": _perhaps(made.expression),
+        "argument": _expression(made.expression),
     }
 
 
-def _window(window: UnitWindow) -> Document:
+def _window(window: nodes.UnitWindow) -> Document:
     return {
         "call": _call(window.aggregate),
         "partition": [_expression(part) for part in window.partition],
@@ -226,37 +208,41 @@ def _window(window: UnitWindow) -> Document:
     }
 
 
-def _join_public(node: JoinPublic) -> list[object]:
+def _join_public(node: nodes.JoinPublic) -> list[object]:
     single = None if node.single is None else [_expression(each) for each in node.single]
     sides: list[object] = [_relation(node.child), _relation(node.public)]
-    return ["join-public", *sides, list(node.names), _perhaps(node.on), node.keep, single]
+    return ["join-public", *sides, list(node.names), _expression(node.on), node.keep, single]
 
 
-def _join_on_unit(node: JoinOnUnit) -> list[object]:
+def _join_on_unit(node: nodes.JoinOnUnit) -> list[object]:
     sides: list[object] = [_relation(node.left), _relation(node.right)]
-    return ["join-on-unit", *sides, list(node.names), _perhaps(node.on), node.keep]
+    return ["join-on-unit", *sides, list(node.names), _expression(node.on), node.keep]
 
 
 _RELATIONS: Final[dict[type[Any], Callable[[Any], list[object]]]] = {
-    Scan: lambda node: ["table", node.table],
-    PublicScan: lambda node: ["public-table", node.table],
-    Filter: lambda node: ["filter", _relation(node.child), _expression(node.predicate)],
-    Project: lambda node: ["project", _relation(node.child), _items(node.columns)],
-    JoinPublic: _join_public,
-    JoinOnUnit: _join_on_unit,
-    InPublic: lambda node: [
+    nodes.Scan: lambda node: ["table", node.table],
+    nodes.PublicScan: lambda node: ["public-table", node.table],
+    nodes.Filter: lambda node: ["filter", _relation(node.child), _expression(node.predicate)],
+    nodes.Project: lambda node: ["project", _relation(node.child), _items(node.columns)],
+    nodes.JoinPublic: _join_public,
+    nodes.JoinOnUnit: _join_on_unit,
+    nodes.InPublic: lambda node: [
         "not-in-public" if node.negated else "in-public",
         _relation(node.child),
         _expression(node.subject),
         _relation(node.public),
     ],
-    Union: lambda node: ["union", *map(_relation, node.parts)],
-    Distinct: lambda node: ["distinct", _relation(node.child)],
-    PerUnit: lambda node: [
+    nodes.Union: lambda node: ["union", *map(_relation, node.parts)],
+    nodes.Distinct: lambda node: ["distinct", _relation(node.child)],
+    nodes.PerUnit: lambda node: [
         "per-unit",
         _relation(node.child),
         _items(node.keys),
         [_call(made) for made in node.aggregates],
     ],
-    UnitWindows: lambda node: ["windows", _relation(node.child), [_window(each) for each in node.windows]],
+    nodes.UnitWindows: lambda node: [
+        "windows",
+        _relation(node.child),
+        [_window(each) for each in node.windows],
+    ],
 }

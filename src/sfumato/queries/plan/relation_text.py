@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from sfumato.queries.plan.nodes import (
-    Distinct,
-    Filter,
-    InPublic,
-    JoinOnUnit,
-    JoinPublic,
-    PerUnit,
-    Project,
-    PublicScan,
-    Relation,
-    Scan,
-    Union,
-    UnitWindows,
-)
+from sfumato.queries.plan import nodes
+from sfumato.queries.plan.nodes import Relation
 
 __all__ = ["relation_words"]
 
@@ -29,40 +17,40 @@ def relation_words(relation: Relation) -> str:
     Examples
     --------
     >>> from sfumato.queries.plan.schema import Schema
-    >>> relation_words(Distinct(Scan("visits", Schema(()), "id")))
+    >>> relation_words(nodes.Distinct(nodes.Scan("visits", Schema(()), "id")))
     'the distinct rows of each unit in table visits'
     """
     return _WORDS[type(relation)](relation)
 
 
-def _joined_words(node: JoinPublic) -> str:
+def _joined_words(node: nodes.JoinPublic) -> str:
     once = "" if node.single is None else ", each row once at most"
     return f"{relation_words(node.child)} joined with the public {relation_words(node.public)}{once}"
 
 
-def _member_words(node: InPublic) -> str:
+def _member_words(node: nodes.InPublic) -> str:
     word = "not in" if node.negated else "in"
     subject, listed = node.subject.sql, relation_words(node.public)
     return f"{relation_words(node.child)} where {subject} is {word} the public {listed}"
 
 
-def _unit_words(node: PerUnit) -> str:
+def _unit_words(node: nodes.PerUnit) -> str:
     names = ", ".join(key.name for key in node.keys)
     return f"one row for each {names} of {relation_words(node.child)}"
 
 
 _WORDS: Final[dict[type[Any], Callable[[Any], str]]] = {
-    Scan: lambda node: f"table {node.table}",
-    PublicScan: lambda node: f"table {node.table}",
-    Filter: lambda node: f"{relation_words(node.child)} where {node.predicate.sql}",
-    Project: lambda node: f"({relation_words(node.child)})",
-    JoinPublic: _joined_words,
-    JoinOnUnit: lambda node: (
+    nodes.Scan: lambda node: f"table {node.table}",
+    nodes.PublicScan: lambda node: f"table {node.table}",
+    nodes.Filter: lambda node: f"{relation_words(node.child)} where {node.predicate.sql}",
+    nodes.Project: lambda node: f"({relation_words(node.child)})",
+    nodes.JoinPublic: _joined_words,
+    nodes.JoinOnUnit: lambda node: (
         f"{relation_words(node.left)} joined on the unit with {relation_words(node.right)}"
     ),
-    InPublic: _member_words,
-    Union: lambda node: "(" + " and ".join(relation_words(part) for part in node.parts) + ")",
-    Distinct: lambda node: f"the distinct rows of each unit in {relation_words(node.child)}",
-    PerUnit: _unit_words,
-    UnitWindows: lambda node: f"{relation_words(node.child)} with windows over the rows of each unit",
+    nodes.InPublic: _member_words,
+    nodes.Union: lambda node: "(" + " and ".join(relation_words(part) for part in node.parts) + ")",
+    nodes.Distinct: lambda node: f"the distinct rows of each unit in {relation_words(node.child)}",
+    nodes.PerUnit: _unit_words,
+    nodes.UnitWindows: lambda node: f"{relation_words(node.child)} with windows over the rows of each unit",
 }

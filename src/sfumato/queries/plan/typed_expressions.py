@@ -173,20 +173,15 @@ def advice(term: Term, type_: str) -> str:
     return f"declare types={given} on connecting (on the command line --type {'.'.join(keys)}={type_}), or "
 
 
-_TARGETS = {
-    exp.DataType.Type.BOOLEAN: ColumnType.BOOLEAN,
-    exp.DataType.Type.TINYINT: ColumnType.INTEGER,
-    exp.DataType.Type.SMALLINT: ColumnType.INTEGER,
-    exp.DataType.Type.INT: ColumnType.INTEGER,
-    exp.DataType.Type.BIGINT: ColumnType.INTEGER,
-    exp.DataType.Type.FLOAT: ColumnType.FLOAT,
-    exp.DataType.Type.DOUBLE: ColumnType.FLOAT,
-    exp.DataType.Type.TEXT: ColumnType.TEXT,
-    exp.DataType.Type.VARCHAR: ColumnType.TEXT,
-    exp.DataType.Type.DATE: ColumnType.DATE,
-    exp.DataType.Type.TIMESTAMP: ColumnType.TIMESTAMP,
-    exp.DataType.Type.TIMESTAMPTZ: ColumnType.TIMESTAMP,
+_SPELLINGS = {
+    ColumnType.BOOLEAN: ("BOOLEAN",),
+    ColumnType.INTEGER: ("TINYINT", "SMALLINT", "INT", "BIGINT"),
+    ColumnType.FLOAT: ("FLOAT", "DOUBLE"),
+    ColumnType.TEXT: ("TEXT", "VARCHAR"),
+    ColumnType.DATE: ("DATE",),
+    ColumnType.TIMESTAMP: ("TIMESTAMP", "TIMESTAMPTZ"),
 }
+_TARGETS = {exp.DataType.Type[name]: type_ for type_, names in _SPELLINGS.items() for name in names}
 
 
 def target_type(node: exp.Expr) -> ColumnType | None:

@@ -20,7 +20,7 @@ from sfumato.queries.builder.private_query import PrivateQuery
 from sfumato.queries.builder.query_session import QuerySession
 from sfumato.queries.plan.query import Query
 from sfumato.queries.planner.budget_split import FINENESS, PlannedQuery, UnpricedQuery, planned, with_epsilon
-from sfumato.queries.planner.targets import PlanRequest, Relative, ReleasedTable, Target
+from sfumato.queries.planner.targets import PlanRequest, Relative, ReleasedTable
 from sfumato.queries.pricing.price import price
 
 __all__ = ["Workload", "WorkloadPlan", "plan_workload"]
@@ -120,9 +120,9 @@ def plan_workload(
 ) -> WorkloadPlan[ReleaseT]:
     """Choose an epsilon for every query.
 
-    With targets and no ``epsilon``: the least that meets them, to one per cent. With an ``epsilon`` to split:
-    errors are the same multiple of their targets everywhere, as small as fits; queries without targets get
-    equal parts.
+    With targets and no ``epsilon``: the smallest that meets them, to one per cent. With an ``epsilon`` to
+    split: errors are the same multiple of their targets everywhere, as small as fits; queries without targets
+    get equal parts.
 
     Raises
     ------
@@ -138,8 +138,9 @@ def plan_workload(
     read = {name: _both(query, session) for name, query in named.items()}
     goals = {name: aim.goals(query) for name, (query, _) in read.items()}
     _require_used(aim, [query for query, _ in read.values()])
-    if aim.epsilon is None:
-        _require_goals({name: goals[name] for name, (_, fixed) in read.items() if not fixed})
+    for name, (_, fixed) in read.items():
+        if aim.epsilon is None and not fixed and not goals[name]:
+            raise ParameterError(f"target must name a column of {name!r}, got none; state one, or an epsilon")
     pilots = {}
     for name, (query, _) in read.items():
         if aim.pilot is not None and any(isinstance(goal, Relative) for goal in goals[name].values()):
@@ -158,13 +159,6 @@ def _both(query: str | PrivateQuery, session: QuerySession[ReleaseT]) -> tuple[Q
     text, groups = (query.sql, query.public_groups) if isinstance(query, PrivateQuery) else (query, None)
     first, second = (session.read(text, groups, epsilon=number) for number in _UNSTATED)
     return first, first.options.epsilon == second.options.epsilon
-
-
-def _require_goals(goals: Mapping[str, Mapping[str, Target]]) -> None:
-    """Refuse a query with nothing to choose its epsilon by."""
-    for name, found in goals.items():
-        if not found:
-            raise ParameterError(f"target must name a column of {name!r}, got none; state one, or an epsilon")
 
 
 def _require_used(aim: PlanRequest, queries: list[Query]) -> None:

@@ -26,7 +26,7 @@ from sfumato.queries.plan.query import (
 from sfumato.queries.plan.typed_expressions import only
 from sfumato.queries.sql.catalog import Catalog, Tables
 from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns
-from sfumato.queries.sql.clauses.from_clause import Source, read_from
+from sfumato.queries.sql.clauses.from_clause import FromClause, read_from
 from sfumato.queries.sql.clauses.public_groups import groups_from_caller
 from sfumato.queries.sql.clauses.select_list import (
     read_having,
@@ -163,7 +163,7 @@ def _read(
 
 
 def _how_listed(
-    source: Source, public_groups: Mapping[str, Sequence[object]] | None, *, grouped: bool
+    source: FromClause, public_groups: Mapping[str, Sequence[object]] | None, *, grouped: bool
 ) -> str:
     if public_groups is not None and source.groups is not None:
         raise OptionError(
@@ -196,7 +196,7 @@ def _bins(keys: Sequence[Expression], options: Mapping[str, object]) -> PublicGr
 
 
 def _listed_groups(
-    source: Source, public_groups: Mapping[str, Sequence[object]] | None, answer: AnswerColumns
+    source: FromClause, public_groups: Mapping[str, Sequence[object]] | None, answer: AnswerColumns
 ) -> PublicGroups | None:
     if source.groups is not None:
         return source.groups.in_order_of(answer.keys)

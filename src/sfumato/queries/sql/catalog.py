@@ -21,9 +21,9 @@ __all__ = [
     "PublicSource",
     "Rows",
     "ScopeColumn",
+    "ScopeTable",
     "Source",
     "Tables",
-    "Visible",
     "Visits",
     "free_name",
     "listed_position",
@@ -165,7 +165,7 @@ def suggestion(name: str, known: Iterable[str], what: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
+class ScopeColumn:
     """A column in reach: as it is written, and as the relation calls it.
 
     A ``merged`` one was joined by USING: without its table's name the other side's column is meant.
@@ -177,11 +177,11 @@ class Visible:
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeColumn:
+class ScopeTable:
     """A table or subquery of a FROM clause: what qualifies its columns, and these."""
 
     qualifier: str | None
-    columns: tuple[Visible, ...]
+    columns: tuple[ScopeColumn, ...]
 
     def answers_to(self, qualifier: str) -> bool:
         """Return whether a qualifier means this member."""
@@ -195,20 +195,20 @@ class Rows:
     Parameters
     ----------
     relation : Relation
-    members : tuple of ScopeColumn
+    members : tuple of ScopeTable
     private : bool
         Whether a private table is read; else every column is public.
     """
 
     relation: Relation
-    members: tuple[ScopeColumn, ...]
+    members: tuple[ScopeTable, ...]
     private: bool = True
 
     @classmethod
     def of(cls, relation: Relation, qualifier: str | None, *, private: bool = True) -> Rows:
         """Return the rows of one table or subquery."""
-        columns = tuple(Visible(known.name, known.name) for known in relation.schema.columns)
-        return cls(relation, (ScopeColumn(qualifier, columns),), private)
+        columns = tuple(ScopeColumn(known.name, known.name) for known in relation.schema.columns)
+        return cls(relation, (ScopeTable(qualifier, columns),), private)
 
     @property
     def schema(self) -> Schema:

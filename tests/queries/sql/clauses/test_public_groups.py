@@ -159,7 +159,7 @@ def test_values_are_stored_in_the_type_of_the_key(key: str, given: object, store
         ("state", {"state": ["x"], "age": [1]}, "must name the GROUP BY items only, got 'age'"),
         ("state, age", {"state": ["x"]}, "must list the GROUP BY item 'age'"),
         ("state", {"state": []}, "at least one group"),
-        ("state", {"state": "xyz"}, "a list for each key, got str"),
+        ("state", {"state": "xyz"}, "a list for each key, got a value of type str"),
         ("state", {"state": 3}, "a list for each key, got a value of type int"),
         ("state", [("state", ["x"])], "must map keys to values, got a value of type list"),
         ("age", {"age": [np.array([1, 2])]}, "must hold INT64 values"),

@@ -66,7 +66,7 @@ _MAX_RATIO = 1e10  # a grid over the range must reach from zero to it in 64 bits
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What a call is read in: its column's name, the rows, and the most rows of one unit in one group."""
+    """What a call is read in: its column's name, the rows, and a unit's maximum of rows in one group."""
 
     name: str
     rows: Rows
@@ -88,7 +88,7 @@ def read_aggregate(node: exp.Expr, name: str, rows: Rows, *, max_rows: int | Non
     rows : Rows
         What its argument may name.
     max_rows : int or None
-        The most rows of one unit in one group, where that is known.
+        The maximum number of rows of one unit in one group, where that is known.
 
     Raises
     ------

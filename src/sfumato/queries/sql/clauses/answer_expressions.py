@@ -16,7 +16,7 @@ from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Exp
 from sfumato.queries.plan.typed_expressions import TypedTree, column, operand, require
 from sfumato.queries.sql.aggregates.aggregates import read_aggregate
 from sfumato.queries.sql.catalog import free_name
-from sfumato.queries.sql.clauses.from_clause import GroupScope, Source
+from sfumato.queries.sql.clauses.from_clause import FromClause
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
 
 __all__ = ["AnswerColumns", "aggregate_name", "released_type", "require_number"]
@@ -47,7 +47,7 @@ def require_number(aggregate: Aggregate) -> None:
         )
 
 
-def aggregate_name(node: exp.Expr, source: Source) -> str:
+def aggregate_name(node: exp.Expr, source: FromClause) -> str:
     """Return the name of an aggregate's column that has no alias."""
     function = node.name.lower()
     argument = next((part for part in node.expressions if not isinstance(part, exp.Kwarg)), None)
@@ -65,7 +65,7 @@ def aggregate_name(node: exp.Expr, source: Source) -> str:
 
 @dataclass(slots=True)
 class AnswerColumns:
-    """The columns of an answer while they are read.
+    """The columns of an answer while they are read, and the scope of expressions over them.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class AnswerColumns:
         What has been read so far; shown or not.
     """
 
-    source: Source
+    source: FromClause
     keys: tuple[Named, ...]
     max_rows: int | None
     output: tuple[str, ...]
@@ -110,7 +110,7 @@ class AnswerColumns:
             If it names a column that is neither.
         """
         known = self._aliases() if aliases else {}
-        return read_expression(node, _Released(self), what, whole=lambda part: self._whole(part, known))
+        return read_expression(node, self, what, whole=lambda part: self._whole(part, known))
 
     def condition(self, node: exp.Expr, what: str) -> Expression:
         """Read a condition over the answer."""
@@ -134,6 +134,15 @@ class AnswerColumns:
                     f"the column {name!r} of the answer is called like a column that is grouped by; "
                     "rename it with AS"
                 )
+
+    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
+        """Refuse a column of the rows: keys and aggregates are found before their columns are asked for."""
+        self.source.resolve(qualifier, name)
+        if not self.keys:
+            raise UnsupportedSql(f"{name!r} would show raw rows; aggregate it, or add it to GROUP BY")
+        raise UnsupportedSql(
+            f"{name!r} is neither a GROUP BY item nor an aggregate; add it to GROUP BY, or aggregate it"
+        )
 
     def _refuse_array(self, node: exp.Expr) -> None:
         for aggregate in self.aggregates:
@@ -162,23 +171,7 @@ class AnswerColumns:
         if not any(isinstance(part, exp.Column) for part in parts) or any(map(is_aggregate, parts)):
             return None
         try:
-            read = read_expression(node, GroupScope(self.source), "a part of an expression")
+            read = read_expression(node, self.source, "a part of an expression")
         except QueryError:  # read again node by node, where the mistake is named
             return None
         return next((column(k.name, k.expression.type) for k in self.keys if k.expression == read), None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Released:
-    """The scope of expressions over the answer; keys and aggregates are found before it is asked."""
-
-    answer: AnswerColumns
-
-    def resolve(self, qualifier: str | None, name: str) -> TypedTree:
-        """Refuse a column of the rows."""
-        GroupScope(self.answer.source).resolve(qualifier, name)
-        if not self.answer.keys:
-            raise UnsupportedSql(f"{name!r} would show raw rows; aggregate it, or add it to GROUP BY")
-        raise UnsupportedSql(
-            f"{name!r} is neither a GROUP BY item nor an aggregate; add it to GROUP BY, or aggregate it"
-        )

@@ -15,26 +15,22 @@ from sfumato.queries.sql.clauses.public_groups import JoinedGroups, PublicList, 
 from sfumato.queries.sql.clauses.table_expressions import read_item, table_source, unwrapped
 from sfumato.queries.sql.expressions.scalar import read_expression
 
-__all__ = ["GroupScope", "Source", "read_from"]
+__all__ = ["FromClause", "read_from"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What a SELECT reads: private rows, and the public groups they were joined with."""
+class FromClause:
+    """What a SELECT reads: private rows, and the public groups they were joined with.
+
+    It is the scope of GROUP BY and of the SELECT list, which may name the columns of both.
+    """
 
     rows: Rows
     groups: JoinedGroups | None
 
-
-@dataclass(frozen=True, slots=True)
-class GroupScope:
-    """What GROUP BY and the SELECT list may name: the private columns, and those of the public list."""
-
-    source: Source
-
     def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         """Return a column; one of the public list stands for the private key it is equated with."""
-        rows, groups = self.source.rows, self.source.groups
+        rows, groups = self.rows, self.groups
         index = None if groups is None else groups.listed.find(name)
         if groups is None or index is None or (qualifier is not None and rows.answers_to(qualifier)):
             return rows.resolve(qualifier, name)
@@ -52,7 +48,7 @@ def _names(listed: PublicList, qualifier: str) -> bool:
     return listed.qualifier is not None and listed.qualifier.casefold() == qualifier.casefold()
 
 
-def read_from(select: exp.Select, tables: Tables) -> Source:
+def read_from(select: exp.Select, tables: Tables) -> FromClause:
     """Read FROM and its joins; the last may be with a list of public groups.
 
     Raises
@@ -78,7 +74,7 @@ def read_from(select: exp.Select, tables: Tables) -> Source:
         rows = joined(rows, read_item(join.this, tables), join)
     if not rows.private:
         raise UnsupportedSql(_PUBLIC_ONLY)
-    return Source(rows, None if listed is None else _groups(*listed, rows, tables))
+    return FromClause(rows, None if listed is None else _groups(*listed, rows, tables))
 
 
 _PUBLIC_ONLY = "a query must read a private table, this one reads public data only; query that directly"

@@ -12,7 +12,7 @@ from sfumato.queries.plan.constants import common
 from sfumato.queries.plan.nodes import JoinOnUnit, JoinPublic, PublicScan, Relation, Scan
 from sfumato.queries.plan.schema import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand
-from sfumato.queries.sql.catalog import Rows, ScopeColumn, Visible, free_name
+from sfumato.queries.sql.catalog import Rows, ScopeColumn, ScopeTable, free_name
 from sfumato.queries.sql.expressions.operators import chain
 from sfumato.queries.sql.expressions.scalar import read_predicate
 
@@ -78,7 +78,7 @@ class _Pair:
         names = {known.name: free_name(known.name, taken) for known in other.schema.usable.columns}
         return cls(preserved, other, names)
 
-    def members(self, side: Rows, seen: Mapping[str, str], merged: set[str]) -> Iterator[ScopeColumn]:
+    def members(self, side: Rows, seen: Mapping[str, str], merged: set[str]) -> Iterator[ScopeTable]:
         """Yield the members of a side as they are seen in the join."""
         for member in side.members:
             columns = []
@@ -89,8 +89,8 @@ class _Pair:
                         columns.append(known)
                 elif known.column in seen:
                     hidden = known.merged or known.written.casefold() in merged
-                    columns.append(Visible(known.written, seen[known.column], hidden))
-            yield ScopeColumn(member.qualifier, tuple(columns))
+                    columns.append(ScopeColumn(known.written, seen[known.column], hidden))
+            yield ScopeTable(member.qualifier, tuple(columns))
 
     def term(self, side: Rows, qualifier: str | None, name: str) -> TypedTree:
         """Return a column of one side under its name in the join."""

@@ -12,7 +12,7 @@ from sfumato.queries.plan.query import ColumnType, Expression, Named, OrderItem
 from sfumato.queries.plan.typed_expressions import from_decimal, only
 from sfumato.queries.sql.catalog import free_name, listed_position, named_item, output_name
 from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns, aggregate_name, require_number
-from sfumato.queries.sql.clauses.from_clause import GroupScope, Source
+from sfumato.queries.sql.clauses.from_clause import FromClause
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
 
 __all__ = ["Item", "read_having", "read_items", "read_keys", "read_order", "read_outputs"]
@@ -56,7 +56,7 @@ def read_items(select: exp.Select) -> list[Item]:
     return items
 
 
-def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list[Expression]:
+def read_keys(select: exp.Select, items: Sequence[Item], source: FromClause) -> list[Expression]:
     """Read GROUP BY: columns, aliases and positions of the SELECT list, or expressions."""
     group = select.args.get("group")
     if group is None:
@@ -71,7 +71,7 @@ def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list
     only(group, "expressions", "all", what="GROUP BY")
     keys: list[Expression] = []
     for node in nodes:
-        key = read_expression(node, GroupScope(source), "a GROUP BY item")
+        key = read_expression(node, source, "a GROUP BY item")
         if not key.tree.find(exp.Column):
             raise UnsupportedSql(
                 "a GROUP BY item must name a column, a constant makes one group; leave it out"
@@ -94,7 +94,7 @@ def _several_groupings(name: str) -> str:
     return f"{name} makes several groupings at once, which is not supported; send one query for each grouping"
 
 
-def _group_node(node: exp.Expr, items: Sequence[Item], source: Source) -> exp.Expr:
+def _group_node(node: exp.Expr, items: Sequence[Item], source: FromClause) -> exp.Expr:
     if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
         name = "GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper()
         raise UnsupportedSql(_several_groupings(name))
@@ -121,7 +121,7 @@ def _chosen_item(node: exp.Expr, items: Sequence[Item]) -> Item | None:
 
 
 def read_outputs(
-    items: Sequence[Item], keys: Sequence[Expression], source: Source, *, max_rows: int | None
+    items: Sequence[Item], keys: Sequence[Expression], source: FromClause, *, max_rows: int | None
 ) -> AnswerColumns:
     """Name the keys, the aggregates and what is computed from them.
 
@@ -164,10 +164,10 @@ def _check_interval(name: str, names: Sequence[str]) -> None:
             )
 
 
-def _key_index(item: Item, keys: Sequence[Expression], source: Source) -> int | None:
+def _key_index(item: Item, keys: Sequence[Expression], source: FromClause) -> int | None:
     """Return the GROUP BY item that an item is; None if it is to be computed from them."""
     try:
-        expression = read_expression(item.node, GroupScope(source), "an item of the SELECT list")
+        expression = read_expression(item.node, source, "an item of the SELECT list")
     except QueryError:
         if keys:
             return None  # a part of it may be a key that cannot be read in pieces
@@ -181,7 +181,7 @@ def _key_index(item: Item, keys: Sequence[Expression], source: Source) -> int | 
 
 
 def _names(
-    items: Sequence[Item], indices: Sequence[int | None], keys: Sequence[Expression], source: Source
+    items: Sequence[Item], indices: Sequence[int | None], keys: Sequence[Expression], source: FromClause
 ) -> list[str]:
     """Name the columns: aliases and columns keep their names, others get free ones."""
     names: list[str | None] = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -93,32 +94,25 @@ class _Common:
         return TypedTree(self.make(this=first, expressions=rest, **nulls), type_)
 
 
-def _power(node: exp.Expr, compile_: Compile) -> TypedTree:
-    base, exponent = _two(node, compile_, NUMERIC, "POWER")
-    return TypedTree(exp.Pow(this=base.tree, expression=exponent.tree), ColumnType.FLOAT)
+@dataclass(frozen=True, slots=True)
+class _Binary:
+    """A function of two arguments; ``result`` None is the type that they have in common."""
 
+    name: str
+    make: Callable[..., exp.Expression]
+    accepts: Collection[ColumnType]
+    result: ColumnType | None = None
+    operator: bool = False
 
-def _mod(node: exp.Expr, compile_: Compile) -> TypedTree:
-    sides = _two(node, compile_, NUMERIC, "MOD")
-    _, type_ = common(sides, "MOD")
-    return TypedTree(exp.Mod(this=operand(sides[0]), expression=operand(sides[1])), type_)
-
-
-def _safe_divide(node: exp.Expr, compile_: Compile) -> TypedTree:
-    left, right = (operand(side) for side in _two(node, compile_, NUMERIC, "SAFE_DIVIDE"))
-    return TypedTree(exp.Div(this=left, expression=right, typed=False, safe=False), ColumnType.FLOAT)
-
-
-def _starts_with(node: exp.Expr, compile_: Compile) -> TypedTree:
-    subject, prefix = _two(node, compile_, _TEXT, "STARTS_WITH")
-    return TypedTree(exp.StartsWith(this=subject.tree, expression=prefix.tree), ColumnType.BOOLEAN)
-
-
-def _two(node: exp.Expr, compile_: Compile, accepts: Collection[ColumnType], name: str) -> list[TypedTree]:
-    only(node, "this", "expression", what=name)
-    return [
-        require(compile_(side), accepts, f"an argument of {name}") for side in (node.this, node.expression)
-    ]
+    def __call__(self, node: exp.Expr, compile_: Compile) -> TypedTree:
+        only(node, "this", "expression", what=self.name)
+        sides = [
+            require(compile_(side), self.accepts, f"an argument of {self.name}")
+            for side in (node.this, node.expression)
+        ]
+        left, right = (operand(side) if self.operator else side.tree for side in sides)
+        type_ = self.result or common(sides, self.name)[1]
+        return TypedTree(self.make(this=left, expression=right), type_)
 
 
 def _nullif(node: exp.Expr, compile_: Compile) -> TypedTree:
@@ -229,16 +223,18 @@ FUNCTIONS: dict[type[exp.Expr], Reader] = {
     exp.Ln: _Unary("LN", exp.Ln, NUMERIC, ColumnType.FLOAT),
     exp.Log: _log10,
     exp.Lower: _Unary("LOWER", exp.Lower, _TEXT),
-    exp.Mod: _mod,
+    exp.Mod: _Binary("MOD", exp.Mod, NUMERIC, operator=True),
     exp.Nullif: _nullif,
-    exp.Pow: _power,
+    exp.Pow: _Binary("POWER", exp.Pow, NUMERIC, ColumnType.FLOAT),
     exp.Replace: read_replace,
     exp.Right: read_right,
     exp.Round: _round,
-    exp.SafeDivide: _safe_divide,
+    exp.SafeDivide: _Binary(
+        "SAFE_DIVIDE", partial(exp.Div, typed=False, safe=False), NUMERIC, ColumnType.FLOAT, operator=True
+    ),
     exp.Sign: _Unary("SIGN", exp.Sign, NUMERIC),
     exp.Sqrt: _Unary("SQRT", exp.Sqrt, NUMERIC, ColumnType.FLOAT),
-    exp.StartsWith: _starts_with,
+    exp.StartsWith: _Binary("STARTS_WITH", exp.StartsWith, _TEXT, ColumnType.BOOLEAN),
     exp.Substring: _substring,
     exp.TimestampAdd: read_moved(1, ColumnType.TIMESTAMP),
     exp.TimestampDiff: read_timestamp_diff,

@@ -26,22 +26,6 @@ _BOOLEAN = frozenset({ColumnType.BOOLEAN})
 _TEXT = frozenset({ColumnType.TEXT})
 
 
-def _literal(node: exp.Expr, _: Compile) -> TypedTree:
-    return text(node.name) if node.is_string else number(node.name)
-
-
-def _boolean(node: exp.Expr, _: Compile) -> TypedTree:
-    return TypedTree(exp.Boolean(this=bool(node.this)), ColumnType.BOOLEAN)
-
-
-def _null(_node: exp.Expr, _: Compile) -> TypedTree:
-    return TypedTree(exp.Null(), None)
-
-
-def _raw_string(node: exp.Expr, _: Compile) -> TypedTree:
-    return text(str(node.this))
-
-
 def _negative(node: exp.Expr, compile_: Compile) -> TypedTree:
     inner = node.this.unnest()
     if isinstance(inner, exp.Literal) and not inner.is_string:
@@ -205,10 +189,10 @@ def _case(node: exp.Expr, compile_: Compile) -> TypedTree:
 
 
 OPERATORS: dict[type[exp.Expr], Reader] = {
-    exp.Literal: _literal,
-    exp.RawString: _raw_string,
-    exp.Boolean: _boolean,
-    exp.Null: _null,
+    exp.Literal: lambda node, _: text(node.name) if node.is_string else number(node.name),
+    exp.RawString: lambda node, _: text(str(node.this)),
+    exp.Boolean: lambda node, _: TypedTree(exp.Boolean(this=bool(node.this)), ColumnType.BOOLEAN),
+    exp.Null: lambda _node, _: TypedTree(exp.Null(), None),
     exp.Neg: _negative,
     exp.Add: _arithmetic(exp.Add, "+"),
     exp.Sub: _arithmetic(exp.Sub, "-"),
