@@ -253,14 +253,7 @@ class LedgerReader(LedgerFacts):
         """
         with self._log.transaction(write=False) as snapshot:
             last, steps = snapshot.end, claimed_in_all(snapshot.connection)
-        return ChainHead.signed(
-            self._key,
-            ledger=self.ledger_id,
-            position=last.event.position,
-            charges=last.totals.charges,
-            digest=last.event.digest,
-            steps=steps,
-        )
+        return ChainHead.signed(self._key, **last.summary(self.ledger_id), steps=steps)
 
     def require(self, position: int, digest: str) -> None:
         """Refuse a ledger that no longer holds an event that it held before, as a checkpoint says.

@@ -63,7 +63,7 @@ SYNC = "SELECT pg_logical_emit_message(true, 'sfumato', '')"
 MAY_SYNC = """SELECT coalesce(bool_and(has_function_privilege('public', oid, 'EXECUTE')), FALSE)
     FROM pg_catalog.pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace
     AND proname = 'pg_logical_emit_message' AND proargtypes[2] = 'text'::regtype"""
-"""Whether every user may sync: one who reads and may not would tell what is not on the disk yet."""
+"""Whether every user may sync: one who reads and may not would show what is not on the disk yet."""
 
 IS_SYNCED = """SELECT CASE WHEN pg_is_in_recovery() THEN TRUE
     WHEN current_setting('synchronous_standby_names') <> '' THEN FALSE
