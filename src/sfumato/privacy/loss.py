@@ -190,8 +190,7 @@ class PrivacyLoss(ViewedLoss):
         >>> Gaussian(2.0).under(Neighboring.REPLACE_ONE).noise_multiplier
         1.0
         """
-        if not isinstance(relation, Neighboring):
-            _check.refuse("relation", "be a Neighboring", relation, "pass Neighboring.REPLACE_ONE")
+        _check.instance("relation", relation, Neighboring, "pass Neighboring.REPLACE_ONE")
         own = self.neighboring
         if own is None or own is relation:
             return self

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
-from sfumato.ledger.failures import NOTHING_CHARGED
+from sfumato.ledger.failures import NOTHING_CHARGED, unavailable
 
 __all__ = ["explained", "may_have_committed", "sqlstate_of"]
 
@@ -77,7 +77,7 @@ def _of_server(state: str | None, name: str) -> LedgerUnavailable | LedgerCorrup
         known = [code for code in UNAVAILABLE if state.startswith(code)]
         other = ("be usable", f"the server's error {state}", "see the server's log")
         rule, got, remedy = UNAVAILABLE[max(known, key=len)] if known else other
-    return LedgerUnavailable(f"ledger must {rule}, got {got} at {name}; {NOTHING_CHARGED}; {remedy}")
+    return unavailable(rule, got, name, remedy)
 
 
 def _damaged(name: str) -> LedgerCorrupt:

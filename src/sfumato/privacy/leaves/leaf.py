@@ -53,10 +53,9 @@ class Node(PrivacyLoss):
     _any_relation: ClassVar[bool] = False
     """Whether the theorem is about any two neighbors of any `Relation`, and not of three only."""
 
-    def _set_part(self, name: str, value: object) -> None:
+    def _set_part(self, name: str, value: PrivacyLoss) -> None:
         """Check that a part is one loss, neither repeated nor composed."""
-        if not isinstance(value, PrivacyLoss):
-            _check.refuse_type(name, "be a PrivacyLoss", value, "pass a loss such as Gaussian(1.0)")
+        _check.instance(name, value, PrivacyLoss, "pass a loss such as Gaussian(1.0)")
         if value.terms != ((value, 1),):
             rule = "be one mechanism, neither repeated nor composed"
             _check.refuse_state(name, rule, f"it is {value!r}"[:200], "wrap each part")
@@ -134,8 +133,7 @@ class GroupPrivacy(Node):
         self._set_integers("steps", minimum=2, remedy=remedy)
         if self.steps > MAX_STEPS:
             _check.refuse("steps", f"be at most {MAX_STEPS}", self.steps, remedy)
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring, "pass that of the loss")
+        _check.instance("neighboring", self.neighboring, Neighboring, "pass that of the loss")
         if self._replaces and (self.neighboring is not Neighboring.REPLACE_ONE or self.steps % 2):
             raise NeighboringMismatch(
                 f"neighboring must be that of the loss, or replace-one for an even number of steps, got "
