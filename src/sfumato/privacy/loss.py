@@ -355,7 +355,11 @@ def compose(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:
 
 def _compose(terms: Iterable[Term]) -> PrivacyLoss:
     parts = _normal(terms)
-    return parts[0] if len(parts) == 1 else Composed(parts)
+    if len(parts) == 1:
+        return parts[0]
+    composed = object.__new__(Composed)  # whose constructor would bring them into normal form again
+    object.__setattr__(composed, "losses", parts)
+    return composed
 
 
 def _normal(terms: Iterable[Term]) -> tuple[PrivacyLoss, ...]:

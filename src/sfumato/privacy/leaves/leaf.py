@@ -256,11 +256,11 @@ class Leaf(Node):
         """Check and store the parameters of integer noise on an integer that moves by ``sensitivity``."""
         self._set_exact(name, noise)
         remedy = "a value that no unit can move needs neither noise nor a loss"
-        self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
-        if self.sensitivity.bit_length() > _MAX_SHIFT_BITS:  # type: ignore[attr-defined]
+        shift = _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy)
+        if shift.bit_length() > _MAX_SHIFT_BITS:
             remedy = "no float is so large: use a coarser grid"
-            bits = self.sensitivity.bit_length()  # type: ignore[attr-defined]
-            _check.refuse("sensitivity", f"have at most {_MAX_BITS} bits", bits, remedy)
+            _check.refuse("sensitivity", f"have at most {_MAX_SHIFT_BITS} bits", shift.bit_length(), remedy)
+        self._set("sensitivity", shift)
         self._set_relation(neighboring)
 
     def _set_relation(self, value: object) -> None:
