@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 from sfumato import _check
 from sfumato.ledger.budget.budget import Budget
@@ -294,16 +294,6 @@ class LedgerReader(LedgerFacts):
         with self._log.transaction(write=False) as snapshot:
             lines = export_lines(self._key, self._identity, walk(snapshot.connection), snapshot.end)
             return "\n".join([*lines, ""])
-
-    def close(self) -> None:
-        """Close the file; everything is already on the disk."""
-        self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Ledger {self.ledger_id} of {self.budget} in {self._store.name}>"

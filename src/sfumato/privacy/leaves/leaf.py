@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
@@ -234,11 +234,11 @@ class Leaf(Node):
             nearest = _check.non_negative(shown, (fraction_up if up else fraction_down)(exact), remedy)
         self._set(name, nearest + 0.0)
 
-    def _set_numbers(self, name: str, values: object, *, up: bool) -> None:
-        """Check and store several non-negative floats, each rounded to the private side."""
+    def _set_each(self, name: str, values: object, set_one: Callable[[str, object], None]) -> None:
+        """Store a sequence of numbers as a tuple, each as ``set_one`` stores one."""
         numbers = []
         for value in listed(name, values):
-            self._set_rounded(name, value, up=up)
+            set_one(name, value)
             numbers.append(getattr(self, name))
         self._set(name, tuple(numbers))
 
