@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 from sfumato.ledger.failures import NOTHING_CHARGED, unavailable
 
-__all__ = ["explained", "may_have_committed", "sqlstate_of"]
+__all__ = ["BEFORE_COMMIT", "explained", "sqlstate_of"]
 
 UNAVAILABLE: Mapping[str, tuple[str, str, str]] = {
     "08": ("be reachable", "a lost connection", "check the network and the server, and try again"),
@@ -48,12 +48,6 @@ def sqlstate_of(error: BaseException) -> str | None:
     # SQLAlchemy wraps the driver's error.
     state: Any = getattr(getattr(error, "orig", error), "sqlstate", None)
     return state if isinstance(state, str) else None
-
-
-def may_have_committed(error: BaseException) -> bool:
-    """Whether a commit that failed so may have happened."""
-    state = sqlstate_of(error)
-    return state is None or not state.startswith(BEFORE_COMMIT)
 
 
 @contextmanager
