@@ -1,6 +1,6 @@
 """What every stored or sent document has in common: a format with a version, and wire names of its own.
 
-A serialised value must be readable for as long as anybody keeps it, however the code is renamed. So nothing
+A serialised value must be readable for as long as anybody stores it, however the code is renamed. So nothing
 that is written is named after Python: each kind of value states its wire name and, field by field, the name
 and the codec that stand for an attribute. Renaming a class or an attribute changes the right-hand side of
 such a table and never the bytes.

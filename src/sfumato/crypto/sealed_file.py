@@ -24,7 +24,7 @@ _MAGIC: Final = b"sfmtMEMO"
 _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<8sHI12s")
 """Magic, version, bytes of the public part that follows, nonce."""
-_MOST_BYTES: Final = 1 << 28
+_MAX_BYTES: Final = 1 << 28
 
 
 @final
@@ -87,7 +87,7 @@ class SealedFile:
         """
         try:
             with self._path.open("rb") as file:
-                data = file.read(_MOST_BYTES + 1)
+                data = file.read(_MAX_BYTES + 1)
         except OSError:
             _refuse("be a file that can be read", self._path, "create() makes one: see what that costs")
         if len(data) < _HEADER.size or not data.startswith(_MAGIC):

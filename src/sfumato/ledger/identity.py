@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from sfumato import _check
 from sfumato._wire import BOOLEAN, TEXT, Names, Record, optional
@@ -212,6 +212,16 @@ class LedgerFacts:
     def path(self) -> Path | None:
         """The file, or None in memory or on a server."""
         return self._store.path
+
+    def close(self) -> None:
+        """Close the ledger; everything is already on the disk."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def durable(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 from sfumato import _check
 from sfumato.ledger.budget.budget import Budget
@@ -253,14 +253,7 @@ class LedgerReader(LedgerFacts):
         """
         with self._log.transaction(write=False) as snapshot:
             last, steps = snapshot.end, claimed_in_all(snapshot.connection)
-        return ChainHead.signed(
-            self._key,
-            ledger=self.ledger_id,
-            position=last.event.position,
-            charges=last.totals.charges,
-            digest=last.event.digest,
-            steps=steps,
-        )
+        return ChainHead.signed(self._key, **last.summary(self.ledger_id), steps=steps)
 
     def require(self, position: int, digest: str) -> None:
         """Refuse a ledger that no longer holds an event that it held before, as a checkpoint says.
@@ -301,16 +294,6 @@ class LedgerReader(LedgerFacts):
         with self._log.transaction(write=False) as snapshot:
             lines = export_lines(self._key, self._identity, walk(snapshot.connection), snapshot.end)
             return "\n".join([*lines, ""])
-
-    def close(self) -> None:
-        """Close the file; everything is already on the disk."""
-        self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Ledger {self.ledger_id} of {self.budget} in {self._store.name}>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self, Unpack, final
+from typing import Unpack, final
 
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget.budget import Budget
@@ -248,16 +248,6 @@ class LedgerView(LedgerFacts):
         """
         entries = self._ledger.entries()
         return tuple(entry for entry in entries if not self._analyst or entry.analyst == self._analyst)
-
-    def close(self) -> None:
-        """Close the ledger."""
-        self._ledger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<LedgerView {self.ledger_id} of {self._analyst or 'the curator'!r}>"

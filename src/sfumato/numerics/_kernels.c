@@ -127,8 +127,8 @@ static PyObject *py_direct(PyObject *self, PyObject *args) {
 static int cell_fits(const Table *table, const Cell *cell) {
     if (cell->low_bits < 0 || cell->low_bits > 40) return 0;
     if (!(cell->alpha >= 0 && cell->beta >= 0 && cell->delta >= 0)) return 0;
-    double place = (double)(((uint64_t)1 << cell->low_bits) - 1);
-    return place * (cell->alpha * table->count + cell->beta * place + cell->delta) <= 0.125;
+    double position = (double)(((uint64_t)1 << cell->low_bits) - 1);
+    return position * (cell->alpha * table->count + cell->beta * position + cell->delta) <= 0.125;
 }
 
 static PyObject *py_cells(PyObject *self, PyObject *args) {
@@ -229,24 +229,24 @@ static PyObject *py_normals_of(PyObject *self, PyObject *args) {
     return bad ? NULL : Py_NewRef(Py_None);
 }
 
-/* Rounded numbers from a place on; the places that are open, as many as there is room for. Returns how many are. */
+/* Rounded numbers from a position on; the open positions, as many as there is room for. Returns how many are. */
 static ptrdiff_t rounded_normals(const Keyed *keyed, uint64_t start, double scale, int64_t *out, ptrdiff_t n,
-                                 int64_t *places, ptrdiff_t room) {
+                                 int64_t *positions, ptrdiff_t room) {
     uint32_t words[GROUP_WORDS];
     uint64_t q[GROUP], open[GROUP];
     int64_t whole[GROUP];
     ptrdiff_t found = 0;
     for (ptrdiff_t at = 0, m; at < n; at += m) {
-        uint64_t place = start + (uint64_t)at;
-        ptrdiff_t from = (ptrdiff_t)(place % GROUP);
+        uint64_t position = start + (uint64_t)at;
+        ptrdiff_t from = (ptrdiff_t)(position % GROUP);
         m = GROUP - from < n - at ? GROUP - from : n - at;
-        VARIANTS[chosen].group(keyed, place / GROUP * ROW, words);
+        VARIANTS[chosen].group(keyed, position / GROUP * ROW, words);
         paired(words, q);
         uint64_t any = VARIANTS[chosen].round(q, scale, whole, open);
         memcpy(out + at, whole + from, sizeof *out * (size_t)m);
         for (ptrdiff_t i = 0; any && i < m; i++) {
             if (!open[from + i]) continue;
-            if (found < room) places[found] = at + i;
+            if (found < room) positions[found] = at + i;
             found++;
         }
     }
@@ -255,13 +255,14 @@ static ptrdiff_t rounded_normals(const Keyed *keyed, uint64_t start, double scal
 
 static PyObject *py_rounded_normals(PyObject *self, PyObject *args) {
     (void)self;
-    Py_buffer key, out, places;
+    Py_buffer key, out, positions;
     unsigned long long stream, start;
     double scale;
     Keyed keyed;
-    if (!PyArg_ParseTuple(args, "y*KKw*dw*:rounded_normals", &key, &stream, &start, &out, &scale, &places)) return NULL;
+    if (!PyArg_ParseTuple(args, "y*KKw*dw*:rounded_normals", &key, &stream, &start, &out, &scale, &positions))
+        return NULL;
     int bad = keyed_from(&key, stream, &keyed);
-    Py_ssize_t n = bad ? -1 : entries(&out, "out"), room = n < 0 ? -1 : entries(&places, "places");
+    Py_ssize_t n = bad ? -1 : entries(&out, "out"), room = n < 0 ? -1 : entries(&positions, "positions");
     if (room >= 0 && !(scale >= 0 && scale <= 0x1p46)) {
         PyErr_SetString(PyExc_ValueError, "scale must be at least 0 and at most 2**46");
         room = -1;
@@ -269,12 +270,12 @@ static PyObject *py_rounded_normals(PyObject *self, PyObject *args) {
     ptrdiff_t found = 0;
     if (room >= 0) {
         PyThreadState *state = n >= RELEASE_FROM ? PyEval_SaveThread() : NULL;
-        found = rounded_normals(&keyed, start, scale, out.buf, n, places.buf, room);
+        found = rounded_normals(&keyed, start, scale, out.buf, n, positions.buf, room);
         if (state) PyEval_RestoreThread(state);
     }
     PyBuffer_Release(&key);
     PyBuffer_Release(&out);
-    PyBuffer_Release(&places);
+    PyBuffer_Release(&positions);
     return room < 0 ? NULL : PyLong_FromSsize_t(found);
 }
 
@@ -386,10 +387,10 @@ static PyMethodDef methods[] = {
     {"normals_of", py_normals_of, METH_VARARGS,
      "normals_of(words, out): the 128 normal numbers of a group's words."},
     {"add_normals", py_add_normals, METH_VARARGS,
-     "add_normals(key, stream, start, out, wide, scale): add normal numbers to floats, from a place on."},
+     "add_normals(key, stream, start, out, wide, scale): add normal numbers to floats, from a position on."},
     {"rounded_normals", py_rounded_normals, METH_VARARGS,
-     "rounded_normals(key, stream, start, out, scale, places) -> int: normal numbers rounded to integers; how many, of "
-     "which the places are in `places`, are not decided."},
+     "rounded_normals(key, stream, start, out, scale, positions) -> int: normal numbers rounded to integers; how many, "
+     "of which the positions are in `positions`, are not decided."},
     {"coins", py_coins, METH_VARARGS,
      "coins(words, threshold, bits, out): 64 coins a word, of chance threshold / 2**bits, from `bits` words each."},
     {"count_bits", py_count_bits, METH_VARARGS,

@@ -3,10 +3,10 @@
  * A table holds, for k = 1, 2, ..., the integers T[k] = floor(2^63 P(K >= k)), never increasing. A 63-bit uniform u
  * stands for the first bits of an infinite uniform U: u < T[k] proves U < P(K >= k), u > T[k] proves the contrary, and
  * u == T[k] decides nothing. So K = #{k : T[k] > u} exactly, unless u is in the table; then the draw is open: it is
- * left to the caller, who appends bits. A u below LEAST_UNIFORM (probability 2^-47) is open too: there, rounded
+ * left to the caller, who appends bits. A u below MIN_UNIFORM (probability 2^-47) is open too: there, rounded
  * thresholds crowd, and to search them would take every draw more steps.
  *
- * The place of u is found without a data-dependent branch: its leading bit and the next `mantissa` bits name a bucket
+ * The index of u is found without a data-dependent branch: its leading bit and the next `mantissa` bits name a bucket
  * of relative width 2^-mantissa, whose guide entry is followed by a fixed number of halving steps.
  */
 #ifndef SFUMATO_KERNELS_H
@@ -18,10 +18,10 @@
 #include <string.h>
 
 #define BLOCK 256
-#define LEAST_UNIFORM 65536
+#define MIN_UNIFORM 65536
 #define MAX_THRESHOLDS (1 << 20)
-#define LEAST_MANTISSA 5
-#define MOST_MANTISSA 10
+#define MIN_MANTISSA 5
+#define MAX_MANTISSA 10
 #define ENOUGH_STEPS 2
 
 #if defined(__GNUC__)
@@ -40,14 +40,14 @@ static inline uint64_t LEADING_ZEROS(uint64_t x) {
 #endif
 
 typedef struct {
-    uint32_t *guide;      /* 63 << mantissa starting places, each at most `count` */
+    uint32_t *guide;      /* 63 << mantissa starting positions, each at most `count` */
     uint64_t *thresholds; /* count + 1 + 2^steps entries: unused, T[1..count], zeros */
     uint32_t count;
     int mantissa;
     int steps;
 } Table;
 
-/* How a draw of a coarse cell and a uniform place in it becomes a value: see cells_block. */
+/* How a draw of a coarse cell and a uniform position in it becomes a value: see cells_block. */
 typedef struct {
     int low_bits;
     double alpha, beta, delta;
@@ -84,7 +84,7 @@ static uint32_t build_guide(uint32_t *guide, const uint64_t *T, uint32_t count, 
         uint32_t at_first = above;
         guide[i] = above;
         while (at_first < count && T[at_first + 1] > first) at_first++;
-        if (first >= LEAST_UNIFORM && at_first - above > widest) widest = at_first - above;
+        if (first >= MIN_UNIFORM && at_first - above > widest) widest = at_first - above;
         /* The next bucket down ends at first - 1: thresholds equal to `first` are above it. */
         above = at_first;
         while (above < count && first > 0 && T[above + 1] > first - 1) above++;
@@ -103,7 +103,7 @@ static Table *table_new(const uint64_t *thresholds, uint32_t count) {
     Table *t = calloc(1, sizeof *t);
     if (!t) return NULL;
     t->count = count;
-    t->guide = malloc(sizeof(uint32_t) * ((size_t)63 << MOST_MANTISSA));
+    t->guide = malloc(sizeof(uint32_t) * ((size_t)63 << MAX_MANTISSA));
     uint64_t *T = calloc((size_t)count + 1, sizeof *T);
     t->thresholds = T;
     if (!t->guide || !T) {
@@ -111,9 +111,9 @@ static Table *table_new(const uint64_t *thresholds, uint32_t count) {
         return NULL;
     }
     memcpy(T + 1, thresholds, sizeof *T * count);
-    for (t->mantissa = LEAST_MANTISSA;; t->mantissa++) {
+    for (t->mantissa = MIN_MANTISSA;; t->mantissa++) {
         t->steps = steps_for(build_guide(t->guide, T, count, t->mantissa));
-        if (t->steps <= ENOUGH_STEPS || t->mantissa == MOST_MANTISSA) break;
+        if (t->steps <= ENOUGH_STEPS || t->mantissa == MAX_MANTISSA) break;
     }
     uint32_t *guide = realloc(t->guide, sizeof(uint32_t) * ((size_t)63 << t->mantissa));
     if (guide) t->guide = guide;
@@ -132,13 +132,13 @@ static Table *table_new(const uint64_t *thresholds, uint32_t count) {
 INLINE uint64_t look_up(uint64_t u, const uint64_t *T, const uint32_t *guide, int mantissa, int steps, uint64_t *open) {
     uint64_t n = LEADING_ZEROS(u | 1);
     uint64_t bucket = ((63 - n) << mantissa) | (((u << n) << 1) >> (64 - mantissa));
-    uint64_t place = guide[bucket];
+    uint64_t position = guide[bucket];
     for (int s = steps - 1; s >= 0; s--) {
         uint64_t half = (uint64_t)1 << s;
-        place += T[place + half] > u ? half : 0;
+        position += T[position + half] > u ? half : 0;
     }
-    *open = (T[place + 1] == u) | (u < LEAST_UNIFORM);
-    return place;
+    *open = (T[position + 1] == u) | (u < MIN_UNIFORM);
+    return position;
 }
 
 /* An integer below 2^52 as a double, exactly and without a conversion instruction. */
@@ -164,28 +164,28 @@ INLINE double exp_minus(double g) {
     return 1.0 - g * p;
 }
 
-/* Look up every `stride`-th word: 63 bits give the place, the lowest is the sign, left alone here. */
-INLINE void look_up_block(const uint64_t *restrict words, uint64_t *restrict place, uint64_t *restrict open,
+/* Look up every `stride`-th word: 63 bits give the position, the lowest is the sign, left alone here. */
+INLINE void look_up_block(const uint64_t *restrict words, uint64_t *restrict position, uint64_t *restrict open,
                           ptrdiff_t n, int stride, const uint64_t *restrict T, const uint32_t *restrict guide,
                           int mantissa, int steps) {
     for (ptrdiff_t i = 0; i < n; i++)
-        place[i] = look_up(words[stride * i] >> 1, T, guide, mantissa, steps, &open[i]);
+        position[i] = look_up(words[stride * i] >> 1, T, guide, mantissa, steps, &open[i]);
 }
 
 /* One word a draw. Returns nonzero if any draw is open. */
 INLINE uint64_t direct_block(const uint64_t *restrict words, int64_t *restrict value, uint64_t *restrict open,
                              ptrdiff_t n, const Table *t, int steps) {
-    uint64_t place[BLOCK], any = 0;
-    look_up_block(words, place, open, n, 1, t->thresholds, t->guide, t->mantissa, steps);
+    uint64_t position[BLOCK], any = 0;
+    look_up_block(words, position, open, n, 1, t->thresholds, t->guide, t->mantissa, steps);
     for (ptrdiff_t i = 0; i < n; i++) {
         uint64_t sign = 0 - (words[i] & 1);
-        value[i] = (int64_t)((place[i] ^ sign) - sign);
+        value[i] = (int64_t)((position[i] ^ sign) - sign);
         any |= open[i];
     }
     return any;
 }
 
-/* Two words a draw. The first looks up a cell c and gives a sign; the second gives a place r in the cell, its low
+/* Two words a draw. The first looks up a cell c and gives a sign; the second gives a position r in the cell, its low
  * bits, and a uniform v, the rest. The magnitude x = c 2^low_bits + r is accepted with probability exp(-g),
  * g = r (alpha c + beta r + delta) <= 1/8, except that minus zero is refused.
  * g is off by at most 8 roundings, exp_minus by 2^-50, so a v farther than 2^-48 from exp(-g) is decided.
@@ -196,13 +196,13 @@ INLINE uint64_t cells_block(const uint64_t *restrict words, int64_t *restrict va
     const int low = cell.low_bits, drop = low > 12 ? low : 12;
     const uint64_t mask = ((uint64_t)1 << low) - 1;
     const double unit = 1.0 / (double)((uint64_t)1 << (64 - drop));
-    uint64_t place[BLOCK], open[BLOCK], any = 0;
-    look_up_block(words, place, open, n, 2, t->thresholds, t->guide, t->mantissa, steps);
+    uint64_t position[BLOCK], open[BLOCK], any = 0;
+    look_up_block(words, position, open, n, 2, t->thresholds, t->guide, t->mantissa, steps);
     for (ptrdiff_t i = 0; i < n; i++) {
         uint64_t second = words[2 * i + 1], r = second & mask;
-        uint64_t sign = 0 - (words[2 * i] & 1), x = (place[i] << low) + r;
+        uint64_t sign = 0 - (words[2 * i] & 1), x = (position[i] << low) + r;
         double at = as_double(r), v = as_double(second >> drop) * unit;
-        double p = exp_minus(at * (cell.alpha * as_double(place[i]) + cell.beta * at + cell.delta));
+        double p = exp_minus(at * (cell.alpha * as_double(position[i]) + cell.beta * at + cell.delta));
         uint64_t undecided = v + unit + guard <= p ? 1 : v - guard >= p ? 0 : 2;
         uint64_t minus_zero = x | ~sign ? 3 : 0;
         verdict[i] = open[i] ? 2 : undecided & minus_zero;

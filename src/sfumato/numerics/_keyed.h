@@ -1,4 +1,4 @@
-/* Normal numbers that are a function of a key, a stream and a place: ChaCha20, then Box and Muller's transform.
+/* Normal numbers that are a function of a key, a stream and a position: ChaCha20, then Box and Muller's transform.
  *
  * A group is 16 blocks of ChaCha20 (RFC 8439, with a counter of 64 bits and the stream as the nonce's other 64): block
  * l of a group holds the words w[0][l] ... w[15][l]. Read row by row, and two 32-bit words at a time, the lower first,
@@ -56,7 +56,7 @@ INLINE void paired(const uint32_t *restrict words, uint64_t *restrict out) {
  * cells are away from the end of the radii (from the axis). */
 typedef struct {
     double x, y;
-    double radius_place, angle_place;
+    double radius_at, angle_at;
 } Pair;
 
 /* The normal pair of U = (a + 1/2) / 2^64 and the direction of b.
@@ -64,7 +64,7 @@ typedef struct {
  * Radius: sqrt(-2 ln U). Below 3/4, U = m 2^-k with m in [sqrt(1/2), sqrt(2)), and -ln U = k ln 2 - ln m; above, 1 - U
  * is taken, to full relative accuracy. ln(1 + f) = 2 artanh(s) for s = f / (2 + f), |s| < 0.1716: the series up to
  * s^17 leaves less than 8 units of 2^-53.
- * Direction: the lowest 61 bits of b are a place in an eighth of a turn, to full relative accuracy next to an axis; the
+ * Direction: the lowest 61 bits of b are a point of an eighth of a turn, to full relative accuracy next to an axis; the
  * upper three exchange and negate the coordinates. Taylor's series leave less than 13 units.
  *
  * With the roundings, in units of 2^-53 relative to the result: -2 ln U is within 21 (the worst is U just below
@@ -88,7 +88,8 @@ INLINE Pair normal_pair(uint64_t a, uint64_t b) {
     p = z * p + 1.0;
     double r = sqrt(k * 1.3862943611198906 - 4.0 * s * p);
 
-    double place = half_above(b & (((uint64_t)1 << 61) - 1)), t = place * (0.7853981633974483 * 0x1p-61), q = t * t;
+    double position = half_above(b & (((uint64_t)1 << 61) - 1));
+    double t = position * (0.7853981633974483 * 0x1p-61), q = t * t;
     double sine = 1.0 / 6227020800 - q * (1.0 / 1307674368000);
     sine = 1.0 / 39916800 - q * sine;
     sine = 1.0 / 362880 - q * sine;
@@ -107,7 +108,7 @@ INLINE Pair normal_pair(uint64_t a, uint64_t b) {
     uint64_t one = to_bits(cosine), other = to_bits(sine), swap = (one ^ other) & (0 - (b >> 61 & 1));
     uint64_t sign = (uint64_t)1 << 63;
     double x = from_bits(one ^ swap ^ (b << 1 & sign)), y = from_bits(other ^ swap ^ (b & sign));
-    return (Pair){r * x, r * y, d, place};
+    return (Pair){r * x, r * y, d, position};
 }
 
 /* out[i] += scale * z[i], in double and rounded once. */
@@ -121,7 +122,7 @@ INLINE void accumulate(void *out, int wide, ptrdiff_t at, const double *restrict
     }
 }
 
-/* Normal numbers times `scale`, rounded to integers: the numbers of a place's true pair, not only of its middle.
+/* Normal numbers times `scale`, rounded to integers: the numbers of a position's true pair, not only of its middle.
  *
  * A pair (a, b) stands for all reals whose first bits they are. With i cells below the middle of a's (or above it, if
  * that is less) and j below that of b's, both more than 2^8: -ln moves by at most 1/2i' for i' = i - 1/2, which is
@@ -131,8 +132,8 @@ INLINE void accumulate(void *out, int wide, ptrdiff_t at, const double *restrict
 INLINE int64_t rounded(double z, double scale, Pair pair, uint64_t *open) {
     const double to_whole = 0x1.8p52;
     double value = scale * z, sum = value + to_whole;
-    double error = fabs(value) * (0x1p-46 + 1.0 / pair.radius_place + 1.0 / pair.angle_place);
-    *open = (pair.radius_place < 258) | (pair.angle_place < 258) | (0.5 - fabs(value - (sum - to_whole)) <= error);
+    double error = fabs(value) * (0x1p-46 + 1.0 / pair.radius_at + 1.0 / pair.angle_at);
+    *open = (pair.radius_at < 258) | (pair.angle_at < 258) | (0.5 - fabs(value - (sum - to_whole)) <= error);
     return (int64_t)(to_bits(sum) - to_bits(to_whole));
 }
 

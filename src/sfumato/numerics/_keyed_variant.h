@@ -56,16 +56,16 @@ TARGET static void JOIN(transform, VARIANT)(const uint64_t *restrict q, double *
     }
 }
 
-/* out[0 .. n) += scale times the stream's normal numbers from place `start` on. */
+/* out[0 .. n) += scale times the stream's normal numbers from position `start` on. */
 TARGET static void JOIN(add_normals, VARIANT)(const Keyed *keyed, uint64_t start, void *out, int wide, ptrdiff_t n,
                                               double scale) {
     uint32_t words[GROUP_WORDS];
     uint64_t q[GROUP];
     double z[GROUP];
     for (ptrdiff_t at = 0; at < n;) {
-        uint64_t place = start + (uint64_t)at;
-        ptrdiff_t from = (ptrdiff_t)(place % GROUP), m = GROUP - from < n - at ? GROUP - from : n - at;
-        JOIN(group, VARIANT)(keyed, place / GROUP * ROW, words);
+        uint64_t position = start + (uint64_t)at;
+        ptrdiff_t from = (ptrdiff_t)(position % GROUP), m = GROUP - from < n - at ? GROUP - from : n - at;
+        JOIN(group, VARIANT)(keyed, position / GROUP * ROW, words);
         paired(words, q);
         JOIN(transform, VARIANT)(q, z);
         if (m == GROUP)

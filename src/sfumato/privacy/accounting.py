@@ -380,9 +380,8 @@ def _epsilon(value: object) -> float:
     return _check.non_negative("epsilon", value, "pass a bound on the loss")
 
 
-def _precision(value: object) -> Precision:
-    if not isinstance(value, Precision):
-        _check.refuse("precision", "be a Precision", value, "pass Precision(relative=1e-4)")
+def _precision(value: Precision) -> Precision:
+    _check.instance("precision", value, Precision, "pass Precision(relative=1e-4)")
     return value
 
 

@@ -254,8 +254,7 @@ def gdp_clt_approximation(loss: PrivacyLoss) -> float:
     >>> round(gdp_clt_approximation(Gaussian(10.0) * 25), 4)
     0.5
     """
-    if not isinstance(loss, PrivacyLoss):
-        _check.refuse("loss", "be a PrivacyLoss", loss, "pass a loss such as Gaussian(1.0) * 100")
+    _check.instance("loss", loss, PrivacyLoss, "pass a loss such as Gaussian(1.0) * 100")
     limits = []
     for swapped in (False, True):
         moments = [(*loss_moments(term.dominating_pair(), swapped=swapped), n) for term, n in loss.terms]

@@ -101,8 +101,7 @@ def to_dp_event(loss: PrivacyLoss) -> Any:
     2.0
     """
     library = _library("to_dp_event")
-    if not isinstance(loss, PrivacyLoss):
-        _check.refuse("loss", "be a PrivacyLoss", loss, "pass a loss such as Gaussian(1.0)")
+    _check.instance("loss", loss, PrivacyLoss, "pass a loss such as Gaussian(1.0)")
     events = [(_written(library, term), count) for term, count in loss.terms]
     parts = [event if count == 1 else library.SelfComposedDpEvent(event, count) for event, count in events]
     if not parts:

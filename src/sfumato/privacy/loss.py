@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NoReturn, TypeAlias, cast, final
 
 import numpy as np
@@ -21,7 +21,7 @@ from sfumato._wire import INTEGER
 from sfumato.errors import NeighboringMismatch
 from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.neighboring import Neighboring, Relation, common_relation, refuse_further
-from sfumato.privacy.serialization import LOSS, LOSSES, serialized_as, to_text
+from sfumato.privacy.serialization import LOSS, LOSSES, parameter_names, serialized_as, to_text
 from sfumato.privacy.viewed_loss import ViewedLoss
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
@@ -80,11 +80,7 @@ class PrivacyLoss(ViewedLoss):
         >>> ApproximateDP(1.0, 1e-6).parameters()["delta"]
         1e-06
         """
-        return {
-            f.name.lstrip("_"): getattr(self, f.name)
-            for f in fields(self)  # type: ignore[arg-type]
-            if f.compare
-        }
+        return {name: getattr(self, field) for name, field in parameter_names(type(self)).items()}
 
     def to_json(self) -> str:
         """Return the loss as JSON text that every later version reads to the same or a smaller number.
@@ -190,8 +186,7 @@ class PrivacyLoss(ViewedLoss):
         >>> Gaussian(2.0).under(Neighboring.REPLACE_ONE).noise_multiplier
         1.0
         """
-        if not isinstance(relation, Neighboring):
-            _check.refuse("relation", "be a Neighboring", relation, "pass Neighboring.REPLACE_ONE")
+        _check.instance("relation", relation, Neighboring, "pass Neighboring.REPLACE_ONE")
         own = self.neighboring
         if own is None or own is relation:
             return self
@@ -356,7 +351,11 @@ def compose(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:
 
 def _compose(terms: Iterable[Term]) -> PrivacyLoss:
     parts = _normal(terms)
-    return parts[0] if len(parts) == 1 else Composed(parts)
+    if len(parts) == 1:
+        return parts[0]
+    composed = object.__new__(Composed)  # whose constructor would bring them into normal form again
+    object.__setattr__(composed, "losses", parts)
+    return composed
 
 
 def _normal(terms: Iterable[Term]) -> tuple[PrivacyLoss, ...]:

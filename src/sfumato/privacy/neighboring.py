@@ -211,10 +211,10 @@ def common_relation(relations: Iterable[Relation | None]) -> Relation | None:
     NeighboringMismatch
         If there are two.
     """
-    found = sorted({relation for relation in relations if relation is not None}, key=str)
+    found = set(relations) - {None}
     if len(found) > 1:
         raise NeighboringMismatch(
-            f"losses must protect one neighboring relation, got {' and '.join(map(str, found))}; "
+            f"losses must protect one neighboring relation, got {' and '.join(sorted(map(str, found)))}; "
             "state every loss under the same relation before composing"
         )
-    return found[0] if found else None
+    return found.pop() if found else None

@@ -17,13 +17,13 @@ every later version. Reading refuses names that it does not know, missing and ad
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final, Protocol, TypeVar
 
 from sfumato._check import refuse, refuse_state, refuse_type
 from sfumato._wire import Codec, Field, Format, canonical, parse, sequence
 
-__all__ = ["LOSS", "LOSSES", "from_text", "serialized_as", "to_text"]
+__all__ = ["LOSS", "LOSSES", "from_text", "parameter_names", "serialized_as", "to_text"]
 
 _FORMAT: Final = Format("sfumato.loss", 1)
 _MAX_DEPTH: Final = 130
@@ -51,33 +51,38 @@ _BY_CLASS: Final[dict[type, _Entry]] = {}
 _Class = TypeVar("_Class", bound=type)
 
 
-def serialized_as(name: str, **fields: Codec[Any] | Field) -> Callable[[_Class], _Class]:
+def serialized_as(name: str, **codecs: Codec[Any] | Field) -> Callable[[_Class], _Class]:
     """Decorate a class of losses with its name and its parameters' names in serialised losses.
 
     Parameters
     ----------
     name : str
         Such as ``gaussian``; the field's term, in lower case with hyphens, never changed.
-    **fields : Codec or Field
+    **codecs : Codec or Field
         The codec of each parameter that the constructor takes, by the name that is written. Where the
         constructor calls it by another name, a `Field` says which.
     """
-    table = {wire: part if isinstance(part, Field) else Field(wire, part) for wire, part in fields.items()}
+    table = {wire: part if isinstance(part, Field) else Field(wire, part) for wire, part in codecs.items()}
 
     def register(kind: _Class) -> _Class:
         if name in _BY_NAME or "kind" in table:
             raise ValueError(f"{name} needs a name of its own, and parameters not called kind")
+        if {part.attribute for part in table.values()} != {*parameter_names(kind)}:
+            raise ValueError(f"{name} must be serialised with the parameters that its constructor takes")
         _BY_NAME[name] = _BY_CLASS[kind] = _Entry(name, kind, table)
         return kind
 
     return register
 
 
+def parameter_names(kind: type) -> dict[str, str]:
+    """Return what a loss's constructor takes, each with the name of the field that stores it."""
+    return {field.name.lstrip("_"): field.name for field in fields(kind) if field.compare}
+
+
 def _encode(loss: _Loss) -> dict[str, object]:
     entry = _BY_CLASS[type(loss)]
     values = loss.parameters()
-    if values.keys() != {part.attribute for part in entry.fields.values()}:
-        raise ValueError(f"the parameters of {type(loss).__name__} are not those that it is serialised with")
     written = {wire: part.codec.encode(values[part.attribute]) for wire, part in entry.fields.items()}
     return {"kind": entry.name, **written}
 
@@ -111,14 +116,14 @@ def to_text(loss: _Loss) -> str:
 
 def from_text(text: str) -> Any:
     """Return the loss of a text; of kinds that were imported only, see `sfumato.privacy.catalog`."""
-    _, fields = _FORMAT.unwrap("text", parse("text", text))
-    if fields.keys() != {"loss"}:
-        found = ", ".join(sorted(fields))[:200]
+    _, document = _FORMAT.unwrap("text", parse("text", text))
+    if document.keys() != {"loss"}:
+        found = ", ".join(sorted(document))[:200]
         refuse_state("text", "hold format, version and loss", f"it holds {found}", _REMEDY)
-    if not _is_shallow(fields["loss"]):
+    if not _is_shallow(document["loss"]):
         refuse_state("text", f"nest objects and lists at most {_MAX_DEPTH} deep", "it goes deeper", _REMEDY)
     try:
-        return LOSS.decode("text", fields["loss"])
+        return LOSS.decode("text", document["loss"])
     except OverflowError:
         refuse_state("text", "hold numbers that fit a float", "one of them is larger", _REMEDY)
 

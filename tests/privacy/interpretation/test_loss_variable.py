@@ -321,7 +321,7 @@ def test_bad_input_is_refused() -> None:
     for wrong in (0.0, 1.0, -0.2, math.nan):
         with pytest.raises(ParameterError, match="level must"):
             found.quantile(wrong)
-    with pytest.raises(ParameterError, match="place must"):
+    with pytest.raises(ParameterError, match="value must"):
         found.tail(math.inf)
     with pytest.raises(ParameterError, match="order must"):
         found.cgf(math.nan)

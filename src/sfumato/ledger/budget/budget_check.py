@@ -17,7 +17,16 @@ from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Balance", "HasBudget", "Price", "budget_exceeded", "fits_all", "price_of", "remaining_of"]
+__all__ = [
+    "Balance",
+    "HasBudget",
+    "Price",
+    "budget_exceeded",
+    "check_loss",
+    "fits_all",
+    "price_of",
+    "remaining_of",
+]
 
 
 class HasBudget(Protocol):
@@ -73,14 +82,7 @@ def price_of(owner: HasBudget, loss: PrivacyLoss, delta: float) -> Price:
         If the loss is about another relation.
     """
     delta = _check.probability("delta", delta)
-    if not isinstance(loss, PrivacyLoss):
-        _check.refuse("loss", "be a PrivacyLoss", loss, "pass a mechanism's privacy_loss")
-    # The loss of doing nothing holds under every relation.
-    if loss.neighboring not in (None, owner.neighboring):
-        raise NeighboringMismatch(
-            f"loss must be about the ledger's relation, {owner.neighboring}, got {loss.neighboring}; "
-            "state the mechanism under the ledger's relation"
-        )
+    check_loss(loss, owner.neighboring, "ledger")
     filters = owner.budget.filters
     price = Price(own_epsilon(loss, delta), delta, filters.price(loss, delta))
     if owner.budget.kind == "approximate" and math.isinf(price.epsilon) and filters.hold(price.cost):
@@ -88,6 +90,16 @@ def price_of(owner: HasBudget, loss: PrivacyLoss, delta: float) -> Price:
         remedy = "pass the delta of the query's own guarantee"
         _check.refuse("delta", "be one at which the loss has a finite epsilon", delta, remedy)
     return price
+
+
+def check_loss(loss: PrivacyLoss, relation: Neighboring, whose: str) -> None:
+    """Refuse what is no loss, or is about another relation; that of doing nothing holds under every one."""
+    _check.instance("loss", loss, PrivacyLoss, "pass a mechanism's privacy_loss")
+    if loss.neighboring not in (None, relation):
+        raise NeighboringMismatch(
+            f"loss must be about the {whose}'s relation, {relation}, got {loss.neighboring}; "
+            f"state the mechanism under the {whose}'s relation"
+        )
 
 
 def fits_all(balances: Sequence[Balance], cost: tuple[Spent, ...]) -> bool:

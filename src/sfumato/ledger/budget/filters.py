@@ -123,7 +123,7 @@ class Filter(ABC):
 
     @property
     def name(self) -> str:
-        """What tells the filter from the others of its budget."""
+        """The name that distinguishes the filter from the others of its budget."""
         return self.kind
 
     def used(self, spent: Spent) -> float:

@@ -46,7 +46,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.errors import NeighboringMismatch, UnsupportedView
+from sfumato.errors import UnsupportedView
+from sfumato.ledger.budget.budget_check import check_loss
 from sfumato.numerics.rounding import add_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.accountant.moments import approximate_rdp
@@ -164,13 +165,7 @@ class Odometer:
         return Guarantee(neighboring=self._neighboring, epsilon=epsilon, delta=delta)
 
     def _priced(self, loss: PrivacyLoss) -> _Price:
-        if not isinstance(loss, PrivacyLoss):
-            _check.refuse("loss", "be a PrivacyLoss", loss, "pass a mechanism's privacy_loss")
-        if loss.neighboring not in (None, self._neighboring):
-            raise NeighboringMismatch(
-                f"loss must be about the odometer's relation, {self._neighboring}, got {loss.neighboring}; "
-                "state the mechanism under the odometer's relation"
-            )
+        check_loss(loss, self._neighboring, "odometer")
         curve, mass = approximate_rdp(loss.terms, self._orders)
         try:
             pure = loss.pure()

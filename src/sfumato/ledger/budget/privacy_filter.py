@@ -55,8 +55,7 @@ class PrivacyFilter:
     """
 
     def __init__(self, budget: Budget, *, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> None:
-        if not isinstance(budget, Budget):
-            _check.refuse("budget", "be a Budget", budget, "pass Budget.approximate(epsilon=..., delta=...)")
+        _check.instance("budget", budget, Budget, "pass Budget.approximate(epsilon=..., delta=...)")
         self.budget = budget
         self.neighboring = neighboring
         self._filters = budget.filters

@@ -48,6 +48,15 @@ class LogEnd(NamedTuple):
         """Return the end of a log whose last event this is."""
         return cls(event, totals_of(event))
 
+    def summary(self, ledger: str) -> dict[str, Any]:
+        """Return what a head says of it, beside the ledger's id."""
+        return {
+            "ledger": ledger,
+            "position": self.event.position,
+            "charges": self.totals.charges,
+            "digest": self.event.digest,
+        }
+
 
 class Snapshot(NamedTuple):
     """The log within one transaction: where rows are read and written, and how the log ended at its begin."""

@@ -46,17 +46,8 @@ def export_lines(key: bytes, identity: Identity, events: Iterable[Event], last: 
     yield canonical(FORMAT.wrap({"ledger": identity.ledger, "public_key": public_key_of(key)}))
     for event in events:
         yield canonical(EVENT.encode(event))
-    head = _head(identity, last)
+    head = last.summary(identity.ledger)
     yield canonical({"head": head, "signature": _signer(key).sign(_signed(head)).hex()})
-
-
-def _head(identity: Identity, last: LogEnd) -> dict[str, object]:
-    return {
-        "ledger": identity.ledger,
-        "position": last.event.position,
-        "charges": last.totals.charges,
-        "digest": last.event.digest,
-    }
 
 
 @final
@@ -157,7 +148,7 @@ class LedgerExport:
             )
         events = tuple(_chained(lines[1:-1]))
         identity = _identity_of(events[0])
-        head = _head(identity, LogEnd.of(events[-1]))
+        head = LogEnd.of(events[-1]).summary(identity.ledger)
         first = FORMAT.wrap({"ledger": identity.ledger, "public_key": lines[0].get("public_key")})
         if lines[-1].get("head") != head or lines[0] != first or lines[-1].keys() != {"head", "signature"}:
             raise corrupt("end with the head of its chain", "another head")
@@ -225,14 +216,7 @@ class LedgerExport:
         if earlier is not None:
             if (earlier.ledger_id, earlier.public_key) != (self.ledger_id, self.public_key):
                 raise LedgerMismatch("earlier export must be of the same ledger, got another's; pass its own")
-            last = LogEnd.of(earlier.events[-1])
-            head = ChainHead(
-                ledger=self.ledger_id,
-                position=last.event.position,
-                charges=last.totals.charges,
-                digest=last.event.digest,
-                mac="",
-            )
+            head = ChainHead(**LogEnd.of(earlier.events[-1]).summary(self.ledger_id), mac="")
         for receipt in receipts:
             self._require(receipt)
         return verify_events(self.events, self.identity, self.events[-1], head)

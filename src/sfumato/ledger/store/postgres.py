@@ -25,7 +25,7 @@ from sfumato import _check
 from sfumato.errors import LedgerUnavailable, MissingExtra
 from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.store.base import SCHEMA_VERSION, Rows, Store, WriteFirst
-from sfumato.ledger.store.postgres_failures import explained, may_have_committed
+from sfumato.ledger.store.postgres_failures import BEFORE_COMMIT, explained, sqlstate_of
 from sfumato.ledger.store.postgres_schema import (
     APPLICATION,
     FIRST_HEAD,
@@ -63,7 +63,7 @@ SYNC = "SELECT pg_logical_emit_message(true, 'sfumato', '')"
 MAY_SYNC = """SELECT coalesce(bool_and(has_function_privilege('public', oid, 'EXECUTE')), FALSE)
     FROM pg_catalog.pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace
     AND proname = 'pg_logical_emit_message' AND proargtypes[2] = 'text'::regtype"""
-"""Whether every user may sync: one who reads and may not would tell what is not on the disk yet."""
+"""Whether every user may sync: one who reads and may not would show what is not on the disk yet."""
 
 IS_SYNCED = """SELECT CASE WHEN pg_is_in_recovery() THEN TRUE
     WHEN current_setting('synchronous_standby_names') <> '' THEN FALSE
@@ -214,7 +214,8 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         return isinstance(error, self._own)
 
     def _may_have_committed(self, error: BaseException) -> bool:
-        return may_have_committed(error)
+        state = sqlstate_of(error)
+        return state is None or not state.startswith(BEFORE_COMMIT)
 
     def _open(self) -> sqlalchemy.Connection:
         connection = self._connected()

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
-from sfumato.ledger.failures import NOTHING_CHARGED
+from sfumato.ledger.failures import NOTHING_CHARGED, unavailable
 
-__all__ = ["explained", "may_have_committed", "sqlstate_of"]
+__all__ = ["BEFORE_COMMIT", "explained", "sqlstate_of"]
 
 UNAVAILABLE: Mapping[str, tuple[str, str, str]] = {
     "08": ("be reachable", "a lost connection", "check the network and the server, and try again"),
@@ -50,12 +50,6 @@ def sqlstate_of(error: BaseException) -> str | None:
     return state if isinstance(state, str) else None
 
 
-def may_have_committed(error: BaseException) -> bool:
-    """Whether a commit that failed so may have happened."""
-    state = sqlstate_of(error)
-    return state is None or not state.startswith(BEFORE_COMMIT)
-
-
 @contextmanager
 def explained(name: str, own: tuple[type[BaseException], ...]) -> Iterator[None]:
     """Turn the errors of ``own`` into `LedgerUnavailable` or `LedgerCorrupt`."""
@@ -77,7 +71,7 @@ def _of_server(state: str | None, name: str) -> LedgerUnavailable | LedgerCorrup
         known = [code for code in UNAVAILABLE if state.startswith(code)]
         other = ("be usable", f"the server's error {state}", "see the server's log")
         rule, got, remedy = UNAVAILABLE[max(known, key=len)] if known else other
-    return LedgerUnavailable(f"ledger must {rule}, got {got} at {name}; {NOTHING_CHARGED}; {remedy}")
+    return unavailable(rule, got, name, remedy)
 
 
 def _damaged(name: str) -> LedgerCorrupt:

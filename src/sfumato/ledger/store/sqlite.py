@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, final
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
-from sfumato.ledger.failures import NOTHING_CHARGED
+from sfumato.ledger.failures import NOTHING_CHARGED, unavailable
 from sfumato.ledger.store.base import Rows, Store, WriteFirst
 from sfumato.ledger.store.sqlite_schema import check_schema, write_schema
 
@@ -205,10 +205,8 @@ def explained(name: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise _damaged(name) from error
     except OSError as error:
-        raise LedgerUnavailable(
-            f"ledger must be readable and writable, got {error.strerror or NO_ERRNO} at {name}; "
-            f"{NOTHING_CHARGED}; check the path, its permissions and the disk"
-        ) from error
+        got, remedy = error.strerror or NO_ERRNO, "check the path, its permissions and the disk"
+        raise unavailable("be readable and writable", got, name, remedy) from error
 
 
 def create_file(path: Path, write_first: WriteFirst) -> bool:
@@ -284,7 +282,7 @@ def _of_sqlite(error: sqlite3.Error, name: str) -> LedgerUnavailable | LedgerCor
     if code == SHORT_READ or undecodable or primary not in UNAVAILABLE:
         return _damaged(name)
     rule, got, remedy = UNAVAILABLE[primary]
-    return LedgerUnavailable(f"ledger must {rule}, got {got} at {name}; {NOTHING_CHARGED}; {remedy}")
+    return unavailable(rule, got, name, remedy)
 
 
 def _damaged(name: str) -> LedgerCorrupt:

@@ -160,10 +160,10 @@ def bounded_laplace(scale: Fraction, centres: Any, lower: int, upper: int, sourc
     and makes as many again.
     """
     drawn = np.empty(len(centres), np.int64)
-    open_places = np.arange(len(centres))
-    while open_places.size:
-        shape = (open_places.size, _PROPOSALS)
-        around = np.asarray(centres)[open_places, None]
+    open_rows = np.arange(len(centres))
+    while open_rows.size:
+        shape = (open_rows.size, _PROPOSALS)
+        around = np.asarray(centres)[open_rows, None]
         if upper - lower >= scale:
             found = around + np.asarray(discrete_laplace(scale, shape, source))
             good = (found >= lower) & (found <= upper)
@@ -171,6 +171,6 @@ def bounded_laplace(scale: Fraction, centres: Any, lower: int, upper: int, sourc
             found = lower + uniform_integers(upper - lower + 1, shape[0] * shape[1], source).reshape(shape)
             good = flip(np.abs(found - around).ravel(), 1 / scale, source).reshape(shape)
         first = good.argmax(axis=1)
-        drawn[open_places] = found[np.arange(len(first)), first]
-        open_places = open_places[~good.any(axis=1)]
+        drawn[open_rows] = found[np.arange(len(first)), first]
+        open_rows = open_rows[~good.any(axis=1)]
     return np.asarray(drawn)

@@ -61,7 +61,7 @@ def _stream(key: bytes, stream: tuple[int, int]) -> int:
     return high << 32 | low
 
 
-def _place(start: int, count: int) -> int:
+def _first(start: int, count: int) -> int:
     if _check.integer("start", start, remedy="number draws from 0") + count > _END:
         _check.refuse("start", "leave all indices below 2**62", start, "use another stream")
     return start
@@ -128,7 +128,7 @@ def add_normals(
         _check.refuse("out", rule, (out.dtype.name, out.shape), "pass numpy.zeros(n)")
     nonce = _stream(key, stream)
     scale = _check.non_negative("scale", scale, "pass a standard deviation")
-    _kernels.add_normals(key, nonce, _place(start, out.size), out, out.dtype == np.float64, scale)
+    _kernels.add_normals(key, nonce, _first(start, out.size), out, out.dtype == np.float64, scale)
 
 
 def rounded_normals(
@@ -173,7 +173,7 @@ def rounded_normals(
     if scale > MAX_SCALE:
         _check.refuse("scale", "be at most 2**46", scale, "choose a coarser grid")
     out = np.empty(_check.integer("count", count, remedy="pass how many are wanted"), np.int64)
-    _place(start, count)
+    _first(start, count)
     undecided = np.empty(_PART, np.int64)
     for first in range(0, out.size, _PART):
         part = out[first : first + _PART]

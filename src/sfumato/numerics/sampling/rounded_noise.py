@@ -73,25 +73,25 @@ class _Exponential:
 class _Student:
     """One coordinate of a point in a ball, over the length of the others."""
 
-    __slots__ = ("_degrees", "_place")
+    __slots__ = ("_coordinates", "_degrees")
 
     def __init__(self, degrees: int, source: RandomSource) -> None:
         self._degrees = degrees
         while True:
-            self._place = [_uniform(source) for _ in range(degrees + 1)]
+            self._coordinates = [_uniform(source) for _ in range(degrees + 1)]
             while (inside := self._inside()) is None:
                 self.extend()
             if inside:
                 return
 
     def _inside(self) -> bool | None:
-        whole = 1 << (2 * self._place[0].width)
-        if sum((part.value + 1) ** 2 for part in self._place) <= whole:
+        whole = 1 << (2 * self._coordinates[0].width)
+        if sum((part.value + 1) ** 2 for part in self._coordinates) <= whole:
             return True
-        return False if sum(part.value**2 for part in self._place) >= whole else None
+        return False if sum(part.value**2 for part in self._coordinates) >= whole else None
 
     def bounds(self) -> Enclosure:
-        first, *rest = self._place
+        first, *rest = self._coordinates
         unit = 1 << (first.width + _GUARD)
         low = self._degrees * (first.value * unit) ** 2 // sum((part.value + 1) ** 2 for part in rest)
         length = sum(part.value**2 for part in rest)
@@ -101,7 +101,7 @@ class _Student:
         return Fraction(isqrt(low), unit), Fraction(isqrt(high) + 1, unit)
 
     def extend(self) -> None:
-        for part in self._place:
+        for part in self._coordinates:
             part.extend()
 
 

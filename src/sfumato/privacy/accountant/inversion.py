@@ -112,7 +112,7 @@ class Line(DeltaBound):
         ]
         self._times, self._beyond = self._ends(math.sqrt(2 * (3 - log_precision) / self._variance))
         deviation = math.sqrt(
-            1 / tilt**2 + 1 / (1 + tilt) ** 2 + self._variance + _spread(self._distributions)
+            1 / tilt**2 + 1 / (1 + tilt) ** 2 + self._variance + _variance_of(self._distributions)
         )
         allowed = 0.1 * math.exp(log_precision) / (tilt * (1 + tilt) * deviation)
         enough = int(np.argmax(self._beyond <= allowed)) if (self._beyond <= allowed).any() else -1
@@ -152,9 +152,9 @@ class Line(DeltaBound):
             phases.extend(np.ravel(count * ray.mean))
             log += added(count, ray.log)
             touched += added(count, np.abs(ray.log))
-            at_most = ray.size + ray.error
-            log_size += added(count, np.log(at_most))
-            error += added(count, ray.error / at_most)
+            largest = ray.size + ray.error
+            log_size += added(count, np.log(largest))
+            error += added(count, ray.error / largest)
         self._log_total, self._phase = math.fsum(scales), math.fsum(phases)
         self._total_error = scale_error + 8 * UNIT * math.fsum(map(abs, scales))
         self._phase_size = math.fsum(map(abs, phases))
@@ -258,7 +258,7 @@ class Line(DeltaBound):
         return best + 8 * UNIT * abs(best)
 
 
-def _spread(distributions: Sequence[tuple[Tilted, _Array]]) -> float:
+def _variance_of(distributions: Sequence[tuple[Tilted, _Array]]) -> float:
     return math.fsum(float(np.sum(count * distribution.variance())) for distribution, count in distributions)
 
 

@@ -122,12 +122,12 @@ class LossVariable:
             found.append((one, n))
         return _sum(found)
 
-    def tail(self, place: float, precision: Precision = LOOSE) -> Interval:
+    def tail(self, value: float, precision: Precision = LOOSE) -> Interval:
         """Return an interval with P(L > x) and P(L >= x) inside; they differ where x has a mass.
 
         Parameters
         ----------
-        place : float
+        value : float
             The x. From 0 on the precision is that of the tail, below 0 that of `cdf`.
         precision : Precision
             Where it cannot be had, as at a mass, the interval is wider, with a `PrecisionWarning`.
@@ -137,14 +137,14 @@ class LossVariable:
         Interval
             Within [0, 1].
         """
-        return self._at(place, precision)[0]
+        return self._at(value, precision)[0]
 
-    def cdf(self, place: float, precision: Precision = LOOSE) -> Interval:
+    def cdf(self, value: float, precision: Precision = LOOSE) -> Interval:
         """Return an interval with P(L <= x) and P(L < x) inside; see `tail`.
 
         Parameters
         ----------
-        place, precision
+        value, precision
             As for `tail`.
 
         Returns
@@ -152,12 +152,12 @@ class LossVariable:
         Interval
             Within [0, 1].
         """
-        return self._at(place, precision)[1]
+        return self._at(value, precision)[1]
 
-    def _at(self, place: float, precision: Precision) -> tuple[Interval, Interval]:
-        place = _check.finite("place", place, "pass a loss such as 1.0")
-        tail, cdf = _distribution(self.loss, self.reverse, place, precision)
-        precision.checked(tail if place >= 0 else cdf, f"the distribution of the loss at {place!r}")
+    def _at(self, value: float, precision: Precision) -> tuple[Interval, Interval]:
+        value = _check.finite("value", value, "pass a loss such as 1.0")
+        tail, cdf = _distribution(self.loss, self.reverse, value, precision)
+        precision.checked(tail if value >= 0 else cdf, f"the distribution of the loss at {value!r}")
         return tail, cdf
 
     def quantile(self, level: float, precision: Precision = LOOSE) -> Interval:
@@ -196,13 +196,13 @@ class LossVariable:
             Interval(lower, upper, tight), f"the quantile of the loss at {level!r}"
         )
 
-    def _precise(self, level: float, place: float, relative: float, finest: float) -> Precision:
+    def _precise(self, level: float, value: float, relative: float, finest: float) -> Precision:
         """Return the precision that distinguishes a probability from ``level``, relative to its tail."""
-        ratio = min(level, 1 - level) / (1 - level if place >= 0 else level)
+        ratio = min(level, 1 - level) / (1 - level if value >= 0 else level)
         return Precision(min(0.5, max(finest, relative * ratio)), 0.0)
 
-    def _distribution(self, place: float, precision: Precision) -> tuple[Interval, Interval]:
-        return _distribution(self.loss, self.reverse, place, precision)
+    def _distribution(self, value: float, precision: Precision) -> tuple[Interval, Interval]:
+        return _distribution(self.loss, self.reverse, value, precision)
 
     def _near(self, level: float, precision: Precision) -> float:
         """Estimate the quantile."""
@@ -219,9 +219,9 @@ class LossVariable:
             low, high = (middle, high) if self._is_below(middle, level) else (low, middle)
         return 0.5 * (low + high)
 
-    def _is_below(self, place: float, level: float) -> bool:
+    def _is_below(self, value: float, level: float) -> bool:
         """Estimate whether P(L <= x) is below ``level``."""
-        cdf = self._distribution(place, self._precise(level, place, 0.1, 5e-3))[1]
+        cdf = self._distribution(value, self._precise(level, value, 0.1, 5e-3))[1]
         return (0.5 * (cdf.lower + cdf.upper) if cdf.tight else cdf.lower) < level
 
     def curve(self, points: int = 33) -> Curve:
@@ -243,7 +243,7 @@ class LossVariable:
         abscissae = np.linspace(
             max(look.centre - reach, look.support.lower), min(look.centre + reach, look.support.upper), points
         )
-        found = [self._distribution(float(place), Precision(0.05, 1e-3))[1] for place in abscissae]
+        found = [self._distribution(float(value), Precision(0.05, 1e-3))[1] for value in abscissae]
         return Curve(
             kind="loss",
             x=abscissae,
@@ -343,41 +343,41 @@ def _look_at(pair: Pair, reverse: bool) -> tuple[float, float, float, float, flo
 
 @lru_cache(maxsize=8192)
 def _distribution(
-    loss: Composition, reverse: bool, place: float, precision: Precision
+    loss: Composition, reverse: bool, value: float, precision: Precision
 ) -> tuple[Interval, Interval]:
     """Bound P(L > x) and P(L >= x), and P(L <= x) and P(L < x)."""
     look = _look(loss, reverse)
-    if place > look.support.upper:
+    if value > look.support.upper:
         return look.infinite, complement(look.infinite)
-    if place < look.support.lower:
+    if value < look.support.lower:
         return Interval(1.0, 1.0), Interval(0.0, 0.0)
     if look.normal:
-        tail = _normal(look.normal, place)
-        return tail, complement(tail) if place >= 0 else _normal(look.normal, place, left=True)
+        tail = _normal(look.normal, value)
+        return tail, complement(tail) if value >= 0 else _normal(look.normal, value, left=True)
     side = OneDirection.of(loss, reverse=reverse)
-    if place >= 0:
-        tail = _refined(side, place, look.deviation, precision)
+    if value >= 0:
+        tail = _refined(side, value, look.deviation, precision)
         return tail, complement(tail)
-    cdf = _refined(side.reversed(), -place, look.deviation, precision, left=True)
+    cdf = _refined(side.reversed(), -value, look.deviation, precision, left=True)
     return complement(cdf), cdf
 
 
 def _refined(
-    side: OneDirection, place: float, deviation: float, precision: Precision, *, left: bool = False
+    side: OneDirection, value: float, deviation: float, precision: Precision, *, left: bool = False
 ) -> Interval:
     """Bound one tail: a step as wide as the precision allows, and divergences precise enough for it."""
     read = side.lower_tail if left else side.upper_tail
     deviation = deviation or 1.0
-    slope = min(side.slope(place, 0.1 * deviation), _STEEPEST / deviation)
+    slope = min(side.slope(value, 0.1 * deviation), _STEEPEST / deviation)
     best = Interval(0.0, 1.0)
-    if not side.divergence(place, 1e-2).tight:
+    if not side.divergence(value, 1e-2).tight:
         # The best step, unless the divergence is flat here and steep before; any step is right.
         steps = {min(math.log1p(1 / slope), deviation), deviation}
-        return min((read(place, step, 1e-3) for step in steps), key=lambda found: found.upper)
+        return min((read(value, step, 1e-3) for step in steps), key=lambda found: found.upper)
     step = 0.5 * precision.relative / max(slope + left, 0.8 / deviation)
     wanted = 0.25 * precision.relative * (slope if left else 1 + slope) * step
     for _ in range(2):
-        found = read(place, step, wanted)
+        found = read(value, step, wanted)
         best = intersection("a tail of the loss", best, found)
         if precision.met(best.lower, best.upper):
             break
@@ -385,12 +385,12 @@ def _refined(
     return best
 
 
-def _normal(variance: float, place: float, *, left: bool = False) -> Interval:
+def _normal(variance: float, value: float, *, left: bool = False) -> Interval:
     """Bound the upper tail of N(v/2, v), or the lower one, for a variance known to some roundings."""
     deviation = math.sqrt(variance)
-    z = place / deviation - 0.5 * deviation
+    z = value / deviation - 0.5 * deviation
     z = -z if left else z
-    size = 64 * UNIT * (abs(place) / deviation + deviation)
+    size = 64 * UNIT * (abs(value) / deviation + deviation)
     ends = (float(ndtr(-(z + size))), float(ndtr(-(z - size))))
     slack = UNIT * (64 + 4 * z * z)
     return Interval(max(0.0, ends[0] * (1 - slack) - 1e-300), min(1.0, ends[1] * (1 + slack) + 1e-300))

@@ -17,7 +17,7 @@ from sfumato.numerics.rounding import fraction_up, log_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
-from sfumato.privacy.leaves.leaf import Leaf, listed
+from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.finite import log_of, rational_pair
@@ -66,13 +66,12 @@ class RationalLeaf(Leaf):
 
     def _set_rationals(self, name: str, values: object) -> None:
         """Check and store several non-negative rationals."""
-        numbers = []
-        for value in listed(name, values):
-            self._set_exact(name, value)
-            numbers.append(getattr(self, name))
-        if not 0 < len(numbers) <= _MAX_OUTCOMES:
-            _check.refuse(name, f"hold from 1 to {_MAX_OUTCOMES} numbers", len(numbers), "merge some")
-        self._set(name, tuple(numbers))
+        self._set_each(name, values, self._set_exact)
+        count = len(getattr(self, name))
+        if not 0 < count <= _MAX_OUTCOMES:
+            _check.refuse_state(
+                name, f"hold from 1 to {_MAX_OUTCOMES} numbers", f"it holds {count}", "merge some"
+            )
 
     def pure(self) -> PureView:
         """Return the largest finite loss, and the mass of infinite ones."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
@@ -53,10 +53,9 @@ class Node(PrivacyLoss):
     _any_relation: ClassVar[bool] = False
     """Whether the theorem is about any two neighbors of any `Relation`, and not of three only."""
 
-    def _set_part(self, name: str, value: object) -> None:
+    def _set_part(self, name: str, value: PrivacyLoss) -> None:
         """Check that a part is one loss, neither repeated nor composed."""
-        if not isinstance(value, PrivacyLoss):
-            _check.refuse_type(name, "be a PrivacyLoss", value, "pass a loss such as Gaussian(1.0)")
+        _check.instance(name, value, PrivacyLoss, "pass a loss such as Gaussian(1.0)")
         if value.terms != ((value, 1),):
             rule = "be one mechanism, neither repeated nor composed"
             _check.refuse_state(name, rule, f"it is {value!r}"[:200], "wrap each part")
@@ -134,8 +133,7 @@ class GroupPrivacy(Node):
         self._set_integers("steps", minimum=2, remedy=remedy)
         if self.steps > MAX_STEPS:
             _check.refuse("steps", f"be at most {MAX_STEPS}", self.steps, remedy)
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring, "pass that of the loss")
+        _check.instance("neighboring", self.neighboring, Neighboring, "pass that of the loss")
         if self._replaces and (self.neighboring is not Neighboring.REPLACE_ONE or self.steps % 2):
             raise NeighboringMismatch(
                 f"neighboring must be that of the loss, or replace-one for an even number of steps, got "
@@ -236,11 +234,11 @@ class Leaf(Node):
             nearest = _check.non_negative(shown, (fraction_up if up else fraction_down)(exact), remedy)
         self._set(name, nearest + 0.0)
 
-    def _set_numbers(self, name: str, values: object, *, up: bool) -> None:
-        """Check and store several non-negative floats, each rounded to the private side."""
+    def _set_each(self, name: str, values: object, set_one: Callable[[str, object], None]) -> None:
+        """Store a sequence of numbers as a tuple, each as ``set_one`` stores one."""
         numbers = []
         for value in listed(name, values):
-            self._set_rounded(name, value, up=up)
+            set_one(name, value)
             numbers.append(getattr(self, name))
         self._set(name, tuple(numbers))
 
@@ -258,11 +256,11 @@ class Leaf(Node):
         """Check and store the parameters of integer noise on an integer that moves by ``sensitivity``."""
         self._set_exact(name, noise)
         remedy = "a value that no unit can move needs neither noise nor a loss"
-        self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
-        if self.sensitivity.bit_length() > _MAX_SHIFT_BITS:  # type: ignore[attr-defined]
+        shift = _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy)
+        if shift.bit_length() > _MAX_SHIFT_BITS:
             remedy = "no float is so large: use a coarser grid"
-            bits = self.sensitivity.bit_length()  # type: ignore[attr-defined]
-            _check.refuse("sensitivity", f"have at most {_MAX_BITS} bits", bits, remedy)
+            _check.refuse("sensitivity", f"have at most {_MAX_SHIFT_BITS} bits", shift.bit_length(), remedy)
+        self._set("sensitivity", shift)
         self._set_relation(neighboring)
 
     def _set_relation(self, value: object) -> None:

@@ -117,8 +117,7 @@ class ReportNoisyMax(BoundedLeaf):
     def __post_init__(self) -> None:
         self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
         self._set_relation(self.neighboring)
-        if not isinstance(self.noise, MaxNoise):
-            _check.refuse("noise", "be a MaxNoise", self.noise, "pass MaxNoise.GUMBEL or another")
+        _check.instance("noise", self.noise, MaxNoise, "pass MaxNoise.GUMBEL or another")
         self._set_monotone(self.monotone)
 
     @property

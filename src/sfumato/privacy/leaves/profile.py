@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, final
 
 from sfumato import _check
@@ -65,8 +66,8 @@ class Profile(RationalLeaf):
     neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._set_numbers("epsilons", self.epsilons, up=True)
-        self._set_numbers("deltas", self.deltas, up=True)
+        self._set_each("epsilons", self.epsilons, partial(self._set_rounded, up=True))
+        self._set_each("deltas", self.deltas, partial(self._set_rounded, up=True))
         self._set_relation(self.neighboring)
         if not 0 < len(self.epsilons) == len(self.deltas) <= _MAXIMUM:
             found, remedy = f"there are {len(self.deltas)}", f"pass 1 to {_MAXIMUM} of both"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, final
 
 import numpy as np
@@ -68,8 +69,8 @@ class RDPCurve(DivergenceLeaf):
     _heights: tuple[float, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        self._set_numbers("orders", self.orders, up=False)
-        self._set_numbers("epsilons", self.epsilons, up=True)
+        self._set_each("orders", self.orders, partial(self._set_rounded, up=False))
+        self._set_each("epsilons", self.epsilons, partial(self._set_rounded, up=True))
         if not 0 < len(self.orders) == len(self.epsilons) <= _MAXIMUM:
             remedy = f"pass from 1 to {_MAXIMUM} orders and as many epsilons"
             found = f"there are {len(self.epsilons)}"

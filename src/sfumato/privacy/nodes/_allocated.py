@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class AllocatedNode(Node):
 
     def dominating_pair(self) -> Pair:
         """Return the pair of the random steps, where one pair determines all."""
-        return self._missing("single dominating pair") if self.blocks else self._pair(whole=False)
+        return self._missing("single dominating pair") if self.blocks else _pair(self, whole=False)
 
     def pure(self) -> PureView:
         """Return that of the blocks, or of a unit whose steps are known."""
@@ -83,7 +84,7 @@ class AllocatedNode(Node):
             known = closed_forms.rdp(self._worst, orders)
         except UnsupportedView:
             known = np.full(len(orders), np.inf)
-        return np.asarray(np.fmin(known, renyi(self._pair(whole=True), orders)))
+        return np.asarray(np.fmin(known, renyi(_pair(self, whole=True), orders)))
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         # Blocks are a bound and no mechanisms: nothing is known of each of them between other neighbors.
@@ -92,3 +93,8 @@ class AllocatedNode(Node):
     def _check_loss(self) -> None:
         self._set_part("loss", self.loss)
         check_absent(self.loss)
+
+
+@lru_cache(maxsize=192)
+def _pair(node: AllocatedNode, *, whole: bool) -> Pair:
+    return node._pair(whole=whole)  # noqa: SLF001 - of this class

@@ -26,7 +26,7 @@ class ShuffleModelNode(Node):
 
     loss: PrivacyLoss
 
-    def _set_told(self) -> None:
+    def _check_report(self) -> None:
         """Check that the loss is that of one report, whatever its client's datum is replaced by."""
         given: object = self.loss
         if not isinstance(given, PrivacyLoss):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import final
 
 from sfumato import _check
@@ -95,10 +94,5 @@ class RandomAllocation(AllocatedNode):
         return ((self.loss, 1),)
 
     def _pair(self, *, whole: bool) -> Pair:
-        return _pair(self.loss, self.steps, whole=whole)
-
-
-@lru_cache(maxsize=64)
-def _pair(loss: PrivacyLoss, steps: int, *, whole: bool) -> Pair:
-    base = loss.dominating_pair()
-    return base if steps == 1 else AllocationPair(base, steps, whole=whole)
+        base = self.loss.dominating_pair()
+        return base if self.steps == 1 else AllocationPair(base, self.steps, whole=whole)

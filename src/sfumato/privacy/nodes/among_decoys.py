@@ -66,7 +66,7 @@ class AmongDecoys(ShuffleModelNode):
     chance: float | Fraction
 
     def __post_init__(self) -> None:
-        self._set_told()
+        self._check_report()
         if not isinstance(self.loss, Blanketed):
             raise UnsupportedView(f"{self.loss!r} names no distribution that decoys could be drawn from")
         if math.isinf(self.loss.pure().epsilon):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import final
 
 from sfumato._wire import INTEGER
@@ -75,14 +74,9 @@ class BallsInBins(AllocatedNode):
         return ((self.loss, self.epochs),)
 
     def _pair(self, *, whole: bool) -> Pair:
-        return _pair(self.loss, self.bins, self.epochs, whole=whole)
-
-
-@lru_cache(maxsize=64)
-def _pair(loss: PrivacyLoss, bins: int, epochs: int, *, whole: bool) -> Pair:
-    base = loss.dominating_pair()
-    if bins == 1:
-        return base
-    if base.variance and epochs > 1:
-        base, epochs = NormalPair(sqrt_up(mul_up(base.variance, float(epochs)))), 1
-    return AllocationPair(base, bins, runs=epochs, whole=whole)
+        base, epochs = self.loss.dominating_pair(), self.epochs
+        if self.bins == 1:
+            return base
+        if base.variance and epochs > 1:
+            base, epochs = NormalPair(sqrt_up(mul_up(base.variance, float(epochs)))), 1
+        return AllocationPair(base, self.bins, runs=epochs, whole=whole)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import final
 
 from sfumato._wire import INTEGER, NUMBER
@@ -110,16 +109,12 @@ class SeparatedPoisson(AllocatedNode):
         return amplified(self.loss.pure(), min(1.0, -missed))
 
     def _pair(self, *, whole: bool) -> Pair:
-        return _pair(self.loss, self.sampling_probability, self.steps, whole=whole)
-
-
-@lru_cache(maxsize=64)
-def _pair(loss: PrivacyLoss, probability: float, steps: int, *, whole: bool) -> Pair:
-    if probability == 0:
-        return no_loss()
-    base = loss.dominating_pair()
-    if probability == 1:
-        return base
-    if steps == 1:
-        return SubsampledPair(base, probability)
-    return AllocationPair(base, steps, probability=probability, whole=whole)
+        probability = self.sampling_probability
+        if probability == 0:
+            return no_loss()
+        base = self.loss.dominating_pair()
+        if probability == 1:
+            return base
+        if self.steps == 1:
+            return SubsampledPair(base, probability)
+        return AllocationPair(base, self.steps, probability=probability, whole=whole)

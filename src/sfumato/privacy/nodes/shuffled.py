@@ -66,7 +66,7 @@ class Shuffled(ShuffleModelNode):
     clients: int
 
     def __post_init__(self) -> None:
-        self._set_told()
+        self._check_report()
         epsilon, delta = self.loss.pure()
         if delta > 0 or math.isinf(epsilon):
             raise UnsupportedView(f"{self.loss!r} has no pure view with delta 0, which shuffling needs")

@@ -37,7 +37,7 @@ class TruncatedPoisson(Node):
     sampling_probability : float
         With which each unit is drawn, independently of all others; in [0, 1].
     sample_size : int
-        How many are kept at most, by a rule that sees the sample only.
+        How many remain at most, by a rule that sees the sample only.
     population_size : int
         A public bound on the number of units.
 

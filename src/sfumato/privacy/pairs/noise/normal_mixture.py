@@ -75,7 +75,7 @@ class NormalMixturePair(Pair):
 
     def rate(self, cuts: _Array) -> _Array:
         """Return bins per unit for which the quadrature of every retained distribution is exact."""
-        return NormalPair(float(self._means[self._kept(cuts)[0]])).rate(cuts)
+        return NormalPair(float(self._means[self._followed(cuts)[0]])).rate(cuts)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Integrate all densities between the cuts."""
@@ -84,7 +84,7 @@ class NormalMixturePair(Pair):
         bins = self._last[1]
         return bins.swapped() if swapped else bins
 
-    def _kept(self, cuts: _Array) -> tuple[int, float]:
+    def _followed(self, cuts: _Array) -> tuple[int, float]:
         """Return the last component that counts, at least the second, and the fraction of R of the others."""
         logs = self._log_weights + self._means * (cuts[-1] - 0.5 * self._means)
         beyond = np.logaddexp.accumulate(logs[::-1])[::-1] - np.logaddexp.reduce(logs)
@@ -92,7 +92,7 @@ class NormalMixturePair(Pair):
         return (last, 2 * math.exp(beyond[last + 1])) if last + 1 < len(logs) else (len(logs) - 1, 0.0)
 
     def _integrated(self, cuts: _Array) -> Bins:
-        last, lost = self._kept(cuts)
+        last, lost = self._followed(cuts)
         parts = [_single(float(mean), cuts) for mean in self._means[1 : last + 1]]
         loss, error = self._mixed([part[0] for part in parts], [part[1] for part in parts])
         # One of Q's own: with a mean of next to nothing, nothing of the quadrature overflows.

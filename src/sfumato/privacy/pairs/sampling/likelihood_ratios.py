@@ -102,12 +102,12 @@ class _Cells(NamedTuple):
     mass: _Array
     moment: _Array
     mass_error: float
-    place_error: float
+    location_error: float
 
     def of(self, selected: NDArray[np.bool_]) -> _Cells:
         """Return some of the cells."""
         left, right, mass, moment = (part[selected] for part in self[:4])
-        return _Cells(left, right, mass, moment, self.mass_error, self.place_error)
+        return _Cells(left, right, mass, moment, self.mass_error, self.location_error)
 
 
 def joined(
@@ -187,7 +187,7 @@ class _Counter:
         self._sums = np.zeros((2, _FINE + 2))
         self._lists, self._longest = 0, 0
         far = max(abs(u) for u in ends)
-        self._place_error = 64 * UNIT * (self._scale * (1 + far) ** 2 + far * self._scale + 4)
+        self._location_error = 64 * UNIT * (self._scale * (1 + far) ** 2 + far * self._scale + 4)
 
     def add(self, values: _Array, mass: _Array) -> None:
         """Count some values."""
@@ -227,7 +227,7 @@ class _Counter:
         edges = np.maximum.accumulate(np.clip(edges, self._low, self._high))
         mass, moment = (np.append(sums[: _FINE - 1], sums[_FINE - 1 :].sum()) for sums in self._sums)
         terms = self._longest + self._lists + _FINE + 64
-        return _Cells(edges[:-1], edges[1:], mass, moment, terms * UNIT, self._place_error)
+        return _Cells(edges[:-1], edges[1:], mass, moment, terms * UNIT, self._location_error)
 
 
 def _trimmed(distribution: RatioDistribution, cells: _Cells, side: Side) -> tuple[RatioDistribution, _Cells]:
@@ -281,7 +281,7 @@ def _grouped(
         np.add.reduceat(mass, starts),
         np.add.reduceat(moment, starts),
         cells.mass_error,
-        cells.place_error,
+        cells.location_error,
     )
     return distribution, grouped
 
@@ -292,7 +292,7 @@ def _closed(distribution: RatioDistribution, cells: _Cells, side: Side) -> Ratio
     some = cells.mass > _LOST
     mass = np.where(some, cells.mass, 0.0)
     mean = np.where(some, cells.moment / np.where(some, cells.mass, 1.0), left)
-    off = 2 * cells.mass_error + 2 * cells.place_error
+    off = 2 * cells.mass_error + 2 * cells.location_error
     if side is Side.LOWER:
         value = np.clip(mean, left, right)
     else:
