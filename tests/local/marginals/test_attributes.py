@@ -141,9 +141,7 @@ def test_nobody_tells_nothing(kind: Any) -> None:
         assert np.isnan(estimate.raw).all()
         assert np.isinf(estimate.variances).all()
     wrong: Any = int
-    with pytest.raises(
-        ParameterError, match=r"oracle must be a .* oracle whose .*, got <class 'int'>; pass"
-    ):
+    with pytest.raises(ParameterError, match=r"oracle must be a .* oracle whose .*, got <class 'int'>; pass"):
         kind(epsilon=1.0, domains=DOMAINS, oracle=wrong)
 
 

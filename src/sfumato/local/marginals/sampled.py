@@ -44,7 +44,7 @@ class SampledMarginals(SampledQuestionProtocol, MarginalsProtocol[client.Sampled
     views : sequence of sequences of int
         The tables: rising indices of their attributes, such as ``[(0, 1, 2), (2, 3)]``. Their marginals are
         estimated, and all marginals within them; others are put together from these. `every` takes those
-        of one width, `sfumato.local.choose_marginals` chooses few wide ones.
+        of one width, `sfumato.local.choose` finds few wide ones for `sfumato.local.Marginals`.
     oracle : type of Oracle, or one for each table
         The frequency oracle, such as `OptimalLocalHashing`; one whose estimates of any two categories are
         correlated alike. Without it the best for each table's cells is taken.
