@@ -152,7 +152,7 @@ class Intake(ABC, Generic[Oracle_co]):
         records: object = reports.records if isinstance(reports, ReportBatch) else reports
         if not isinstance(records, np.ndarray) or records.dtype != np.uint8 or records.ndim != 2:
             rule = "be a ReportBatch, its bytes or a uint8 array with two axes"
-            _check.refuse("reports", rule, type(records).__name__, "call add() with each of single records")
+            _check.refuse_type("reports", rule, records, "call add() with each of single records")
         if records.shape[1] != device.width:
             self._refused["width"] += len(records)
             return 0
@@ -198,10 +198,10 @@ class Intake(ABC, Generic[Oracle_co]):
         if isinstance(other, bytes | bytearray | memoryview):
             other = self.restored(bytes(other))
         if not isinstance(other, type(self)):
-            _check.refuse(
+            _check.refuse_type(
                 "other",
                 "be an aggregator of this kind, or bytes of one",
-                type(other).__name__,
+                other,
                 "pass to_bytes()",
             )
         if other.oracle.device.digest != self._oracle.device.digest:
@@ -263,7 +263,7 @@ class Intake(ABC, Generic[Oracle_co]):
         """
         given: object = state
         if not isinstance(given, bytes | bytearray | memoryview):
-            _check.refuse("state", "be bytes", type(given).__name__, "pass what to_bytes() gave")
+            _check.refuse_type("state", "be bytes", given, "pass what to_bytes() gave")
         state = bytes(given)
         if len(state) < _HEADER.size or not state.startswith(_MAGIC):
             _not_whole()

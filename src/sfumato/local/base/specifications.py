@@ -64,7 +64,7 @@ def _write_oracle(kind: Any) -> str:
 def _read_oracle(name: str, written: Any) -> type[ReportProtocol[Any, Any]]:
     kind = protocol_kind(written)
     if kind is None:
-        _check.refuse(name, "name a protocol that is known here", type(written).__name__, _REMEDY)
+        _check.refuse_type(name, "name a protocol that is known here", written, _REMEDY)
     return kind
 
 

@@ -30,8 +30,9 @@ def checked_rounds(
     """Return the estimates of rounds, one or more of a kind and all of one protocol, or refuse them."""
     held = list(estimates)
     if not held or not all(isinstance(one, kind) and of_this(one) for one in held):
-        many = f"{len(held)} things, others among them" if held else "none"
-        _check.refuse("estimates", f"be one or more {kind.__name__}s of this {what}", many)
+        found = f"{len(held)} were given, others among them" if held else "none was given"
+        rule = f"be one or more {kind.__name__}s of this {what}"
+        _check.refuse_state("estimates", rule, found, "pass what its own aggregators estimated")
     return held
 
 
@@ -177,7 +178,7 @@ class Rounds:
         shared = np.asarray(covariance, np.float64)
         if shared.shape not in ((), self.values.shape[1:]) or not np.isfinite(shared).all():
             rule = f"be {self.values.shape[1]} finite numbers, or one"
-            _check.refuse("covariance", rule, f"an array of shape {shared.shape}", "leave it out for a bound")
+            _check.refuse_type("covariance", rule, shared, "leave it out for a bound")
         first, last = self._place("first", first), self._place("last", last)
         one, other = self.variances[first], self.variances[last]
         return RoundsEstimate(

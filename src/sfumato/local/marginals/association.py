@@ -141,7 +141,5 @@ def scores_of(name: str, given: object, categories: int) -> Array:
         np.asarray(given, dtype=np.float64) if isinstance(given, tuple | list | np.ndarray) else np.empty(0)
     )
     if scores.shape != (categories,) or not np.isfinite(scores).all() or scores.min() == scores.max():
-        _check.refuse(
-            name, f"be {categories} finite numbers, not all alike", type(given).__name__, "leave them out"
-        )
+        _check.refuse_type(name, f"be {categories} finite numbers, not all alike", given, "leave them out")
     return scores

@@ -133,7 +133,7 @@ class Lattice:
         found = []
         for at in attributes:
             if isinstance(at, bool) or not isinstance(at, int | np.integer) or not 0 <= at < len(self.sizes):
-                _check.refuse("attributes", rule, at)
+                _check.refuse("attributes", rule, at, "count attributes from 0")
             found.append(int(at))
         if not found or found != sorted(set(found)):
             _check.refuse("attributes", rule, tuple(found), "name each once, in the order of the domains")

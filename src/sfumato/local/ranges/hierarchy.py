@@ -128,7 +128,7 @@ def _made(epsilon: float, nodes: int, kind: type[Oracle[Any]]) -> Oracle[Any]:
     oracle = kind(epsilon=epsilon, domain=Domain(range(nodes)))
     if nodes > LARGEST_PAIRED and not oracle.error_model.alike:
         rule = f"have estimates of which any two are correlated alike, for more than {LARGEST_PAIRED} nodes"
-        _check.refuse("oracle", rule, kind.__name__, "use OptimalLocalHashing or OneBitHadamard")
+        _check.refuse("oracle", rule, kind, "use OptimalLocalHashing or OneBitHadamard")
     return oracle
 
 

@@ -89,13 +89,13 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
         begin, end = (np.atleast_1d(whole_places(*one)) for one in (("first", first), ("last", last)))
         if begin.shape != end.shape or not ((begin >= 0) & (begin <= end) & (end < size)).all():
             rule = f"be indices from 0 to {size - 1}, none before its first"
-            _check.refuse("last", rule, f"an array of shape {end.shape}", "count indices from 0")
+            _check.refuse_type("last", rule, end, "count indices from 0")
         reported = np.full(size, 1 / size) if shares is None else np.asarray(shares, float)
         if reported.shape != (size,) or not (reported >= 0).all() or abs(reported.sum() - 1) > 1e-9:
-            _check.refuse(
+            _check.refuse_type(
                 "shares",
                 f"be {size} shares with sum 1",
-                f"an array of shape {reported.shape}",
+                reported,
                 "divide by the sum",
             )
         reach = np.minimum(np.concatenate([[0.0], np.cumsum(reported)]), 1.0)
@@ -124,7 +124,7 @@ def checked_size(domain: object) -> int:
     """Return how many values an ordered domain has, or refuse what is none."""
     if not isinstance(domain, Domain | Bins):
         remedy = "pass Domain(values), or Bins(edges) for numbers"
-        _check.refuse("domain", "be a Domain or Bins", type(domain).__name__, remedy)
+        _check.refuse_type("domain", "be a Domain or Bins", domain, remedy)
     return len(domain)
 
 
@@ -142,7 +142,7 @@ def whole_places(name: str, given: ArrayLike) -> NDArray[np.int64]:
     except ValueError:  # ragged
         found = np.empty(1, np.object_)
     if found.size and found.dtype.kind not in "iu":
-        _check.refuse(name, "be whole numbers", f"an array of {found.dtype}", "count indices from 0")
+        _check.refuse_type(name, "be whole numbers", found, "count indices from 0")
     return found.astype(np.int64)
 
 

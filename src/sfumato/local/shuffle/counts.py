@@ -64,7 +64,7 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
     def _make(self) -> client.ShuffledCountsRandomizer:
         given: object = self.domain
         if not isinstance(given, Domain):
-            _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
+            _check.refuse_type("domain", "be a Domain", given, "pass Domain(values)")
         scale = 2 / Fraction(self.epsilon)
         checked_scale(scale)
         split = self._split(1, scale, self.epsilon / 2, self.delta / 2)

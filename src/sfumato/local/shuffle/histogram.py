@@ -72,7 +72,7 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
     def _make(self) -> client.ShuffledHistogramRandomizer:
         given: object = self.domain
         if not isinstance(given, Domain):
-            _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
+            _check.refuse_type("domain", "be a Domain", given, "pass Domain(values)")
         draws = _draws(self.epsilon, self.delta, self.clients, len(self.domain))
         decoys = Decoys.at_least(draws, self.clients)
         bounded(1 + decoys.slots)

@@ -137,7 +137,7 @@ def test_a_bad_file_is_refused(changes: dict[str, Any], rule: str) -> None:
 
 def test_bad_parts_are_refused_and_never_shown() -> None:
     own, report, nonce = made(), KINDS[0].randomize(1), bytes(NONCE)
-    with pytest.raises(ParameterError, match="report must be 2 bytes, got 1"):
+    with pytest.raises(ParameterError, match="report must be 2 bytes, but 1 were given"):
         own.seal(report[:1], nonce)
     with pytest.raises(ParameterError, match="nonce must be 16 bytes, got 'str'"):
         own.seal(report, "0" * 16)  # type: ignore[arg-type]

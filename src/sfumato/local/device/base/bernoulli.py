@@ -96,9 +96,8 @@ class Coin:
     def __post_init__(self) -> None:
         if not 1 <= self.bits <= _WORD or not 0 < self.threshold < 1 << self.bits:
             rule = "be strictly between 0 and 1 in steps of a power of two down to 2**-64"
-            _check.refuse(
-                "chance", rule, f"{self.threshold} / 2**{self.bits}", "choose an epsilon nearer to 1"
-            )
+            found = f"it is {self.threshold} / 2**{self.bits}"
+            _check.refuse_state("chance", rule, found, "choose an epsilon nearer to 1")
 
     @classmethod
     def below(cls, chance: Fraction, bits: int = _WORD) -> Coin:

@@ -61,8 +61,8 @@ class ReportBatch:
 
     def __post_init__(self) -> None:
         if self.records.dtype != np.uint8 or self.records.ndim != 2:
-            _check.refuse(
-                "records", "be a uint8 array with two axes", str(self.records.dtype), "use randomize_batch"
+            _check.refuse_type(
+                "records", "be a uint8 array with two axes", self.records, "use randomize_batch"
             )
         self.records.flags.writeable = False
 

@@ -103,7 +103,7 @@ class Domain:
         if isinstance(values, np.ndarray) and values.ndim != 1:
             _check.refuse("values", "have one dimension", values.ndim, "pass one per respondent")
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            _check.refuse("values", "be an array or a list", type(values).__name__, "pass [value] for one")
+            _check.refuse_type("values", "be an array or a list", values, "pass [value] for one")
         whole = _whole_numbers(values)
         if whole is not None and isinstance(self.values, range):
             return _of_range(self.values, whole)
@@ -182,7 +182,7 @@ def _listed(given: object) -> Sequence[Hashable]:
     if isinstance(given, np.ndarray) and given.ndim == 1:
         given = given.tolist()
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        _check.refuse("values", _RULE, type(given).__name__, "pass a range, a list or a tuple")
+        _check.refuse_type("values", _RULE, given, "pass a range, a list or a tuple")
     if isinstance(given, range):
         values: Sequence[Hashable] = given
     else:
@@ -190,9 +190,9 @@ def _listed(given: object) -> Sequence[Hashable]:
         try:
             distinct = len(set(values))
         except TypeError:
-            _check.refuse("values", _RULE, type(given).__name__, "pass tuples instead of lists as categories")
+            _check.refuse_type("values", _RULE, given, "pass tuples instead of lists as categories")
         if distinct < len(values) or not all(map(operator.eq, values, values)):
-            _check.refuse("values", _RULE, type(given).__name__, "remove repeated values, and NaN")
+            _check.refuse_type("values", _RULE, given, "remove repeated values, and NaN")
         values = _as_range(values)
     if isinstance(values, range) and values and max(abs(values[0]), abs(values[-1])) >= _MOST:
         _check.refuse("values", "be a range within 2**62 of 0", values, "use strings for such numbers")

@@ -63,7 +63,7 @@ class Strings:
             _check.refuse("length", f"be at most {_LONGEST}", length, "report what strings begin with")
         given: object = self.alphabet
         if not isinstance(given, str | bytes):
-            _check.refuse("alphabet", _RULE, type(given).__name__, 'such as "01"')
+            _check.refuse_type("alphabet", _RULE, given, 'such as "01"')
         if not 2 <= len(given) <= _MOST or len(set(given)) < len(given):
             _check.refuse("alphabet", _RULE, given[:100], "name each character once")
         points = _points([given])[0]
@@ -98,7 +98,7 @@ class Strings:
         kind = type(self.alphabet)
         single = isinstance(values, str | bytes) or (isinstance(values, np.ndarray) and not values.ndim)
         if single or not isinstance(values, Iterable):
-            _check.refuse("values", "be an array or a list", type(values).__name__, "pass [value] for one")
+            _check.refuse_type("values", "be an array or a list", values, "pass [value] for one")
         listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
         if not all(issubclass(found, kind) for found in set(map(type, listed))):
             _outside(kind)

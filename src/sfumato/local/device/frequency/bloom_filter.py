@@ -30,7 +30,7 @@ def encoded(value: object) -> bytes:
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")
     if not isinstance(value, bytes):
-        _check.refuse("values", "be strings or bytes", type(value).__name__, "pass str(value)")
+        _check.refuse_type("values", "be strings or bytes", value, "pass str(value)")
     return b"b" + value
 
 

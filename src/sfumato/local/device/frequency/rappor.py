@@ -337,7 +337,7 @@ class RapporClient:
 def listed(values: Any) -> list[Any]:
     """Return values as a list, and refuse what is none."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        _check.refuse("values", "be a list or an array", type(values).__name__, "pass [value] for one")
+        _check.refuse_type("values", "be a list or an array", values, "pass [value] for one")
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
@@ -368,9 +368,7 @@ def _both(given: object) -> tuple[Coin, Coin] | None:
     if given is None:
         return None
     if not isinstance(given, tuple) or len(given) != 2:
-        _check.refuse(
-            "instantaneous", "be a pair (p, q) or None", type(given).__name__, "such as (0.5, 0.75)"
-        )
+        _check.refuse_type("instantaneous", "be a pair (p, q) or None", given, "such as (0.5, 0.75)")
     p, q = (_coin("instantaneous", Fraction(_check.unit_interval("instantaneous", x))) for x in given)
     if p.chance >= q.chance:
         _check.refuse(

@@ -197,7 +197,7 @@ class MemoStore:
         given: object = protocol
         if not isinstance(given, MemoizingRandomizer):
             remedy = "pass a client half of sfumato.local.device that has max_memos"
-            _check.refuse("protocol", "be one that memoizes", type(given).__name__, remedy)
+            _check.refuse_type("protocol", "be one that memoizes", given, remedy)
         with self._lock:
             if given.digest not in self._clients:
                 self._clients[given.digest] = self._read(given)
@@ -245,9 +245,7 @@ class MemoStore:
         if part is not None:
             return MemoClient(self, protocol, _unpacked(protocol, part))
         if len(self.questions) >= _MOST_QUESTIONS:
-            _check.refuse(
-                "protocol", "be one of 4096 at most in a store", type(protocol).__name__, "use another store"
-            )
+            _check.refuse_type("protocol", "be one of 4096 at most in a store", protocol, "use another store")
         return MemoClient(self, protocol, None)
 
     def _save(self) -> None:

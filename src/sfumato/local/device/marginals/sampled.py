@@ -70,7 +70,7 @@ class SampledMarginalsRandomizer(SampledQuestionRandomizer, RowsRandomizer):
         given: object = self.protocols
         names = tuple(given) if isinstance(given, tuple | list) else ()
         if len(names) != len(views) or not all(isinstance(name, str) for name in names):
-            _check.refuse("protocols", f"be {len(views)} names", type(given).__name__, "pass one a table")
+            _check.refuse_type("protocols", f"be {len(views)} names", given, "pass one a table")
         cells = [prod(len(self.domains[at]) for at in view) for view in views]
         made = {
             (name, count): category_protocol("protocols", name)(

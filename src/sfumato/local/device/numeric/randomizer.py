@@ -90,7 +90,7 @@ class NumericRandomizer(Randomizer):
 def _two_bounds(given: Any) -> tuple[float, float]:
     """Return the bounds as two floats, the first below the second."""
     if not isinstance(given, tuple | list) or len(given) != 2:
-        _check.refuse("bounds", "be a lower and an upper bound", type(given).__name__, "pass (lower, upper)")
+        _check.refuse_type("bounds", "be a lower and an upper bound", given, "pass (lower, upper)")
     lower, upper = (_check.finite("bounds", bound) for bound in given)
     if not 0 < upper - lower < float("inf"):
         _check.refuse(

@@ -113,7 +113,7 @@ class PublicCollection:
             )
         name: object = self.name
         if not isinstance(name, str) or len(name) > 200:
-            _check.refuse("name", "be a text of at most 200 characters", type(name).__name__, "shorten it")
+            _check.refuse_type("name", "be a text of at most 200 characters", name, "shorten it")
         object.__setattr__(self, "batch_size", size)
         object.__setattr__(self, "colluders", colluders)
         text = canonical(self._with(self.randomizer.digest.hex()))
@@ -287,6 +287,7 @@ class PublicCollection:
 def _check_bytes(name: str, given: object, width: int | None, remedy: str) -> None:
     """Refuse what is not so many bytes, without showing it."""
     rule = f"be {width} bytes" if width is not None else f"be at least {_LEAST_SECRET} bytes"
-    found = len(given) if isinstance(given, bytes) else -1
-    if found != width if width is not None else found < _LEAST_SECRET:
-        _check.refuse(name, rule, type(given).__name__ if found < 0 else found, remedy)
+    if not isinstance(given, bytes):
+        _check.refuse_type(name, rule, given, remedy)
+    if len(given) != width if width is not None else len(given) < _LEAST_SECRET:
+        _check.refuse_state(name, rule, f"{len(given)} were given", remedy)

@@ -178,10 +178,8 @@ def associate(
         _records("second_reports", second, second_reports),
     )
     if len(given[0]) != len(given[1]):
-        sizes = f"{len(given[0])} and {len(given[1])}"
-        _check.refuse(
-            "second_reports", "be as many as the first, device by device", sizes, "leave no device out"
-        )
+        rule, found = "be as many as the first", f"there are {len(given[0])} and {len(given[1])}"
+        _check.refuse_state("second_reports", rule, found, "pass one of each device, in the same order")
     sound = _sound(first, given[0]) & _sound(second, given[1])
     pairs = int(sound.sum())
     if not pairs:
@@ -206,9 +204,7 @@ def associate(
 
 def _names(name: str, given: object) -> tuple[str | bytes, ...]:
     if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not given:
-        _check.refuse(
-            name, "be one or more different strings, in a list", type(given).__name__, "pass a list"
-        )
+        _check.refuse_type(name, "be one or more different strings, in a list", given, "pass a list")
     if len(set(given)) < len(given):
         _check.refuse(name, "be different from each other", len(given), "leave out repeats")
     return tuple(given)
@@ -218,7 +214,7 @@ def _records(name: str, oracle: Rappor, reports: ReportBatch) -> Records:
     _check.instance(name.removesuffix("_reports"), oracle, Rappor, "pass what the reports were made by")
     given: object = reports
     if not isinstance(given, ReportBatch):
-        _check.refuse(name, "be a ReportBatch", type(given).__name__, "pass ReportBatch.from_bytes(data)")
+        _check.refuse_type(name, "be a ReportBatch", given, "pass ReportBatch.from_bytes(data)")
     if given.digest != oracle.device.digest:
         _check.refuse(
             name, "be of the specification they are counted by", given.digest.hex()[:8], "pass its protocol"

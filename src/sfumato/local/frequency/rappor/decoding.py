@@ -162,8 +162,8 @@ def decoded(
     listed = isinstance(given, Sequence) and not isinstance(given, str | bytes)
     names = tuple(candidates) if listed else ()
     if not names or len(set(names)) < len(names):
-        value = len(names) if listed else type(given).__name__
-        _check.refuse("candidates", "be one or more different strings, in a list", value, "pass each once")
+        rule = "be one or more different strings, in a list"
+        _check.refuse_type("candidates", rule, given, "pass each string once")
     fit = _Fit(np.zeros(len(names)), np.full(len(names), np.inf))
     rows = np.flatnonzero(np.isfinite(variances).ravel())
     if len(rows):

@@ -58,5 +58,5 @@ def chance(name: str, value: Chance) -> Fraction:
 def several(name: str, values: object) -> tuple[Fraction, ...]:
     """Return several probabilities, each strictly between 0 and 1."""
     if isinstance(values, str) or not isinstance(values, list | tuple):
-        _check.refuse(name, "be a list of probabilities", type(values).__name__, "pass a list")
+        _check.refuse_type(name, "be a list of probabilities", values, "pass a list")
     return tuple(chance(name, value) for value in values)

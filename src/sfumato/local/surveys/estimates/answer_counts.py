@@ -32,7 +32,7 @@ def places(name: str, values: Any, labels: Sequence[Hashable]) -> NDArray[np.int
     given = np.asarray(values)
     rule = f"each be one of {', '.join(map(repr, labels))}"
     if given.ndim != 1 or isinstance(values, Mapping | str):
-        _check.refuse(name, rule, type(values).__name__, "pass a list with one for each respondent")
+        _check.refuse_type(name, rule, values, "pass a list with one for each respondent")
     with np.errstate(invalid="ignore"):  # infinite ones are refused below
         whole = given.dtype.kind in "bui" or (given.dtype.kind == "f" and not np.mod(given, 1).any())
     if len(labels) == 2 and whole and not any(_is_number(label) for label in labels):
@@ -48,7 +48,7 @@ def places(name: str, values: Any, labels: Sequence[Hashable]) -> NDArray[np.int
         found = np.fromiter((_place(known, value) for value in given.tolist()), np.int64, len(given))
     if (found < 0).any():
         remedy = "drop or correct them: they are not shown here"
-        _check.refuse(name, rule, type(values).__name__, remedy)
+        _check.refuse_type(name, rule, values, remedy)
     return found
 
 
@@ -64,7 +64,7 @@ def counts(name: str, values: Any, labels: Sequence[Hashable]) -> NDArray[np.int
         return np.bincount(places(name, values, labels), minlength=len(labels)).astype(np.int64)
     if not set(values) <= set(labels):
         rule = f"have the keys {', '.join(map(repr, labels))}"
-        _check.refuse(name, rule, type(values).__name__, "pass a count for each answer")
+        _check.refuse_type(name, rule, values, "pass a count for each answer")
     return np.array([_check.integer(name, values.get(label, 0)) for label in labels], np.int64)
 
 

@@ -231,7 +231,7 @@ def independence(
             "be a pair, of how each was asked",
             "pass (None, design) if the first was asked directly",
         )
-        _check.refuse("designs", rule, type(asked).__name__, remedy)
+        _check.refuse_type("designs", rule, asked, remedy)
     rows, columns = (
         _places(name, given, design)
         for name, given, design in zip(("first", "second"), (first, second), designs, strict=True)
@@ -260,7 +260,7 @@ def _check_estimates(**estimates: object) -> None:
     for name, given in estimates.items():
         if not isinstance(given, Prevalence | Shares):
             rule, remedy = "be an estimate of one sample", "pass what design.estimate(answers) returns"
-            _check.refuse(name, rule, type(given).__name__, remedy)
+            _check.refuse_type(name, rule, given, remedy)
 
 
 def _counts(estimate: Estimated) -> NDArray[np.int64]:
@@ -345,13 +345,11 @@ def _places(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.in
         return places(name, given, design.answers), len(design.answers)
     listed = np.asarray(given)
     if isinstance(given, Mapping | str) or listed.ndim != 1:
-        _check.refuse(
-            name, "be an answer for each respondent", type(given).__name__, "pass a list or a column"
-        )
+        _check.refuse_type(name, "be an answer for each respondent", given, "pass a list or a column")
     values: list[Hashable] = listed.tolist()
     if not all(map(_is_there, values)):
         remedy = "drop such respondents from both, or give them an answer of their own"
-        _check.refuse(name, "have an answer for each respondent", type(given).__name__, remedy)
+        _check.refuse_type(name, "have an answer for each respondent", given, remedy)
     which = {label: place for place, label in enumerate(dict.fromkeys(values))}
     return np.array([which[value] for value in values], np.int64), max(1, len(which))
 

@@ -239,8 +239,9 @@ def _rates(design: BinaryDesign, one: float, two: float) -> tuple[float, float]:
 
 def _affordable(name: str, guess: float) -> float:
     if guess > MOST_RESPONDENTS:
-        remedy = "a larger difference, or a design with more truth"
-        _check.refuse(name, "be distinguished by at most 10**9 respondents", f"about {guess:.3g}", remedy)
+        found = f"about {guess:.3g} are needed"
+        remedy = "state a larger difference, or take a design with more truth"
+        _check.refuse_state(name, "be distinguished by at most 10**9 respondents", found, remedy)
     return max(1.0, guess)
 
 

@@ -196,8 +196,9 @@ def _guessed(margin: float, level: float) -> int:
     """Return about how many respondents a margin of the share of "yes" needs."""
     guess = max(2, int((normal_quantile((1 + level) / 2) / 2 / margin) ** 2))
     if guess > MOST_RESPONDENTS:
-        remedy = "a wider one, or more truth"
-        _check.refuse("margin", "be met by at most 10**9 respondents", f"about {guess:.3g}", remedy)
+        found = f"about {guess:.3g} are needed"
+        remedy = "accept a wider one, or take a design with more truth"
+        _check.refuse_state("margin", "be met by at most 10**9 respondents", found, remedy)
     return guess
 
 

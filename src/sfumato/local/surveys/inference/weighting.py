@@ -199,9 +199,7 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     said = places("answers", answers, design.answers)
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != said.shape or not (np.isfinite(given) & (given > 0)).all():
-        _check.refuse(
-            "weights", "be one positive number for each answer", type(weights).__name__, "leave nobody out"
-        )
+        _check.refuse_type("weights", "be one positive number for each answer", weights, "leave nobody out")
     if len(said) < 2:
         return Weighted(prevalence=float("nan"), stddev=float("nan"), effective=float(len(said)))
     single = (said - float(design.yes_if_false)) / float(design.slope)
