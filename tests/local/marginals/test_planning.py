@@ -114,6 +114,6 @@ def test_parameters_that_break_a_rule() -> None:
 
 
 def test_where_coefficients_are_too_many_tables_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.local.device.marginals.fourier._MOST_COEFFICIENTS", 20)
+    monkeypatch.setattr("sfumato.local.device.marginals.fourier._MAX_COEFFICIENTS", 20)
     choice = choose(Marginals(DOMAINS), epsilon=1.0, n=10**6)
     assert {plan.name for plan in choice.plans} == {"SampledMarginals"}

@@ -25,7 +25,7 @@ _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<8sHB32sQ3QQ")
 """Magic, version, simulated, digest, accepted, refused by reason, how many items of the state follow."""
 _BLOCK: Final = 1 << 20
-_MOST: Final = 1 << 62
+_MAX: Final = 1 << 62
 """Counts stay below it: two of them add up without overflow."""
 
 
@@ -208,7 +208,7 @@ class Intake(ABC, Generic[Oracle_co]):
             raise ParameterError("other must count the same specification, got another protocol or domain")
         refused = {reason: count + self._refused[reason] for reason, count in other.refused.items()}
         accepted = self._accepted + other.accepted
-        if max(accepted, *refused.values()) >= _MOST:
+        if max(accepted, *refused.values()) >= _MAX:
             raise ParameterError("other must leave all counts below 2**62, got more; it is no honest state")
         self._join(other)
         self._accepted, self._refused = accepted, refused
@@ -270,7 +270,7 @@ class Intake(ABC, Generic[Oracle_co]):
         _, version, simulated, digest, accepted, *refused, count = _HEADER.unpack_from(state)
         if (version, digest) != (_VERSION, self._oracle.device.digest):
             raise ParameterError("state must be of this version and specification, got another")
-        possible = simulated <= 1 and max(accepted, *refused) < _MOST
+        possible = simulated <= 1 and max(accepted, *refused) < _MAX
         if not possible or not self._possible(accepted, state[_HEADER.size :]):
             raise ParameterError("state must hold counts that reports add up to, got others")
         if not self._restore(count, state[_HEADER.size :]):

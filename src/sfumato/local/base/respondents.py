@@ -13,7 +13,7 @@ from sfumato import _check
 
 __all__ = ["named_respondents", "respondents", "seeded", "whole_counts"]
 
-_MOST: Final = 2**53
+_MAX: Final = 2**53
 """Respondents in all: whole numbers up to it are floats, and sums of them fit into 64 bits."""
 
 
@@ -28,8 +28,8 @@ def seeded(rng: int | np.random.Generator | None) -> np.random.Generator:
 
 
 def _bounded(name: str, people: int) -> None:
-    if people > _MOST:
-        _check.refuse(name, f"add up to at most {_MOST}", people, "simulate fewer people")
+    if people > _MAX:
+        _check.refuse(name, f"add up to at most {_MAX}", people, "simulate fewer people")
 
 
 def whole_counts(name: str, counts: Any, kinds: int, remedy: str) -> NDArray[np.int64]:

@@ -179,7 +179,7 @@ class Rounds:
         if shared.shape not in ((), self.values.shape[1:]) or not np.isfinite(shared).all():
             rule = f"be {self.values.shape[1]} finite numbers, or one"
             _check.refuse_type("covariance", rule, shared, "leave it out for a bound")
-        first, last = self._place("first", first), self._place("last", last)
+        first, last = self._index("first", first), self._index("last", last)
         one, other = self.variances[first], self.variances[last]
         return RoundsEstimate(
             values=self.values[last] - self.values[first],
@@ -187,12 +187,12 @@ class Rounds:
             limits=(self.limits[0] - self.limits[1], self.limits[1] - self.limits[0]),
         )
 
-    def _place(self, name: str, given: int) -> int:
+    def _index(self, name: str, given: int) -> int:
         """Return the index of a round, counted from the first, or as a negative number from the last."""
-        place: object = given
+        index: object = given
         count = len(self.values)
-        if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
+        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not -count <= index < count:
             _check.refuse(
-                name, f"be a round's index from {-count} to {count - 1}", place, "count rounds from 0"
+                name, f"be a round's index from {-count} to {count - 1}", index, "count rounds from 0"
             )
-        return int(place)
+        return int(index)

@@ -111,7 +111,7 @@ def independent(evidence: Evidence, attributes: Attributes, shares: Array) -> Fi
     the coefficients have the covariance of `Evidence.scatter`, with the sampling of respondents inside.
     """
     first, second = evidence.lattice.shape(attributes)
-    reported = evidence.coefficients[evidence.lattice.places(attributes)].reshape(first, second)
+    reported = evidence.coefficients[evidence.lattice.indices(attributes)].reshape(first, second)
     scatter = evidence.scatter(attributes, shares)
     degrees = (first - 1) * (second - 1)
     statistic = 0.0

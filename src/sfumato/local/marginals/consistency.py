@@ -90,8 +90,8 @@ class ConsistentMarginals:
         if method not in ("max-entropy", "least-squares"):
             _check.refuse("method", "be 'max-entropy' or 'least-squares'", method, "leave it out")
         if named in self.lattice.starts or method == "least-squares":
-            places = self.lattice.places(named)
-            known = np.where(places >= 0, self.coefficients[places], 0.0)
+            indices = self.lattice.indices(named)
+            known = np.where(indices >= 0, self.coefficients[indices], 0.0)
             return np.asarray(nearest(synthesised(known[None, :], shape))[0].reshape(shape))
         parts = self.lattice.largest(named)
         axes = [tuple(named.index(at) for at in part) for part in parts]
@@ -129,25 +129,25 @@ def agreeing(
         coefficients[start : start + size] = evidence.coefficients[first : first + size]
     groups = list(_groups(lattice, np.array(list(known.values()))))
     mass = np.zeros(lattice.total)
-    for _, places, weights in groups:
-        mass += np.bincount(places.ravel(), np.repeat(weights, places.shape[1]), lattice.total)
-    tables = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
+    for _, indices, weights in groups:
+        mass += np.bincount(indices.ravel(), np.repeat(weights, indices.shape[1]), lattice.total)
+    tables = [synthesised(coefficients[indices], shape) for shape, indices, _ in groups]
     held = [np.zeros_like(table) for table in tables]
     gap = np.inf
     for _ in range(maximum):
-        agreed = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
+        agreed = [synthesised(coefficients[indices], shape) for shape, indices, _ in groups]
         for at, table in enumerate(agreed):
             moved = table + held[at]
             tables[at] = nearest(moved)
             held[at] = moved - tables[at]
         sums = np.zeros(lattice.total)
-        for (shape, places, weights), table in zip(groups, tables, strict=True):
+        for (shape, indices, weights), table in zip(groups, tables, strict=True):
             reported = analysed(table, shape) * weights[:, None]
-            sums += np.bincount(places.ravel(), reported.ravel(), lattice.total)
+            sums += np.bincount(indices.ravel(), reported.ravel(), lattice.total)
         coefficients = sums / mass
         gap = max(
-            float(np.abs(synthesised(coefficients[places], shape) - table).max())
-            for (shape, places, _), table in zip(groups, tables, strict=True)
+            float(np.abs(synthesised(coefficients[indices], shape) - table).max())
+            for (shape, indices, _), table in zip(groups, tables, strict=True)
         )
         if gap <= limit:
             break
@@ -166,4 +166,4 @@ def _groups(lattice: Lattice, weights: Array) -> Iterator[tuple[tuple[int, ...],
     shapes = [lattice.shape(view) for view in lattice.views]
     for shape in sorted(set(shapes)):
         rows = [at for at, own in enumerate(shapes) if own == shape]
-        yield shape, np.array([lattice.places(lattice.views[at]) for at in rows]), weights[rows]
+        yield shape, np.array([lattice.indices(lattice.views[at]) for at in rows]), weights[rows]

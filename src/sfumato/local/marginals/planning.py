@@ -338,7 +338,7 @@ def _construction(made: MarginalsProtocol[Any], order: int, codes: NDArray[np.in
 
     coefficients = np.empty(lattice.total)
     for view in lattice.views:
-        coefficients[lattice.places(view)] = analysed(true(view)[None, :], lattice.shape(view))[0]
+        coefficients[lattice.indices(view)] = analysed(true(view)[None, :], lattice.shape(view))[0]
     reported = ConsistentMarginals(
         domains=tuple(made.domains), lattice=lattice, coefficients=coefficients, gap=0.0
     )

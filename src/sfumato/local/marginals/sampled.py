@@ -176,10 +176,10 @@ class SampledMarginals(SampledQuestionProtocol, MarginalsProtocol[client.Sampled
         for at, own in enumerate(self.pieces(totals)):
             if counts[at]:
                 view, oracle = self.lattice.views[at], self.oracles[at]
-                places = self.lattice.places(view)
+                indices = self.lattice.indices(view)
                 shares = oracle.shares(own, int(counts[at]))
-                sums[places] += weights[at] * analysed(shares[None, :], self.lattice.shape(view))[0]
-                mass[places] += weights[at]
+                sums[indices] += weights[at] * analysed(shares[None, :], self.lattice.shape(view))[0]
+                mass[indices] += weights[at]
         with np.errstate(invalid="ignore"):
             coefficients = sums / mass
         coefficients[0] = 1.0

@@ -15,7 +15,7 @@ from sfumato.local.frequency.variance import Array
 
 __all__ = ["most_likely"]
 
-_MOST_ROUNDS: Final = 20_000
+_MAX_ROUNDS: Final = 20_000
 
 
 def most_likely(counts: Array, device: WindowRandomizer, *, smooth: bool, tolerance: float) -> Array:
@@ -47,7 +47,7 @@ def most_likely(counts: Array, device: WindowRandomizer, *, smooth: bool, tolera
     shares = np.full(device.steps + 1, 1 / (device.steps + 1))
     sums, backs = np.zeros(device.steps + 2), np.zeros(device.outputs + 1)
     before = -np.inf
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         np.cumsum(shares, out=sums[1:])
         distribution = far + (near - far) * np.maximum(sums[ends] - sums[starts], 0.0)
         reached = float(counts @ np.log(distribution))

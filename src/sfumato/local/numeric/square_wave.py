@@ -133,8 +133,8 @@ class DistributionEstimate:
             One of `points`.
         """
         wanted = _check.unit_interval("share", share)
-        place = int(np.searchsorted(np.cumsum(self.shares(smooth=smooth)), wanted))
-        return float(self.points[min(place, self.device.steps)])
+        point = int(np.searchsorted(np.cumsum(self.shares(smooth=smooth)), wanted))
+        return float(self.points[min(point, self.device.steps)])
 
 
 @final
@@ -195,8 +195,8 @@ class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimat
         reports = self.device.layout.unpack(records).astype(np.int64)
         return np.bincount(reports, minlength=self.device.outputs)
 
-    def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return drawn_reports(self.device, places, generator)
+    def _simulate(self, points: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        return drawn_reports(self.device, points, generator)
 
     def estimate(
         self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False

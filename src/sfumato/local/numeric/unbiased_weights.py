@@ -46,11 +46,11 @@ def unbiased_weights(device: WindowRandomizer, wanted: Array) -> Array:
 
 def _least(device: WindowRandomizer, wanted: Array) -> Array:
     """Return the numbers with the least squares, and the means that are wanted."""
-    window, places = device.window, device.steps + 1
+    window, points = device.window, device.steps + 1
     near, far = float(device.inside.chance) / window, float(1 - device.inside.chance) / device.steps
     lift = near - far
-    shared = np.maximum(0.0, window - np.arange(places))
-    found, ones = (solve_toeplitz(shared, part) for part in (wanted, np.ones(places)))
+    shared = np.maximum(0.0, window - np.arange(points))
+    found, ones = (solve_toeplitz(shared, part) for part in (wanted, np.ones(points)))
     common = far * far * device.outputs + 2 * far * lift * window
     found = (found - ones * (common * found.sum() / (lift * lift + common * ones.sum()))) / lift**2
     sums = np.concatenate([[0.0], np.cumsum(found)])

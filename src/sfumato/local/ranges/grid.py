@@ -22,7 +22,7 @@ from sfumato.local.ranges.consistency import from_coefficients
 from sfumato.local.ranges.grid_estimate import GridErrorModel, GridEstimate
 from sfumato.local.ranges.haar import Coefficients, coefficients_of
 from sfumato.local.ranges.levels import LevelsProtocol
-from sfumato.local.ranges.protocol import checked_oracle, whole_places
+from sfumato.local.ranges.protocol import checked_oracle, whole_indices
 
 __all__ = ["HaarGrid"]
 
@@ -67,8 +67,8 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
     >>> both = HaarGrid(epsilon=1.0, domains=(Domain(range(16)), Domain(range(16))))
     >>> len(both.levels), both.device.width
     (24, 4)
-    >>> told = both.simulate(np.full(256, 4_000), rng=1)
-    >>> round(told.range((0, 0), (7, 15)).share, 1)
+    >>> estimate = both.simulate(np.full(256, 4_000), rng=1)
+    >>> round(estimate.range((0, 0), (7, 15)).share, 1)
     0.5
     """
 
@@ -173,7 +173,7 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
             One for each rectangle.
         """
         count, sides = _check.integer("n", n, minimum=1), np.array([len(one) for one in self.domains])
-        begin, end = (np.atleast_2d(whole_places(*one)) for one in (("first", first), ("last", last)))
+        begin, end = (np.atleast_2d(whole_indices(*one)) for one in (("first", first), ("last", last)))
         whole = begin.shape == end.shape and begin.shape[1:] == (2,)
         if not whole or not ((begin >= 0) & (begin <= end) & (end < sides)).all():
             rule = f"be pairs of indices below {sides.tolist()}, none before its first"

@@ -23,7 +23,7 @@ from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import from_nodes
 from sfumato.local.ranges.level_moments import LevelMoments
 from sfumato.local.ranges.paired_variance import LARGEST_PAIRED, PairedErrorModel
-from sfumato.local.ranges.protocol import RangeProtocol, checked_oracle, checked_size, length_places
+from sfumato.local.ranges.protocol import RangeProtocol, checked_oracle, checked_size, range_ends
 from sfumato.local.ranges.tree_variance import TreeErrorModel
 
 __all__ = ["HierarchicalHistogram", "oracle_of", "planned_branching"]
@@ -72,8 +72,8 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer
     >>> ages = HierarchicalHistogram(epsilon=1.0, domain=Domain(range(100)))
     >>> ages.branching, ages.device.width
     (5, 7)
-    >>> told = ages.simulate(np.full(100, 10_000), rng=1)
-    >>> round(told.range(18, 64).share, 2), told.quantile(0.5)
+    >>> estimate = ages.simulate(np.full(100, 10_000), rng=1)
+    >>> round(estimate.range(18, 64).share, 2), estimate.quantile(0.5)
     (0.47, 49)
     """
 
@@ -151,7 +151,7 @@ def planned_branching(epsilon: float, size: int, kind: type[Oracle[Any]] | None 
     """
     if kind is not None and not _made(epsilon, 2, kind).error_model.alike:
         kind = None
-    ranges = length_places(size, None)
+    ranges = range_ends(size, None)
     reach = np.arange(size + 1) / size
 
     def error(branching: int) -> float:

@@ -49,8 +49,8 @@ class PairedErrorModel(RangeErrorModel):
 
     def weights(self, first: Places, last: Places) -> list[Array]:
         """Return what the estimates of each level's nodes weigh in ranges, as rows: see `TreeErrorModel`."""
-        shape, places = self.shape, np.arange(self.shape.size)
-        held = [((first[:, None] <= places) & (places <= last[:, None])).astype(float)]
+        shape, indices = self.shape, np.arange(self.shape.size)
+        held = [((first[:, None] <= indices) & (indices <= last[:, None])).astype(float)]
         for level in range(shape.levels, 0, -1):
             starts = np.arange(0, shape.nodes(level), shape.branching)
             counts = np.add.reduceat(np.ones(shape.nodes(level)), starts)

@@ -19,7 +19,7 @@ from sfumato.local.frequency.planning import plannable, trial_seconds
 from sfumato.local.frequency.projective_geometry import ProjectiveGeometryResponse
 from sfumato.local.ranges.haar import HaarHistogram
 from sfumato.local.ranges.hierarchy import HierarchicalHistogram, planned_branching
-from sfumato.local.ranges.protocol import RangeProtocol, length_places
+from sfumato.local.ranges.protocol import RangeProtocol, range_ends
 
 __all__ = ["RangeChoice", "RangePlan", "Ranges"]
 
@@ -219,7 +219,7 @@ def _lengths(given: Sequence[int] | None, size: int) -> list[int]:
 def _planned(
     name: str, protocol: RangeProtocol[Any], count: int, lengths: list[int], weighed: bool
 ) -> RangePlan:
-    ranges = [length_places(len(protocol.domain), length) for length in (*lengths, None)]
+    ranges = [range_ends(len(protocol.domain), length) for length in (*lengths, None)]
     found = protocol.variance(count, *(np.concatenate(ends) for ends in zip(*ranges, strict=True)))
     parts = np.split(found, np.cumsum([len(first) for first, _ in ranges])[:-1])
     *squares, whole = (float(part.mean()) for part in parts)

@@ -16,7 +16,7 @@ from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.variance import Places
 from sfumato.numerics.interval import Interval
 
-__all__ = ["RangeShare", "around", "places_of"]
+__all__ = ["RangeShare", "around", "range_indices"]
 
 Value = TypeVar("Value", float, Array)
 
@@ -83,7 +83,7 @@ class RangeShare(Generic[Value]):
         return around(self.share, self.variance, 1 - _check.unit_interval("level", level))
 
 
-def places_of(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places, Places]:
+def range_indices(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places, Places]:
     """Return the first and the last indices of ranges of values, or of bins from edge to edge."""
     if isinstance(domain, Bins):
         first, last = _edges(domain, "lower", lower), _edges(domain, "upper", upper) - 1

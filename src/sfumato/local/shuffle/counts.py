@@ -99,9 +99,9 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
         ndarray of int64, shape (totals,)
             What they add to the aggregator's totals.
         """
-        places, shares = self.device.opened(records)
+        indices, shares = self.device.opened(records)
         sums = np.zeros(len(self.domain), np.uint64)
-        np.add.at(sums, places, shares)
+        np.add.at(sums, indices, shares)
         return sums.view(np.int64)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Estimate:

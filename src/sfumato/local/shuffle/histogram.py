@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
 from sfumato.local.base.respondents import seeded, whole_counts
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, odds_below
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.shuffle import histogram as client
 from sfumato.local.device.shuffle.decoys import Decoys
@@ -306,7 +306,7 @@ def _loss(truth: Coin, decoys: Decoys, clients: int, categories: int) -> Privacy
 @lru_cache(maxsize=64)
 def _draws(epsilon: float, delta: float, clients: int, categories: int) -> int:
     """Return how many draws the honest clients make."""
-    odds = least_odds(TOLD)
+    odds = odds_below(TOLD)
     truth = Coin.below(odds / (odds + categories - 1))
     guess = math.ceil(categories * math.log(1 / delta) * max(1.0, 3 / epsilon**2))
 

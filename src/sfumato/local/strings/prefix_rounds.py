@@ -235,7 +235,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         risk = _check.unit_interval("false_positive_rate", false_positive_rate) / len(self.domain)
         order = np.argsort(-np.asarray(estimate.frequencies)[:-1], kind="stable")
         sure = self._chances(estimate)[order] <= risk
-        return [self.domain.values[place] for place in order[sure].tolist()]
+        return [self.domain.values[index] for index in order[sure].tolist()]
 
     def _chances(self, estimate: Estimate) -> Array:
         """Return the chances of such estimates, or greater ones, of prefixes that nobody has."""

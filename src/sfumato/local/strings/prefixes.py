@@ -26,7 +26,7 @@ __all__ = ["PrefixExtending", "PrefixProtocol", "TreeHist"]
 Device = TypeVar("Device", bound=client.PrefixRandomizer)
 
 _MAX_CANDIDATES: Final = 1 << 12
-_MOST_EXTENDED: Final = 1 << 22
+_MAX_EXTENDED: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class PrefixProtocol(StringsProtocol[Device]):
         if count > _MAX_CANDIDATES:
             _check.refuse("max_candidates", f"be at most {_MAX_CANDIDATES}", count, "take fewer")
         self._set(max_candidates=count)
-        if max(self._extended()) > _MOST_EXTENDED:
+        if max(self._extended()) > _MAX_EXTENDED:
             _check.refuse(
                 "levels",
                 "have at most 2**22 extensions from one to the next",
@@ -79,7 +79,7 @@ class PrefixProtocol(StringsProtocol[Device]):
             scores = reported.scores(hashed_rows(rows, self.device.key, "whole"))
             going = np.flatnonzero(self._going_on(scores))
             following = [*self.device.lengths, self.strings.length][question + 1]
-            largest = min(_MAX_CANDIDATES, _MOST_EXTENDED // self.strings.number_of_endings(following - stop))
+            largest = min(_MAX_CANDIDATES, _MAX_EXTENDED // self.strings.number_of_endings(following - stop))
             rows = rows[going[np.argsort(-scores[going], kind="stable")[:largest]]]
         return self.strings.extended(rows, self.strings.length)
 

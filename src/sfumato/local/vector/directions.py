@@ -147,7 +147,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
 
     @staticmethod
     @abstractmethod
-    def _law() -> Reported:
+    def _reports() -> Reported:
         """Return what draws the vectors that are reported, without candidates."""
 
     def simulate_counts(
@@ -177,7 +177,9 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         """
         rows = self.device._checked(vectors)  # noqa: SLF001 - the other half of one protocol
         people = respondents(counts, len(rows))
-        return reported_sums(self.device, self.moments, rows, people, told=self._law(), generator=seeded(rng))
+        return reported_sums(
+            self.device, self.moments, rows, people, reported=self._reports(), generator=seeded(rng)
+        )
 
     def simulate(
         self, vectors: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
@@ -241,7 +243,7 @@ class PrivUnit(DirectionProtocol[client.PrivUnitRandomizer]):
     candidates: int | None = None
 
     @staticmethod
-    def _law() -> Reported:
+    def _reports() -> Reported:
         return sphere_reports
 
     def _heights(self) -> tuple[float, float]:
@@ -278,7 +280,7 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitGRandomizer]):
     candidates: int | None = None
 
     @staticmethod
-    def _law() -> Reported:
+    def _reports() -> Reported:
         return normal_reports
 
     def _heights(self) -> tuple[float, float]:
@@ -317,7 +319,7 @@ class SphereSampling(DirectionProtocol[client.SphereSamplingRandomizer]):
     wire_name: ClassVar[str] = "sphere-sampling"
 
     @staticmethod
-    def _law() -> Reported:
+    def _reports() -> Reported:
         return opposite_reports
 
     def _heights(self) -> tuple[float, float]:

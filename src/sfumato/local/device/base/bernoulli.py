@@ -2,7 +2,7 @@ r"""Exact coins: chances that are whole multiples of a power of two, rounded to 
 
 A protocol is described by such chances and by nothing else: they are what is drawn, what is priced and what
 the estimator inverts. For :math:`\epsilon`-DP a ratio of chances must be at most :math:`e^\epsilon`; the
-ratio is compared, as the rational it is, with `least_odds`, which is proved not to exceed it.
+ratio is compared, as the rational it is, with `odds_below`, which is proved not to exceed it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sfumato import _check
 from sfumato.numerics.certified.fixed_point import exp_bounds
 from sfumato.numerics.randomness.source import RandomSource
 
-__all__ = ["MAX_EPSILON", "Coin", "checked_epsilon", "least_odds"]
+__all__ = ["MAX_EPSILON", "Coin", "checked_epsilon", "odds_below"]
 
 _BITS: Final = 160
 _WORD: Final = 64
@@ -50,7 +50,7 @@ def checked_epsilon(value: object, name: str = "epsilon") -> float:
     return epsilon
 
 
-def least_odds(epsilon: float) -> Fraction:
+def odds_below(epsilon: float) -> Fraction:
     r"""Return a rational that is at most :math:`e^\epsilon`, and less by a relative :math:`2^{-100}` at most.
 
     Parameters
@@ -64,7 +64,7 @@ def least_odds(epsilon: float) -> Fraction:
 
     Examples
     --------
-    >>> float(least_odds(1.0))
+    >>> float(odds_below(1.0))
     2.718281828459045
     """
     return Fraction(1 << _BITS, exp_bounds(Fraction(epsilon), _BITS)[1])

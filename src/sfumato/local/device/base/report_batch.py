@@ -75,15 +75,15 @@ class ReportBatch:
         return len(self.records)
 
     @overload
-    def __getitem__(self, place: int) -> bytes: ...
+    def __getitem__(self, index: int) -> bytes: ...
 
     @overload
-    def __getitem__(self, place: slice) -> ReportBatch: ...
+    def __getitem__(self, index: slice) -> ReportBatch: ...
 
-    def __getitem__(self, place: int | slice) -> bytes | ReportBatch:
-        if isinstance(place, slice):
-            return ReportBatch(self.records[place], self.digest, self.simulated)
-        return bytes(self.records[operator.index(place)])
+    def __getitem__(self, index: int | slice) -> bytes | ReportBatch:
+        if isinstance(index, slice):
+            return ReportBatch(self.records[index], self.digest, self.simulated)
+        return bytes(self.records[operator.index(index)])
 
     def __iter__(self) -> Iterator[bytes]:
         return (row.tobytes() for row in self.records)

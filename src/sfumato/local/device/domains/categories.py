@@ -20,7 +20,7 @@ from sfumato.errors import ParameterError
 __all__ = ["Domain"]
 
 _VERSION: Final = b"sfumato domain 1\n"
-_MOST: Final = 1 << 62
+_MAX: Final = 1 << 62
 _RULE: Final = "be at least 2 hashable values, none of them twice"
 
 
@@ -54,7 +54,7 @@ class Domain:
 
     values: Sequence[Hashable]
     digest: bytes = field(init=False, repr=False)
-    _places: Mapping[Hashable, int] = field(init=False, repr=False)
+    _indices: Mapping[Hashable, int] = field(init=False, repr=False)
     _sorted: tuple[NDArray[np.int64], NDArray[np.int64]] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Domain:
             {} if isinstance(values, range) else {value: position for position, value in enumerate(values)}
         )
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "_places", positions)
+        object.__setattr__(self, "_indices", positions)
         object.__setattr__(self, "_sorted", _in_order(values))
         object.__setattr__(self, "digest", hashlib.sha256(_VERSION + _canonical(values)).digest())
 
@@ -163,7 +163,7 @@ class Domain:
             if isinstance(members, range):
                 found: Iterable[int] = (members.index(_plain(value)) for value in values)
             else:
-                found = map(self._places.__getitem__, values)
+                found = map(self._indices.__getitem__, values)
             codes = np.fromiter(found, dtype=np.int64)
         except (KeyError, TypeError, ValueError, OverflowError):
             codes = None
@@ -194,7 +194,7 @@ def _listed(given: object) -> Sequence[Hashable]:
         if distinct < len(values) or not all(map(operator.eq, values, values)):
             _check.refuse_type("values", _RULE, given, "remove repeated values, and NaN")
         values = _as_range(values)
-    if isinstance(values, range) and values and max(abs(values[0]), abs(values[-1])) >= _MOST:
+    if isinstance(values, range) and values and max(abs(values[0]), abs(values[-1])) >= _MAX:
         _check.refuse("values", "be a range within 2**62 of 0", values, "use strings for such numbers")
     if len(values) < 2:
         _check.refuse("values", _RULE, values, "one category needs no report")
@@ -203,7 +203,7 @@ def _listed(given: object) -> Sequence[Hashable]:
 
 def _as_range(values: tuple[Hashable, ...]) -> Sequence[Hashable]:
     """Return whole numbers with even steps as a range, and others as they are."""
-    numbers = [value for value in values if type(value) is int and abs(value) < _MOST]
+    numbers = [value for value in values if type(value) is int and abs(value) < _MAX]
     if len(numbers) < max(2, len(values)):
         return values
     step = numbers[1] - numbers[0]

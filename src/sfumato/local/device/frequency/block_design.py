@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, odds_below
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.randomness.source import RandomSource
@@ -45,7 +45,7 @@ class DesignRandomizer(CategoricalRandomizer):
     truth: Coin = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        odds = least_odds(self.epsilon)
+        odds = odds_below(self.epsilon)
         self._arrange(odds)
         part = self.part
         truth = Coin.below(odds * part / (odds * part + 1 - part))

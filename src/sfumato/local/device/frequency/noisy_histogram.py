@@ -20,7 +20,7 @@ __all__ = ["NoisyHistogramRandomizer"]
 
 _STEPS: Final = 64
 _FAR: Final = 64
-_MOST: Final = 1 << 31
+_MAX: Final = 1 << 31
 _LARGEST: Final = 1 << 20
 _CELLS: Final = 1 << 21
 
@@ -76,7 +76,7 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
             _check.refuse("domain", "have at most 2**20 categories", len(self.domain), remedy)
         scale = 2 * _STEPS / Fraction(self.epsilon)
         limit = _STEPS + math.ceil(_FAR * scale)
-        if limit >= _MOST:
+        if limit >= _MAX:
             _check.refuse("epsilon", "be greater for noise of 4 bytes", self.epsilon, "about 2**-19 will do")
         self._set(scale=scale, limit=limit)
 

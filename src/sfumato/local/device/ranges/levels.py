@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _WORD: Final = 1 << 64
-_LEAST: Final = Fraction(1, 1 << 20)
+_MIN: Final = Fraction(1, 1 << 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,7 +303,7 @@ def _thresholds(weights: Any, count: int) -> tuple[int, ...]:
     if not isinstance(given, tuple | list) or len(given) != count:
         _check.refuse("weights", f"be {count} positive numbers", given, "pass one for each level")
     parts = [Fraction(_check.positive("weights", weight)) for weight in given]
-    if min(parts) < _LEAST * sum(parts):
+    if min(parts) < _MIN * sum(parts):
         _check.refuse("weights", "be at least 2**-20 of their sum", min(given), "leave no level out")
     return tuple(int(reach * _WORD / sum(parts)) for reach in accumulate(parts))
 

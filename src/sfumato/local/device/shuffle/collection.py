@@ -23,7 +23,7 @@ _FORMAT: Final = Format("sfumato.collection")
 _INNER: Final = b"sfumato shuffle 1 report\x00"
 _OUTER: Final = b"sfumato shuffle 1 envelope\x00"
 _NONCE: Final = b"sfumato shuffle 1 nonce\x00"
-_LEAST_SECRET: Final = 16
+_MIN_SECRET: Final = 16
 _PARTS: Final = ("name", "randomizer", "batch_size", "colluders", "analyst", "shuffler")
 _KNOWN: Final = frozenset((*_PARTS, "protocol"))  # which is the analyst's, and not the device's
 
@@ -286,8 +286,8 @@ class PublicCollection:
 
 def _check_bytes(name: str, given: object, width: int | None, remedy: str) -> None:
     """Refuse what is not so many bytes, without showing it."""
-    rule = f"be {width} bytes" if width is not None else f"be at least {_LEAST_SECRET} bytes"
+    rule = f"be {width} bytes" if width is not None else f"be at least {_MIN_SECRET} bytes"
     if not isinstance(given, bytes):
         _check.refuse_type(name, rule, given, remedy)
-    if len(given) != width if width is not None else len(given) < _LEAST_SECRET:
+    if len(given) != width if width is not None else len(given) < _MIN_SECRET:
         _check.refuse_state(name, rule, f"{len(given)} were given", remedy)

@@ -19,7 +19,7 @@ from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Association", "associate"]
 
-_MOST_CELLS: Final = 1024
+_MAX_CELLS: Final = 1024
 _ROUNDS: Final = 2000
 _CLOSE: Final = 1e-7
 _BLOCK: Final = 1 << 12
@@ -171,8 +171,8 @@ def associate(
         _check.refuse(
             "others", "be True for a single candidate", others, "pass others=True or more candidates"
         )
-    if cells > _MOST_CELLS:
-        _check.refuse("candidates", f"make at most {_MOST_CELLS} pairs", cells, "pass fewer")
+    if cells > _MAX_CELLS:
+        _check.refuse("candidates", f"make at most {_MAX_CELLS} pairs", cells, "pass fewer")
     given = (
         _records("first_reports", first, first_reports),
         _records("second_reports", second, second_reports),
@@ -240,7 +240,7 @@ def _likelihoods(oracle: Rappor, records: Records, names: Names, others: bool) -
         own = np.flatnonzero(cohorts == cohort)
         sent = np.unpackbits(rows[own], axis=1, bitorder="little").astype(np.float64)
         bits = np.zeros((len(names), device.bits))
-        np.put_along_axis(bits, device.places(names, [cohort] * len(names)), 1.0, axis=1)
+        np.put_along_axis(bits, device.indices(names, [cohort] * len(names)), 1.0, axis=1)
         logs[own, : len(names)] = sent @ bits.T * (one - zero) + bits.sum(axis=1) * zero
         if others:
             ones = sent.sum(axis=1)

@@ -36,14 +36,14 @@ def birthday_share(first: tuple[int, int], last: tuple[int, int]) -> Fraction:
     >>> birthday_share((12, 25), (1, 6))
     Fraction(52, 1461)
     """
-    start, end = _place("first", first), _place("last", last)
+    start, end = _index("first", first), _index("last", last)
     year = [(month, day) for month, days in enumerate(_DAYS, 1) for day in range(1, days + 1)]
     year.insert(year.index((3, 1)), _LEAP)
     inside = year[start : end + 1] if start <= end else year[start:] + year[: end + 1]
     return Fraction(sum(1 if day == _LEAP else 4 for day in inside), _CYCLE)
 
 
-def _place(name: str, day: tuple[int, int]) -> int:
+def _index(name: str, day: tuple[int, int]) -> int:
     """Return the index of a day in a leap year."""
     reported: object = day
     if (

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.surveys.designs.privacy_loss import Transition, loss_of, odds_of
 from sfumato.local.surveys.designs.tasks import Task
-from sfumato.local.surveys.estimates.answer_counts import counts, places
+from sfumato.local.surveys.estimates.answer_counts import counts, indices
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Design"]
 
-_MOST: Final = 1 << 62
+_MAX: Final = 1 << 62
 
 
 class Design(ABC):
@@ -117,7 +117,7 @@ class Design(ABC):
         """
         several = isinstance(truth, list | tuple) or getattr(truth, "ndim", 0) > 0
         given = np.asarray(truth if several else [truth])
-        said = self._draw(places("truth", given, self.categories), rng)
+        said = self._draw(indices("truth", given, self.categories), rng)
         if len(self.answers) == 2 and given.dtype.kind == "b":
             found: Any = said.astype(bool)
         else:
@@ -159,7 +159,7 @@ class Design(ABC):
         if not self.slope:
             remedy = "such answers reveal nothing"
             _check.refuse(parameter, "make the answers depend on the truth", value, remedy)
-        if lcm(*(mass.denominator for row in self.transition for mass in row)) > _MOST:
+        if lcm(*(mass.denominator for row in self.transition for mass in row)) > _MAX:
             remedy = "take simpler fractions"
             _check.refuse(parameter, "have a common denominator of at most 2**62", value, remedy)
 

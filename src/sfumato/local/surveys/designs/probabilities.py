@@ -15,7 +15,7 @@ Chance: TypeAlias = int | float | Fraction | str
 """A probability: a number, taken as the exact rational it is, or a text such as ``"2/3"`` or ``"0.7"``."""
 
 _FORM: Final = re.compile(r"\s*\d{1,18}(\.\d{1,18})?(\s*/\s*\d{1,18})?\s*")
-_MOST: Final = 1 << 40
+_MAX: Final = 1 << 40
 
 
 def chance(name: str, value: Chance) -> Fraction:
@@ -48,7 +48,7 @@ def chance(name: str, value: Chance) -> Fraction:
         found = _check.fraction(name, value, "a chance of 0 or 1 hides nothing")
     if not 0 < found < 1:
         _check.refuse(name, rule, value, "a chance of 0 or 1 hides nothing")
-    if found.denominator > _MOST:
+    if found.denominator > _MAX:
         # Decimal floats are binary fractions; what is meant is the decimal.
         remedy = f'pass a Fraction or a text, such as "{found.limit_denominator(1000)}"'
         _check.refuse(name, "have a denominator of at most 2**40", value, remedy)

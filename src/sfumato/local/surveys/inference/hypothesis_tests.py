@@ -12,7 +12,7 @@ from scipy.special import bdtr, chdtrc
 
 from sfumato import _check
 from sfumato.local.surveys.designs.design import Design
-from sfumato.local.surveys.estimates.answer_counts import places
+from sfumato.local.surveys.estimates.answer_counts import indices
 from sfumato.local.surveys.estimates.category_shares import Shares
 from sfumato.local.surveys.estimates.estimated_design import EstimatedDesign
 from sfumato.local.surveys.estimates.prevalence import Prevalence
@@ -233,7 +233,7 @@ def independence(
         )
         _check.refuse_type("designs", rule, asked, remedy)
     rows, columns = (
-        _places(name, given, design)
+        _indices(name, given, design)
         for name, given, design in zip(("first", "second"), (first, second), designs, strict=True)
     )
     if len(rows[0]) != len(columns[0]):
@@ -340,9 +340,9 @@ def _with_margins(table: NDArray[np.int64], rng: np.random.Generator) -> NDArray
     return np.concatenate(rows, axis=1)
 
 
-def _places(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.int64], int]:
+def _indices(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.int64], int]:
     if design is not None:
-        return places(name, given, design.answers), len(design.answers)
+        return indices(name, given, design.answers), len(design.answers)
     listed = np.asarray(given)
     if isinstance(given, Mapping | str) or listed.ndim != 1:
         _check.refuse_type(name, "be an answer for each respondent", given, "pass a list or a column")
@@ -350,7 +350,7 @@ def _places(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.in
     if not all(map(_is_there, values)):
         remedy = "drop such respondents from both, or give them an answer of their own"
         _check.refuse_type(name, "have an answer for each respondent", given, remedy)
-    which = {label: place for place, label in enumerate(dict.fromkeys(values))}
+    which = {label: index for index, label in enumerate(dict.fromkeys(values))}
     return np.array([which[value] for value in values], np.int64), max(1, len(which))
 
 
