@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 from sfumato.errors import ParameterError
 from sfumato.local import ConsistentMarginals, Domain
 from sfumato.local.frequency.consistency import nearest
+from sfumato.local.marginals.consistency import most_even
 from sfumato.local.marginals.lattice import Lattice, analysed, functions, synthesised
-from sfumato.local.marginals.maximum_entropy import most_even
 from sfumato.local.marginals.sampled import SampledMarginals
 from tests.local.marginals.population import DOMAINS, KINDS, SIZES, counts, protocols, truth
 

@@ -164,7 +164,7 @@ def fewest_shares(clients: int, bits: int, epsilon: float, delta: float) -> int:
     low, high = _MIN_SHARES - 1, _MIN_SHARES
     while not holds(high):
         if high == MOST_SHARES:
-            remedy = "more honest clients, or a greater delta, need fewer shares"
+            remedy = "wait for more honest clients, or accept a greater delta"
             _check.refuse("clients", f"be enough for at most {MOST_SHARES} shares each", clients, remedy)
         low, high = high, min(2 * high, MOST_SHARES)
     while high - low > 1:

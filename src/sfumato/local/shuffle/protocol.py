@@ -170,7 +170,7 @@ def fewest(price: Callable[[int], PrivacyLoss], epsilon: float, delta: float, gu
     while not holds(high):
         low, high = high, high + high // 4 + 1
         if high > _MAX:
-            _check.refuse("epsilon", "be greater", epsilon, "2**40 decoys do not suffice")
+            _check.refuse("epsilon", "be greater", epsilon, "wait for more clients")
     if low == 0:
         low = high * 4 // 5
         while low > 0 and holds(low):
@@ -184,5 +184,5 @@ def fewest(price: Callable[[int], PrivacyLoss], epsilon: float, delta: float, gu
 def bounded(messages: int) -> None:
     """Refuse protocols whose clients would send absurdly much."""
     if messages > _MAX_MESSAGES:
-        remedy = "more honest clients, fewer categories or a greater epsilon need fewer decoys"
+        remedy = "wait for more honest clients, take fewer categories, or a greater epsilon"
         _check.refuse("clients", f"be enough for at most {_MAX_MESSAGES} messages each", messages, remedy)

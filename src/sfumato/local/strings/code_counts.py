@@ -284,7 +284,7 @@ def answers_of(device: CategoricalRandomizer) -> Answers:
     if isinstance(device, hadamard.OneBitHadamardRandomizer):
         return NumberedAnswers(OneBitHadamard(epsilon=device.epsilon, domain=device.domain))
     if not isinstance(device, sketches.SketchRandomizer):
-        _check.refuse_type("device", "be one that strings are reported by", device, "see Strings")
+        _check.refuse_type("device", "be one that strings are reported by", device, "use another one")
     signed = isinstance(device, sketches.HadamardCountMeanSketchRandomizer)
     kind = HadamardCountMeanSketch if signed else CountMeanSketch
     shape = {"size": device.size, "hashes": device.hashes, "key": device.key}

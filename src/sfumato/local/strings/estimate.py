@@ -177,7 +177,12 @@ class HeavyHitters:
             If it is no candidate.
         """
         if string not in self.candidates:
-            _check.refuse_type("string", "be a candidate", string, "its prefixes or fragments were too rare")
+            _check.refuse_type(
+                "string",
+                "be a candidate",
+                string,
+                "ask for a candidate",
+            )
         return float(self.frequencies[self.candidates.index(string)])
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:

@@ -203,7 +203,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         """
         self._check(estimate)
         if self.last:
-            _check.refuse_type("estimate", "be of a round before the last", estimate, "see found()")
+            _check.refuse_type("estimate", "be of a round before the last", estimate, "call found()")
         if not estimate.reports:
             _check.refuse("estimate", "be of at least 1 report", 0, "collect some: they choose the prefixes")
         count = _check.integer("max_candidates", max_candidates, minimum=1)

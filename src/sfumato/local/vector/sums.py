@@ -35,7 +35,7 @@ class VectorMoments:
             _check.refuse("pairs", "be True or False", pairs, "pass pairs=True")
         if pairs and dimension > _WIDEST:
             rule = f"be False for more than {_WIDEST} dimensions"
-            _check.refuse("pairs", rule, pairs, "the variances of all parts are estimated without")
+            _check.refuse("pairs", rule, pairs, "leave it out: variances need no pairs")
         self.dimension, self.pairs = dimension, pairs
 
     @property

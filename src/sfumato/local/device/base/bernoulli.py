@@ -18,7 +18,7 @@ from sfumato import _check
 from sfumato.numerics.certified.fixed_point import exp_bounds
 from sfumato.numerics.randomness.source import RandomSource
 
-__all__ = ["MAX_EPSILON", "Coin", "checked_epsilon", "odds_below"]
+__all__ = ["MAX_EPSILON", "Coin", "checked_epsilon", "odds_below", "truth_coin"]
 
 _BITS: Final = 160
 _WORD: Final = 64
@@ -46,7 +46,7 @@ def checked_epsilon(value: object, name: str = "epsilon") -> float:
     """
     epsilon = _check.positive(name, value)
     if epsilon > MAX_EPSILON:
-        _check.refuse(name, "be at most 40", value, "such reports hide nothing")
+        _check.refuse(name, "be at most 40", value, "lower it: such reports hide nothing")
     return epsilon
 
 
@@ -163,3 +163,51 @@ class Coin:
             True for heads.
         """
         return source.words(size) >> np.uint64(_WORD - self.bits) < np.uint64(self.threshold)
+
+
+def truth_coin(
+    epsilon: float,
+    true: Fraction | int = 1,
+    other: Fraction | int = 1,
+    *,
+    stated: float | None = None,
+    categories: int | None = None,
+) -> Coin:
+    r"""Return the coin of a report that supports the truth, the likeliest that epsilon allows.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound on the loss of the report.
+    true, other : Fraction or int
+        How many reports support the truth, or what part of all, and how many others there are. All of the
+        first are alike likely, and all of the others: with the coin's chance p the ratio :math:`\frac{p /
+        true}{(1 - p) / other}` is at most :math:`e^\epsilon`, exactly.
+    stated : float, optional
+        The epsilon that an error shows, if it is another one.
+    categories : int, optional
+        Of the domain, where fewer of them would help.
+
+    Returns
+    -------
+    Coin
+
+    Raises
+    ------
+    ParameterError
+        If epsilon is so small that no coin of 64 bits supports the truth.
+
+    Examples
+    --------
+    >>> round(float(truth_coin(1.0, 1, 3).chance), 6)  # randomized response of 4 categories
+    0.475367
+    """
+    mass = odds_below(epsilon) * true
+    coin = Coin.below(mass / (mass + other))
+    if coin.chance * other <= (1 - coin.chance) * true:
+        value = epsilon if stated is None else stated
+        if categories is not None:
+            remedy = "raise it, or hash the domain to fewer values"
+            _check.refuse("epsilon", f"be greater for {categories} categories", value, remedy)
+        _check.refuse("epsilon", "be above about 2**-60", value, "raise it: reports are mere noise")
+    return coin

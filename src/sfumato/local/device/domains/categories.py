@@ -197,7 +197,7 @@ def _listed(given: object) -> Sequence[Hashable]:
     if isinstance(values, range) and values and max(abs(values[0]), abs(values[-1])) >= _MAX:
         _check.refuse("values", "be a range within 2**62 of 0", values, "use strings for such numbers")
     if len(values) < 2:
-        _check.refuse("values", _RULE, values, "one category needs no report")
+        _check.refuse("values", _RULE, values, "name another category: one needs no report")
     return values
 
 

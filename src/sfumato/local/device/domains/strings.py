@@ -63,7 +63,7 @@ class Strings:
             _check.refuse("length", f"be at most {_LONGEST}", length, "report what strings begin with")
         given: object = self.alphabet
         if not isinstance(given, str | bytes):
-            _check.refuse_type("alphabet", _RULE, given, 'such as "01"')
+            _check.refuse_type("alphabet", _RULE, given, 'pass characters such as "01"')
         if not 2 <= len(given) <= _MAX or len(set(given)) < len(given):
             _check.refuse("alphabet", _RULE, given[:100], "name each character once")
         points = _points([given])[0]

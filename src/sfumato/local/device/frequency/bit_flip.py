@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, odds_below
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.randomness.source import RandomSource
@@ -75,14 +75,9 @@ class BitFlipRandomizer(CategoricalRandomizer):
             _check.refuse("domain", "have at most 2**24 categories", len(self.domain), remedy)
         asked = _check.integer("asked", self.asked, minimum=1)
         if asked > _MAX:
-            _check.refuse("asked", f"be at most {_MAX}", asked, "each costs bytes of every report")
+            _check.refuse("asked", f"be at most {_MAX}", asked, "ask about fewer: each costs bytes")
         asked = min(asked, len(self.domain))
-        odds = odds_below(self.epsilon if asked == 1 else self.epsilon / 2)
-        truth = Coin.below(odds / (1 + odds))
-        if truth.chance <= Fraction(1, 2):
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
+        truth = truth_coin(self.epsilon if asked == 1 else self.epsilon / 2, stated=self.epsilon)
         self._set(asked=asked, truth=truth)
 
     def _chances(self) -> dict[str, Any]:

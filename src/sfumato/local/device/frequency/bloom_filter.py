@@ -58,7 +58,7 @@ def bloom_indices(
 
     Examples
     --------
-    >>> bloom_places([b"sfumato", b"sfumato"], [0, 1], 2, 128).tolist()
+    >>> bloom_indices([b"sfumato", b"sfumato"], [0, 1], 2, 128).tolist()
     [[59, 51], [10, 30]]
     """
     make, size = hashlib.blake2b, 8 * hashes

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, odds_below
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.numbered_bits import joined, parted
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
@@ -63,13 +63,13 @@ class SketchRandomizer(CategoricalRandomizer):
             _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
         size = _check.integer("size", self.size)
         if not 8 <= size <= _MAX_SIZE or size & (size - 1):
-            _check.refuse("size", "be a power of two from 8 to 65536", size, "1024 is usual")
+            _check.refuse("size", "be a power of two from 8 to 65536", size, "take 1024, as is usual")
         hashes = _check.integer("hashes", self.hashes, minimum=2)
         if hashes > _MAX_HASHES:
-            _check.refuse("hashes", "be at most 2**20", hashes, "more gain nothing")
+            _check.refuse("hashes", "be at most 2**20", hashes, "take fewer: more gain nothing")
         key = _check.integer("key", self.key)
         if key >> 64:
-            _check.refuse("key", "be below 2**64", key, "any public number below it will do")
+            _check.refuse("key", "be below 2**64", key, "take any public number below it")
         self._set(size=size, hashes=hashes, key=key)
         self._arrange()
 
@@ -269,13 +269,7 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
     sign: Coin = field(init=False, repr=False, compare=False)
 
     def _arrange(self) -> None:
-        odds = odds_below(self.epsilon)
-        sign = Coin.below(odds / (1 + odds))
-        if sign.chance <= Fraction(1, 2):
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(sign=sign)
+        self._set(sign=truth_coin(self.epsilon))
 
     @property
     def truth(self) -> Coin:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, odds_below
+from sfumato.local.device.base.bernoulli import Coin, odds_below, truth_coin
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency.randomized_response import exchanged
@@ -126,14 +126,8 @@ class HashingRandomizer(CategoricalRandomizer):
     def _choose(self) -> None:
         if len(self.domain) > 1 << 32:
             _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
-        odds = odds_below(self.epsilon)
-        buckets = min(self._best_buckets(odds), _MAX_BUCKETS)
-        truth = Coin.below(odds / (odds + buckets - 1))
-        if truth.chance * buckets <= 1:
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(buckets=buckets, truth=truth)
+        buckets = min(self._best_buckets(odds_below(self.epsilon)), _MAX_BUCKETS)
+        self._set(buckets=buckets, truth=truth_coin(self.epsilon, 1, buckets - 1))
 
     @property
     def _bits(self) -> int:

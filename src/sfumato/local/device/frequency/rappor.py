@@ -344,15 +344,15 @@ def listed(values: Any) -> list[Any]:
 def _check_shape(device: RapporRandomizer) -> None:
     hashes = _check.integer("hashes", device.hashes, minimum=1)
     if hashes > MAX_HASHES:
-        _check.refuse("hashes", f"be at most {MAX_HASHES}", hashes, "2 are usual")
+        _check.refuse("hashes", f"be at most {MAX_HASHES}", hashes, "take 2, as is usual")
     bits = _check.integer("bits", device.bits)
     if bits % 8 or not max(8, 2 * hashes) <= bits <= _MAX_BITS:
         _check.refuse(
-            "bits", "be a multiple of 8, at least 2 * hashes and at most 4096", bits, "128 are usual"
+            "bits", "be a multiple of 8, at least 2 * hashes and at most 4096", bits, "take 128, as is usual"
         )
     cohorts = _check.integer("cohorts", device.cohorts, minimum=1)
     if cohorts > _MAX_COHORTS:
-        _check.refuse("cohorts", "be at most 65536", cohorts, "64 are usual")
+        _check.refuse("cohorts", "be at most 65536", cohorts, "take 64, as is usual")
 
 
 def _coin(name: str, chance: Fraction) -> Coin:
@@ -368,10 +368,8 @@ def _both(given: object) -> tuple[Coin, Coin] | None:
     if given is None:
         return None
     if not isinstance(given, tuple) or len(given) != 2:
-        _check.refuse_type("instantaneous", "be a pair (p, q) or None", given, "such as (0.5, 0.75)")
+        _check.refuse_type("instantaneous", "be a pair (p, q) or None", given, "pass (0.5, 0.75)")
     p, q = (_coin("instantaneous", Fraction(_check.unit_interval("instantaneous", x))) for x in given)
     if p.chance >= q.chance:
-        _check.refuse(
-            "instantaneous", "be (p, q) with p below q", given, "a 1 is likelier where a bit is set"
-        )
+        _check.refuse("instantaneous", "be (p, q) with p below q", given, "exchange them")
     return p, q

@@ -76,7 +76,7 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
             refuse_layers(permanent_epsilon, self.epsilon)
         again = Coin.below(wanted)
         if again.chance * count <= 1:
-            remedy = "such reports carry no information; hash the domain to fewer values"
+            remedy = "raise it, or hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
         self._set(permanent=permanent, again=again)
 

@@ -93,7 +93,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
     def _layers(self, permanent_epsilon: float) -> None:
         named: object = self.chain
         if not isinstance(named, str) or named not in CHAINS:
-            _check.refuse("chain", f"be one of {', '.join(CHAINS)}", named, "OSUE has the smallest error")
+            _check.refuse("chain", f"be one of {', '.join(CHAINS)}", named, "take OSUE, which errs least")
         kind, symmetric = CHAINS[named]
         permanent = kind(epsilon=permanent_epsilon, domain=self.domain)
         both = permanent.true.chance, permanent.other.chance

@@ -81,7 +81,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
         best = round(min(odds_below(self.epsilon), Fraction(_MAX_BUCKETS - 1))) + 1
         buckets = best if self.buckets is None else _check.integer("buckets", self.buckets, minimum=2)
         if buckets > _MAX_BUCKETS:
-            _check.refuse("buckets", f"be at most {_MAX_BUCKETS}", buckets, "more have no less error")
+            _check.refuse("buckets", f"be at most {_MAX_BUCKETS}", buckets, "take fewer: more gain nothing")
         inner = LongitudinalRandomizedResponseRandomizer(
             epsilon=self.epsilon, permanent_epsilon=permanent_epsilon, domain=Domain(range(buckets))
         )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.device.base.bernoulli import Coin, odds_below
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.rows import RowsRandomizer
 from sfumato.local.device.frequency.hadamard import parity
@@ -119,13 +119,7 @@ class FourierMarginalsRandomizer(RowsRandomizer):
             weights=_checked_weights(self.weights, order),
         )
         self._set(tickets=np.array(self._tickets(), np.int64))
-        odds = odds_below(self.epsilon)
-        truth = Coin.below(odds / (1 + odds))
-        if truth.chance <= Fraction(1, 2):
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(truth=truth)
+        self._set(truth=truth_coin(self.epsilon))
 
     @property
     def characters(self) -> list[int]:

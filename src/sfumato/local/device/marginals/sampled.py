@@ -157,7 +157,7 @@ def checked_views(given: object, sizes: list[int]) -> tuple[tuple[int, ...], ...
             or list(view) != sorted(set(view))
             or not 0 <= view[0] <= view[-1] < len(sizes)
         ):
-            _check.refuse("views", rule, view, f"attributes are counted from 0 to {len(sizes) - 1}")
+            _check.refuse("views", rule, view, f"count attributes from 0 to {len(sizes) - 1}")
         if prod(sizes[at] for at in view) > _MAX_CELLS:
             _check.refuse("views", f"have at most {_MAX_CELLS} cells", view, "take fewer attributes together")
     if not views or len(views) > _MAX_VIEWS or len(set(views)) < len(views):

@@ -60,7 +60,7 @@ class LaplaceMeanRandomizer(NumericRandomizer):
 
     def _choose(self) -> None:
         if self.epsilon < _MIN_EPSILON:
-            _check.refuse("epsilon", "be at least 2**-10", self.epsilon, "such reports carry no information")
+            _check.refuse("epsilon", "be at least 2**-10", self.epsilon, "raise it: reports are mere noise")
         self._set(reach=-int(-_REACH * self.scale // 1))
 
     def _chances(self) -> dict[str, Any]:

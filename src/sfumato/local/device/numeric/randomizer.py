@@ -50,7 +50,7 @@ class NumericRandomizer(Randomizer):
         self._set(bounds=_two_bounds(self.bounds))
         steps = _check.integer("steps", self.steps, minimum=1)
         if steps > _FINEST:
-            _check.refuse("steps", f"be at most {_FINEST}", steps, "the randomization hides finer grids")
+            _check.refuse("steps", f"be at most {_FINEST}", steps, "take fewer: the noise hides finer ones")
         self._set(steps=steps)
         self._choose()
 

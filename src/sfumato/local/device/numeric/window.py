@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, odds_below
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.numeric.randomizer import NumericRandomizer
 from sfumato.numerics.randomness.source import RandomSource
@@ -66,13 +66,7 @@ class WindowRandomizer(NumericRandomizer):
 
     def _choose(self) -> None:
         window = min(max(1, round(self.steps * self._width())), self.steps)
-        mass = odds_below(self.epsilon) * window
-        inside = Coin.below(mass / (mass + self.steps))
-        if inside.chance * self.steps <= (1 - inside.chance) * window:
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(window=window, inside=inside)
+        self._set(window=window, inside=truth_coin(self.epsilon, window, self.steps))
 
     def _chances(self) -> dict[str, Any]:
         return {"steps": self.steps, "window": self.window, "inside": self.inside.threshold}

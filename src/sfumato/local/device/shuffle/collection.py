@@ -97,7 +97,7 @@ class PublicCollection:
         size = _check.integer("batch_size", self.batch_size, minimum=2)
         colluders = _check.integer("colluders", self.colluders)
         if colluders >= size:
-            remedy = "somebody in a batch must be honest, to be protected"
+            remedy = "tolerate fewer: somebody in a batch must be honest"
             _check.refuse("colluders", f"be below the batch_size {size}", colluders, remedy)
         for role in ("analyst", "shuffler"):
             key = getattr(self, role)

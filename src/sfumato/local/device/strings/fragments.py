@@ -61,7 +61,7 @@ class FragmentRandomizer(StringsRandomizer):
             )
         buckets = _check.integer("buckets", self.buckets, minimum=2)
         if buckets & (buckets - 1) or buckets > 1 << 20:
-            _check.refuse("buckets", "be a power of two from 2 to 2**20", buckets, "256 is usual")
+            _check.refuse("buckets", "be a power of two from 2 to 2**20", buckets, "take 256, as is usual")
         if buckets * self.strings.base**fragment > _MAX_CODES:
             _check.refuse(
                 "fragment",
@@ -177,7 +177,7 @@ class BitstogramRandomizer(FragmentRandomizer):
         """The tables, which are checked here."""
         tables = _check.integer("tables", self.tables, minimum=1)
         if tables > _MAX_TABLES:
-            _check.refuse("tables", f"be at most {_MAX_TABLES}", tables, "one is usual")
+            _check.refuse("tables", f"be at most {_MAX_TABLES}", tables, "take one, as is usual")
         return tables
 
     def _part(self, epsilon: float) -> OneBitHadamardRandomizer:
@@ -237,7 +237,7 @@ class SequenceFragmentPuzzleRandomizer(FragmentRandomizer):
     def _sketch(self, epsilon: float, domain: Domain) -> CategoricalRandomizer:
         kind: object = self.sketch
         if not isinstance(kind, str) or kind not in _SKETCHES:
-            _check.refuse("sketch", f"be one of {', '.join(_SKETCHES)}", kind, "the second has short records")
+            _check.refuse("sketch", f"be one of {', '.join(_SKETCHES)}", kind, "take the second one")
         made: CategoricalRandomizer = _SKETCHES[kind](
             epsilon=epsilon, domain=domain, size=self.size, hashes=self.hashes, key=self.key
         )

@@ -78,9 +78,9 @@ class StringsRandomizer(Randomizer):
             _check.refuse_type("strings", "be Strings", given, "pass Strings(length=...)")
         weight, key = _check.integer("weight", self.weight), _check.integer("key", self.key)
         if weight > _MAX_WEIGHT:
-            _check.refuse("weight", f"be at most {_MAX_WEIGHT}", weight, "2 is usual")
+            _check.refuse("weight", f"be at most {_MAX_WEIGHT}", weight, "take 2, as is usual")
         if key >> 64:
-            _check.refuse("key", "be below 2**64", key, "any public number below it will do")
+            _check.refuse("key", "be below 2**64", key, "take any public number below it")
         self._set(weight=weight, key=key)
         self._arrange()
         if self.questions > _MAX_QUESTIONS:

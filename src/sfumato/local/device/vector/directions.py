@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.device.base.bernoulli import Coin, odds_below
+from sfumato.local.device.base.bernoulli import Coin, odds_below, truth_coin
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.vector.random_vectors import PIECE, gaussians, on_sphere
@@ -84,13 +84,7 @@ class DirectionRandomizer(Randomizer):
         self._set(dimension=size, radius=_check.positive("radius", self.radius))
         self._check_count()
         near = self._best(odds_below(self.epsilon))
-        mass = odds_below(self.epsilon) * near
-        inside = Coin.below(mass / (mass + self.count - near))
-        if inside.chance * (self.count - near) <= (1 - inside.chance) * near:
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(near=near, inside=inside)
+        self._set(near=near, inside=truth_coin(self.epsilon, near, self.count - near))
 
     def _check_count(self) -> None:
         """Check the number of vectors that a seed makes."""
@@ -234,7 +228,7 @@ class CapRandomizer(DirectionRandomizer):
             self._set(candidates=min(max(1 << min(wanted, 12), 64), _MAX))
         found = _check.integer("candidates", self.candidates, minimum=2)
         if found > _MAX:
-            _check.refuse("candidates", f"be at most {_MAX}", found, "more add hardly any information")
+            _check.refuse("candidates", f"be at most {_MAX}", found, "take fewer: more gain hardly anything")
         self._set(candidates=found)
 
     @property

@@ -154,10 +154,10 @@ class Design(ABC):
         """Refuse what reveals nothing, shows somebody or cannot be drawn."""
         value = getattr(self, parameter)
         if any(not 0 < mass < 1 for row in self.transition for mass in row):
-            remedy = "an answer that only one truth can give betrays who gives it"
+            remedy = "choose chances at which each truth can give each answer"
             _check.refuse(parameter, "leave every answer possible for every truth", value, remedy)
         if not self.slope:
-            remedy = "such answers reveal nothing"
+            remedy = "choose other chances: such answers reveal nothing"
             _check.refuse(parameter, "make the answers depend on the truth", value, remedy)
         if lcm(*(mass.denominator for row in self.transition for mass in row)) > _MAX:
             remedy = "take simpler fractions"

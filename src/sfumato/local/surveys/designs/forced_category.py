@@ -66,7 +66,7 @@ class ForcedCategory(Design):
         listed = isinstance(given, list | tuple) and all(isinstance(one, Hashable) for one in given)
         names = tuple(self.names) if listed else ()
         if not 2 <= len(names) <= _MAX or any(name in names[:index] for index, name in enumerate(names)):
-            remedy = "for more use an oracle of sfumato.local"
+            remedy = "use an oracle of sfumato.local for more"
             _check.refuse("names", f"be from 2 to {_MAX} categories, none twice", self.names, remedy)
         forced = [Fraction(1, len(names))] * len(names)
         if self.forced is not None:

@@ -45,9 +45,9 @@ def chance(name: str, value: Chance) -> Fraction:
             _check.refuse(name, rule, value, "write it as 2/3 or 0.7")
         found = Fraction(above.strip()) / (int(below) if bar else 1)
     else:
-        found = _check.fraction(name, value, "a chance of 0 or 1 hides nothing")
+        found = _check.fraction(name, value, "choose one in between: a chance of 0 or 1 hides nothing")
     if not 0 < found < 1:
-        _check.refuse(name, rule, value, "a chance of 0 or 1 hides nothing")
+        _check.refuse(name, rule, value, "choose one in between: a chance of 0 or 1 hides nothing")
     if found.denominator > _MAX:
         # Decimal floats are binary fractions; what is meant is the decimal.
         remedy = f'pass a Fraction or a text, such as "{found.limit_denominator(1000)}"'

@@ -188,7 +188,7 @@ def samples_for_margin(
 def _margin(margin: float) -> float:
     wanted = _check.unit_interval("margin", margin)
     if wanted >= 0.5:
-        _check.refuse("margin", "be below 0.5", margin, "that one is met without respondents")
+        _check.refuse("margin", "be below 0.5", margin, "lower it: that one is met without respondents")
     return wanted
 
 

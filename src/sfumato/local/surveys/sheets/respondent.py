@@ -48,7 +48,7 @@ def respondent_page(
     harmless = any(task.kind in {Kind.OTHER, Kind.COMPARE} for task in design.tasks)
     if harmless != bool(other):
         rule = "be given" if harmless else "be left out"
-        _check.refuse("other", rule, other, "it is the harmless question of a design that has one")
+        _check.refuse("other", rule, other, "leave it out, or take a design with a harmless question")
     blocks: list[Block] = [Text(sample)] if sample else []
     blocks += [Heading(words.question), Text(question, loud=True)]
     if harmless:
