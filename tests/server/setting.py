@@ -94,11 +94,11 @@ from sfumato.local.shuffle import SecretKey
 from sfumato.server import serve
 from sfumato.server.limits import Limits
 folder, limits, tls = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3:]
-told = json.loads((folder / "collection.json").read_text())
+specification = json.loads((folder / "collection.json").read_text())
 serve(
-    device.PublicCollection.from_specification(told), SecretKey.from_file(folder / "shuffler.key",
-    "shuffler"), folder / "store", told=told, limits=Limits(**limits), certificate=tuple(map(Path, tls)) or
-    None, say=lambda line: print(line, flush=True),
+    device.PublicCollection.from_specification(specification), SecretKey.from_file(folder / "shuffler.key",
+    "shuffler"), folder / "store", specification=specification, limits=Limits(**limits),
+    certificate=tuple(map(Path, tls)) or None, say=lambda line: print(line, flush=True),
 )
 """
 

@@ -119,13 +119,13 @@ def serve_collection(
     """Run the shuffler of a collection until it is asked to end."""
     if (certificate is None) != (certificate_key is None):
         _check.refuse("--certificate", "come with --certificate-key", None, "pass both, or a proxy with TLS")
-    told = _read(file)
+    specification = _read(file)
     pair = (certificate, certificate_key) if certificate and certificate_key else None
     server.serve(
-        device.PublicCollection.from_specification(told),
+        device.PublicCollection.from_specification(specification),
         shuffle.SecretKey.from_file(key, "shuffler"),
         folder,
-        told=told,
+        specification=specification,
         host=host,
         port=port,
         limits=Limits(rate=rate, connections=connections, seconds=seconds),

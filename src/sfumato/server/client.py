@@ -158,12 +158,12 @@ class Visitor:
     def _read(self, body: bytes, *counts: str) -> dict[str, Any]:
         """Return an answer in JSON, in which some parts must be whole numbers."""
         try:
-            told = json.loads(body)
+            answer = json.loads(body)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict) or any(type(told.get(name)) is not int for name in counts):
+            answer = None
+        if not isinstance(answer, dict) or any(type(answer.get(name)) is not int for name in counts):
             raise SourceError(f"{self._url} must be a shuffler's service, got another answer; check the URL")
-        return told
+        return answer
 
     def _ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
         status, answer, why = 0, b"", ""

@@ -70,7 +70,7 @@ def serve(
     key: SecretKey,
     folder: Path,
     *,
-    told: Mapping[str, Any] | None = None,
+    specification: Mapping[str, Any] | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
     limits: Limits | None = None,
@@ -83,7 +83,7 @@ def serve(
     ----------
     collection, key, folder
         See `Shuffler`.
-    told : mapping, optional
+    specification : mapping, optional
         What the service states to devices about the collection; ``collection.specification()`` by default.
     host : str
         An address of this machine.
@@ -126,7 +126,8 @@ def serve(
         _check_certificate(*certificate)
     with Shuffler(collection, key, folder) as shuffler, _listening(host, port) as listening:
         taker = GroupCommit(shuffler, limits, say)
-        app = Front(shuffler, taker, limits, dict(collection.specification() if told is None else told), say)
+        stated = collection.specification() if specification is None else specification
+        app = Front(shuffler, taker, limits, dict(stated), say)
         config = uvicorn.Config(
             app,
             http=_patient(limits.seconds),

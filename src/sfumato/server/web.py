@@ -48,7 +48,7 @@ class Front:
     taker : GroupCommit
         Of that shuffler.
     limits : Limits
-    told : dict
+    specification : dict
         The collection as JSON, for devices that ask.
     failed : callable
         Called with requests that no answer was foreseen for, in words for the operator.
@@ -67,13 +67,13 @@ class Front:
         shuffler: Shuffler,
         taker: GroupCommit,
         limits: Limits,
-        told: dict[str, Any],
+        specification: dict[str, Any],
         failed: Callable[[str], None],
     ) -> None:
         self._shuffler, self._taker = shuffler, taker
         self._width = shuffler.collection.envelope_width
         self._body = max(limits.body, self._width)
-        self._told, self._failed = json.dumps(told).encode(), failed
+        self._specification, self._failed = json.dumps(specification).encode(), failed
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -101,7 +101,7 @@ class Front:
         if path == "/v1/reports":
             await self._reports(_header(scope, b"content-length"), receive, send)
         elif path == "/v1/collection":
-            await _answer(send, 200, self._told)
+            await _answer(send, 200, self._specification)
         elif path == "/v1/status":
             known = self._shuffler.collection
             status = {"collection": known.id.hex(), "batch_size": known.batch_size}
@@ -147,11 +147,11 @@ def _header(scope: MutableMapping[str, Any], name: bytes) -> bytes:
 
 
 async def _tell(
-    send: Send, status: int, told: dict[str, Any], *, close: bool = False, again: bool = False
+    send: Send, status: int, answer: dict[str, Any], *, close: bool = False, again: bool = False
 ) -> None:
     extra = [(b"connection", b"close")] if close else []
     extra += [(b"retry-after", b"1")] if again else []
-    await _answer(send, status, json.dumps(told).encode(), extra=extra)
+    await _answer(send, status, json.dumps(answer).encode(), extra=extra)
 
 
 async def _answer(

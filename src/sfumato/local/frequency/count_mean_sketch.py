@@ -98,9 +98,6 @@ class SketchOracle(SupportOracle[Device]):
     def _at_points(self, records: Records, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the records that support each position, for runs of records that share a function each."""
 
-    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self.support.simulate(counts, generator)
-
     @property
     def sketch_variance(self) -> float:
         """The part of a rare value's variance, for one report, that collisions add; see the notes."""

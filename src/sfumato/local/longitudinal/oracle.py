@@ -213,9 +213,6 @@ class TwoLayerOracle(MemoizedOracle[TwoLayers], SupportOracle[TwoLayers]):
         """How far an estimate from memos would deviate: as their support says."""
         return self._support(self.device.memo_chances)
 
-    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self.support.simulate(counts, generator)
-
     def _memo_totals(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         return self.permanent_error_model.simulate(counts, generator)
 

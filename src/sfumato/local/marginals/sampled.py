@@ -192,11 +192,6 @@ class SampledMarginals(SampledQuestionProtocol, MarginalsProtocol[client.Sampled
             share=np.array([noise.share for noise in self.noises]),
         )
 
-    def _simulated(
-        self, codes: NDArray[np.int64], counts: NDArray[np.int64], generator: np.random.Generator
-    ) -> NDArray[np.int64]:
-        return self._simulated_parts(codes, counts, generator)
-
     def _asked(
         self, people: NDArray[np.int64], generator: np.random.Generator
     ) -> Iterator[NDArray[np.int64]]:

@@ -72,11 +72,6 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
         return client.ShuffledCountsRandomizer(epsilon=self.epsilon, domain=self.domain, split=split)
 
     @property
-    def messages(self) -> int:
-        """How many messages each client sends."""
-        return self.device.messages
-
-    @property
     def totals(self) -> int:
         """One sum for each category."""
         return len(self.domain)

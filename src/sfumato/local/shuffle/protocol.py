@@ -17,11 +17,11 @@ from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["TOLD", "ShuffleProtocol", "bounded", "fewest"]
+__all__ = ["TRUTH_EPSILON", "ShuffleProtocol", "bounded", "fewest"]
 
 Device = TypeVar("Device", bound=Randomizer)
 
-TOLD: Final = 16.0
+TRUTH_EPSILON: Final = 16.0
 """Epsilon of the message with the truth: it lies once in some millions, and the accountant stays finite."""
 _MAX: Final = 1 << 40
 _SHARE: Final = 0.005
@@ -90,9 +90,9 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
         """Return the client half, with enough decoys."""
 
     @property
-    @abstractmethod
     def messages(self) -> int:
         """How many messages each client sends."""
+        return self.device.messages
 
     def check_clients(self, clients: int) -> None:
         """Refuse fewer honest clients than the decoys were drawn up for.

@@ -98,9 +98,9 @@ class StringsRandomizer(Randomizer):
     def _part(self, epsilon: float) -> CategoricalRandomizer:
         """Return what reports a part's code, an index in a range from 0 on."""
 
-    @abstractmethod
     def _whole(self, epsilon: float) -> CategoricalRandomizer:
-        """Return what reports a fingerprint."""
+        """Return what reports a fingerprint: the same as a part's code, if not overridden."""
+        return self._part(epsilon)
 
     @property
     @abstractmethod
