@@ -72,7 +72,8 @@ def measure_heavy_hitters(people: int, epsilon: float) -> None:
         f"{'protocol':<26}{'bytes':>6}{'clients':>9}{'CPU':>9}{'server':>9}{'CPU':>9}{'planned':>9}{'found':>7}"
         f"{'precision':>11}{'recall':>9}"
     )
-    for plan in local.choose_strings(epsilon, local.Strings(length=LONGEST), people).plans:
+    asked = local.FrequentStrings(local.Strings(length=LONGEST))
+    for plan in local.choose(asked, epsilon=epsilon, n=people).plans:
         protocol = plan.protocol
         client, client_cpu, reports = timed(partial(protocol.randomize_batch, values))
         server, server_cpu, told = timed(partial(counted, protocol, reports))

@@ -40,7 +40,7 @@ def measure_marginals(people: int, epsilon: float, runs: int) -> None:
     domains, rows = [local.Domain(range(2))] * ATTRIBUTES, tree(people)
     counts = np.bincount(rows @ (1 << np.arange(ATTRIBUTES)[::-1]), minlength=1 << ATTRIBUTES)
     joint = (counts / people).reshape((2,) * ATTRIBUTES)
-    choice = local.choose_marginals(epsilon, domains, people, order=3, example=tree(20_000))
+    choice = local.choose(local.Marginals(domains, order=3, example=tree(20_000)), epsilon=epsilon, n=people)
     plans = [plan for plan in choice.plans if plan.views]
     best = min(plans, key=lambda plan: plan.error)
     full = min((plan for plan in plans if plan.construction == 0), key=lambda plan: plan.error)

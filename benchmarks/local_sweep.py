@@ -90,7 +90,8 @@ def strings() -> Iterator[Figures]:
     """The smallest share that is found, and the bytes of a report, of the best parameters of each."""
     for epsilon, length, people in product((1.0, 2.0, 4.0, 8.0), (4, 6, 8, 12), (10_000, 1_000_000, 10**8)):
         try:
-            choice = local.choose_strings(epsilon, local.Strings(length=length), people)
+            asked = local.FrequentStrings(local.Strings(length=length))
+            choice = local.choose(asked, epsilon=epsilon, n=people)
         except ParameterError:
             continue
         yield {type(plan.protocol).__name__: (plan.share, plan.bytes) for plan in choice.plans}

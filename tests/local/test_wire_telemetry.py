@@ -28,7 +28,7 @@ def sent(oracle: Any, seed: int) -> Callable[[int, int], Any]:
             return records
         functions = oracle.device.functions(records)
         said = [
-            oracle._supported(records, oracle.device.places(functions, np.array([code]))) for code in (0, 1)
+            oracle._supported(records, oracle.device.indices(functions, np.array([code]))) for code in (0, 1)
         ]
         return np.stack(said, axis=1).astype(np.uint8)
 
@@ -99,7 +99,7 @@ def test_rappors_cohorts_and_instantaneous_bits_keep_epsilon_and_use_it(
     assert memoized.epsilon == oracle.epsilon == pytest.approx(epsilon, rel=2e-3)
     stated = memoized.same_memo_loss(rounds).epsilon(0.0) if rounds > 1 else oracle.epsilon
     names, cohorts = [str(i) for i in range(40)], range(3)
-    held = {name: oracle.device.places([name] * 3, cohorts) for name in names}
+    held = {name: oracle.device.indices([name] * 3, cohorts) for name in names}
     other = next(name for name in names if (held[name] != held["0"]).all())
     generator = np.random.default_rng(5)
 
@@ -129,4 +129,4 @@ def test_rappors_cohorts_and_instantaneous_bits_keep_epsilon_and_use_it(
 
 
 def places(oracle: Rappor, name: str) -> Any:
-    return oracle.device.places([name], [0])[0]
+    return oracle.device.indices([name], [0])[0]

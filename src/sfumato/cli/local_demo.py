@@ -56,7 +56,7 @@ def _occupations(page: Page, occupations: list[str], central: dict[str, dict[str
     page.title("1. Occupations")
     industries = sorted(set(occupations))
     domain = local.Domain(industries)
-    choice = local.choose(_EPSILON, len(industries), len(occupations))
+    choice = local.choose(local.Frequencies(domain), epsilon=_EPSILON, n=len(occupations))
     oracle = choice.oracle(domain)
     aggregator = oracle.aggregator()
     aggregator.add_batch(oracle.randomize_batch(occupations))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.local.aggregation.arrow import aggregate_arrow, aggregate_parquet
     from sfumato.local.aggregation.spark import aggregate_spark
     from sfumato.local.base.aggregator import Aggregator
+    from sfumato.local.base.plan_comparison import choose
     from sfumato.local.device.base.report_batch import ReportBatch
     from sfumato.local.device.domains.bins import Bins
     from sfumato.local.device.domains.categories import Domain
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from sfumato.local.frequency.hadamard import HadamardResponse, OneBitHadamard
     from sfumato.local.frequency.local_hashing import OptimalLocalHashing
     from sfumato.local.frequency.oracle import Oracle
-    from sfumato.local.frequency.planning import OracleChoice, OraclePlan, choose
+    from sfumato.local.frequency.planning import Frequencies, OracleChoice, OraclePlan
     from sfumato.local.frequency.projective_geometry import ProjectiveGeometryResponse
     from sfumato.local.frequency.randomized_response import RandomizedResponse
     from sfumato.local.frequency.rappor.association import Association, associate
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from sfumato.local.marginals.consistency import ConsistentMarginals
     from sfumato.local.marginals.estimate import MarginalsEstimate
     from sfumato.local.marginals.fourier import FourierMarginals
-    from sfumato.local.marginals.planning import MarginalsChoice, MarginalsPlan, choose_marginals
+    from sfumato.local.marginals.planning import Marginals, MarginalsChoice, MarginalsPlan
     from sfumato.local.marginals.sampled import SampledMarginals
     from sfumato.local.numeric.estimate import MeanEstimate
     from sfumato.local.numeric.hybrid import HybridMean
@@ -59,11 +60,11 @@ if TYPE_CHECKING:
     from sfumato.local.ranges.grid_estimate import GridEstimate
     from sfumato.local.ranges.haar import HaarHistogram
     from sfumato.local.ranges.hierarchy import HierarchicalHistogram
-    from sfumato.local.ranges.planning import RangeChoice, RangePlan, choose_ranges
+    from sfumato.local.ranges.planning import RangeChoice, RangePlan, Ranges
     from sfumato.local.ranges.range_share import RangeShare
     from sfumato.local.strings.estimate import HeavyHitters
     from sfumato.local.strings.fragments import Bitstogram, SequenceFragmentPuzzle
-    from sfumato.local.strings.planning import StringsChoice, StringsPlan, choose_strings
+    from sfumato.local.strings.planning import FrequentStrings, StringsChoice, StringsPlan
     from sfumato.local.strings.prefix_rounds import PrefixRound
     from sfumato.local.strings.prefixes import PrefixExtending, TreeHist
     from sfumato.local.vector.directions import PrivUnit, PrivUnitG, SphereSampling
@@ -84,6 +85,8 @@ __all__ = [
     "Duchi",
     "Estimate",
     "FourierMarginals",
+    "Frequencies",
+    "FrequentStrings",
     "GridEstimate",
     "HaarGrid",
     "HaarHistogram",
@@ -96,6 +99,7 @@ __all__ = [
     "LongitudinalLocalHashing",
     "LongitudinalRandomizedResponse",
     "LongitudinalUnaryEncoding",
+    "Marginals",
     "MarginalsChoice",
     "MarginalsEstimate",
     "MarginalsPlan",
@@ -121,6 +125,7 @@ __all__ = [
     "RangeEstimate",
     "RangePlan",
     "RangeShare",
+    "Ranges",
     "Rappor",
     "RapporEstimate",
     "ReportBatch",
@@ -146,9 +151,6 @@ __all__ = [
     "associate",
     "baselines",
     "choose",
-    "choose_marginals",
-    "choose_ranges",
-    "choose_strings",
     "device",
     "shuffle",
     "surveys",
@@ -161,11 +163,11 @@ __getattr__, __dir__ = attach(
         "MemoizedRappor": "sfumato.local.longitudinal.memoized_rappor",
         "RoundsEstimate": "sfumato.local.longitudinal.rounds",
         "Correlation": "sfumato.local.marginals.association",
-        "choose_marginals": "sfumato.local.marginals.planning",
+        "Marginals": "sfumato.local.marginals.planning",
         "MarginalsChoice": "sfumato.local.marginals.planning",
         "MarginalsPlan": "sfumato.local.marginals.planning",
         "Strings": "sfumato.local.device.domains.strings",
-        "choose_strings": "sfumato.local.strings.planning",
+        "FrequentStrings": "sfumato.local.strings.planning",
         "StringsPlan": "sfumato.local.strings.planning",
         "StringsChoice": "sfumato.local.strings.planning",
         "HeavyHitters": "sfumato.local.strings.estimate",
@@ -222,7 +224,8 @@ __getattr__, __dir__ = attach(
         "Oracle": "sfumato.local.frequency.oracle",
         "OracleChoice": "sfumato.local.frequency.planning",
         "OraclePlan": "sfumato.local.frequency.planning",
-        "choose": "sfumato.local.frequency.planning",
+        "Frequencies": "sfumato.local.frequency.planning",
+        "choose": "sfumato.local.base.plan_comparison",
         "Bins": "sfumato.local.device.domains.bins",
         "HaarHistogram": "sfumato.local.ranges.haar",
         "HaarGrid": "sfumato.local.ranges.grid",
@@ -232,7 +235,7 @@ __getattr__, __dir__ = attach(
         "RangeShare": "sfumato.local.ranges.range_share",
         "RangeChoice": "sfumato.local.ranges.planning",
         "RangePlan": "sfumato.local.ranges.planning",
-        "choose_ranges": "sfumato.local.ranges.planning",
+        "Ranges": "sfumato.local.ranges.planning",
         "RandomizedResponse": "sfumato.local.frequency.randomized_response",
         "ReportBatch": "sfumato.local.device.base.report_batch",
         "baselines": "",

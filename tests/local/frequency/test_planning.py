@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from tests.cases import cases
 
 
 def test_variances_and_bytes_are_the_oracles_own() -> None:
-    choice = local.choose(0.5, 40, 5000, frequency=0.2)
+    choice = local.choose(local.Frequencies(40, frequency=0.2), epsilon=0.5, n=5000)
     assert not choice.ruled_out
     for plan in choice.plans:
         oracle = getattr(local, plan.name)(epsilon=0.5, domain=local.Domain(range(40)))
@@ -35,7 +36,7 @@ def test_variances_and_bytes_are_the_oracles_own() -> None:
     ],
 )
 def test_the_best_is_nearly_as_exact_as_any_and_short(epsilon: float, size: int, best: str) -> None:
-    choice = local.choose(epsilon, size, 10_000)
+    choice = local.choose(local.Frequencies(local.Domain(range(size))), epsilon=epsilon, n=10_000)
     assert choice.best.name == best
     least = min(plan.variance for plan in choice.plans)
     near = [plan for plan in choice.plans if plan.variance <= 1.05 * least]
@@ -48,7 +49,7 @@ def test_the_best_is_nearly_as_exact_as_any_and_short(epsilon: float, size: int,
 
 
 def test_limits_rule_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    choice = local.choose(1.0, 300, 1000, 8)
+    choice = local.choose(local.Frequencies(300), epsilon=1.0, n=1000, max_bytes=8)
     assert all(plan.bytes <= 8 for plan in choice.plans)
     assert choice.ruled_out["OptimizedUnaryEncoding"] == "38 bytes a report"
     assert "38 bytes a report" in str(choice)
@@ -58,7 +59,7 @@ def test_limits_rule_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(
         planning, "trial_seconds", lambda oracle, *_: (1.0, seconds.get(type(oracle).__name__, 30.0))
     )
-    slow = local.choose(1.0, 300, 10**9, 8, max_seconds=40)
+    slow = local.choose(local.Frequencies(300), epsilon=1.0, n=10**9, max_bytes=8, max_seconds=40)
     assert slow.ruled_out["OptimalLocalHashing"] == "200 seconds of the server"
     assert slow.plans
     assert {plan.server_seconds for plan in slow.plans} == {30.0}
@@ -68,19 +69,31 @@ def test_limits_rule_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> Non
     ("given", "rule"),
     [
         ({"epsilon": 0.0}, "epsilon must be positive"),
-        ({"domain_size": 1}, "domain_size must be an integer of at least 2"),
+        ({"domain": 1}, "domain must be an integer of at least 2"),
         ({"n": 0}, "n must be an integer of at least 1"),
         ({"max_bytes": 0}, "max_bytes must be an integer of at least 1"),
         ({"max_seconds": -1.0}, "max_seconds must be positive"),
         ({"frequency": -0.1}, "frequency must be from 0 to 1"),
-        ({"domain_size": 2**40}, "domain_size must be at most 16777216, to be tried, got"),
+        ({"domain": 2**40}, "domain must have at most 16777216 categories, to be tried, got"),
         ({"frequency": 1.5}, "frequency must be from 0 to 1"),
-        ({"domain_size": 10**6, "max_bytes": 1}, "max_bytes and max_seconds must leave some oracle"),
+        ({"domain": 10**6, "max_bytes": 1}, "max_bytes and max_seconds must leave some oracle, but all are"),
     ],
 )
 def test_wrong_parameters_are_named(given: dict[str, float], rule: str) -> None:
+    whole: dict[str, Any] = {"epsilon": 1.0, "n": 10, "domain": 10} | given
+    asked = {name: whole.pop(name) for name in ("domain", "frequency") if name in whole}
     with pytest.raises(ParameterError, match=rule):
-        local.choose(**({"epsilon": 1.0, "domain_size": 10, "n": 10} | given))  # type: ignore[arg-type]
+        local.choose(local.Frequencies(**asked), **whole)
+
+
+def test_what_is_no_question_is_refused_with_the_questions_there_are() -> None:
+    wrong: Any = 1024
+    with pytest.raises(ParameterError, match=r"question must .*, got a value of type int; pass local.Freq"):
+        local.choose(wrong, epsilon=1.0, n=10)
+    marginals = local.Marginals([local.Domain(range(2))] * 2)
+    for question in (marginals, local.FrequentStrings(local.Strings(length=4))):
+        with pytest.raises(ParameterError, match="max_seconds must be left out for this question"):
+            local.choose(question, epsilon=1.0, n=10, max_seconds=1.0)
 
 
 def test_a_trial_takes_no_longer_than_what_holds_it() -> None:

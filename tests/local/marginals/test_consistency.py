@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 from sfumato.errors import ParameterError
 from sfumato.local import ConsistentMarginals, Domain
 from sfumato.local.frequency.consistency import nearest
+from sfumato.local.marginals.consistency import most_even
 from sfumato.local.marginals.lattice import Lattice, analysed, functions, synthesised
-from sfumato.local.marginals.maximum_entropy import most_even
 from sfumato.local.marginals.sampled import SampledMarginals
 from tests.local.marginals.population import DOMAINS, KINDS, SIZES, counts, protocols, truth
 
@@ -33,7 +33,7 @@ def test_coefficients_are_the_same_in_every_table() -> None:
         table = joint.sum(axis=tuple(at for at in range(4) if at not in view))
         told = analysed(table.reshape(1, -1), lattice.shape(view))
         assert np.allclose(synthesised(told, lattice.shape(view)), table.ravel())
-        places = lattice.places(view)
+        places = lattice.indices(view)
         known = np.isfinite(found[places])
         assert np.allclose(found[places][known], told[0][known])
         found[places] = told[0]
@@ -72,13 +72,13 @@ def test_they_are_the_nearest_ones() -> None:
 
     def tables(coefficients: Any) -> Any:
         whole = np.append(1.0, coefficients)
-        return [synthesised(whole[lattice.places(view)][None], (2, 2))[0] for view in lattice.views]
+        return [synthesised(whole[lattice.indices(view)][None], (2, 2))[0] for view in lattice.views]
 
     def distance(coefficients: Any) -> float:
         return float(
             sum(
                 weight
-                * np.sum((np.append(1.0, coefficients) - evidence.coefficients)[lattice.places(view)] ** 2)
+                * np.sum((np.append(1.0, coefficients) - evidence.coefficients)[lattice.indices(view)] ** 2)
                 for weight, view in zip(weights / weights.mean(), lattice.views, strict=True)
             )
         )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local import Domain, FourierMarginals, SampledMarginals, choose_marginals
+from sfumato.local import Domain, FourierMarginals, Marginals, SampledMarginals, choose
 from sfumato.local.marginals.covering_design import covering
 from tests.chance import accepts_only
 from tests.local.laws import SEVEN_SIGMA, within
@@ -23,7 +23,7 @@ KINDS = np.array(list(product(*map(range, SIZES))))
 def test_plans_say_what_comes(epsilon: float) -> None:
     each, repeats, generator = 1000, 100, np.random.default_rng(2)
     n = each * len(KINDS)
-    choice = choose_marginals(epsilon, DOMAINS, n, order=2)
+    choice = choose(Marginals(DOMAINS, order=2), epsilon=epsilon, n=n)
     assert [plan.error for plan in choice.plans] == sorted(plan.error for plan in choice.plans)
     assert sorted(plan.width for plan in choice.plans) == [2, 2, 3, 4]
     for plan in choice.plans:
@@ -44,12 +44,12 @@ def test_plans_say_what_comes(epsilon: float) -> None:
 
 def test_which_is_best_depends_on_epsilon() -> None:
     domains = [Domain(range(2))] * 10
-    low, high = (choose_marginals(epsilon, domains, 10**6, order=3) for epsilon in (0.5, 4.0))
+    low, high = (choose(Marginals(domains, order=3), epsilon=x, n=10**6) for x in (0.5, 4.0))
     assert isinstance(low.protocol(), FourierMarginals)
     assert isinstance(high.protocol(), SampledMarginals)
     assert low.best.error > 30 * high.best.error
     assert str(low).splitlines()[1].startswith("FourierMarginals")
-    short = choose_marginals(4.0, domains, 10**6, order=3, max_bytes=2)
+    short = choose(Marginals(domains, order=3), epsilon=4.0, n=10**6, max_bytes=2)
     assert all(plan.bytes <= 2 for plan in short.plans)
     assert not high.ruled_out
     told = {f"{plan.bytes} bytes a report" for plan in high.plans if plan.bytes > 2}
@@ -61,9 +61,8 @@ def test_examples_allow_tables_that_are_put_together() -> None:
     generator = np.random.default_rng(1)
     rows = generator.integers(0, 2, (2000, 8))
     rows[:, 1] = rows[:, 0]
-    few, many = (
-        choose_marginals(1.0, [Domain(range(2))] * 8, n, order=3, example=rows) for n in (10_000, 10**9)
-    )
+    question = Marginals([Domain(range(2))] * 8, order=3, example=rows)
+    few, many = (choose(question, epsilon=1.0, n=n) for n in (10_000, 10**9))
     assert few.best.construction > 0
     assert few.best.width == 2
     assert many.best.construction == 0
@@ -100,8 +99,10 @@ def test_parameters_that_break_a_rule() -> None:
         ("domains must", {"domains": 3}),
     ]
     for rule, change in wrong:
+        whole: dict[str, Any] = {"epsilon": 1.0, "domains": DOMAINS, "n": 1000, **change}
+        asked = {name: whole.pop(name) for name in ("domains", "order", "example") if name in whole}
         with pytest.raises(ParameterError, match=rule):
-            choose_marginals(**{"epsilon": 1.0, "domains": DOMAINS, "n": 1000, **change})
+            choose(Marginals(**asked), **whole)
     for domains in (3, [3], DOMAINS[:1]):
         other: Any = domains
         with pytest.raises(ParameterError, match="domains must"):
@@ -109,10 +110,10 @@ def test_parameters_that_break_a_rule() -> None:
         with pytest.raises(ParameterError, match="domains must"):
             FourierMarginals(epsilon=1.0, domains=other)
     with pytest.raises(ParameterError, match="order must leave"):
-        choose_marginals(1.0, [Domain(range(2))] * 200, 1000, order=4)
+        Marginals([Domain(range(2))] * 200, order=4)
 
 
 def test_where_coefficients_are_too_many_tables_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.local.device.marginals.fourier._MOST_COEFFICIENTS", 20)
-    choice = choose_marginals(1.0, DOMAINS, 10**6)
+    monkeypatch.setattr("sfumato.local.device.marginals.fourier._MAX_COEFFICIENTS", 20)
+    choice = choose(Marginals(DOMAINS), epsilon=1.0, n=10**6)
     assert {plan.name for plan in choice.plans} == {"SampledMarginals"}

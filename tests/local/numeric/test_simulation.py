@@ -18,7 +18,7 @@ from sfumato.local import (
     SquareWave,
     StochasticRoundingMean,
 )
-from sfumato.local.numeric.simulation import at_places, drawn_reports, even_windows
+from sfumato.local.numeric.simulation import at_points, drawn_reports, even_windows
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
 from tests.local.laws import alike, covers, have_moments, within
@@ -135,7 +135,7 @@ def test_odd_people_are_refused() -> None:
 
 def test_as_many_people_are_simulated_as_the_refusal_says() -> None:
     device, most = PiecewiseMean(epsilon=1.0, bounds=(0.0, 1.0), steps=100).device, 2**62 // 200**2
-    found = at_places(device, [0.0, 1.0], [most - 1, 1], np.random.default_rng(1))
+    found = at_points(device, [0.0, 1.0], [most - 1, 1], np.random.default_rng(1))
     assert (found[0], found[-1], found.sum()) == (most - 1, 1, most)
     with pytest.raises(ParameterError, match=f"counts must add up to at most {most}, got {most + 1}"):
-        at_places(device, [0.0, 1.0], [most, 1], np.random.default_rng(1))
+        at_points(device, [0.0, 1.0], [most, 1], np.random.default_rng(1))

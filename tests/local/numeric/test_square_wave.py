@@ -7,8 +7,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local import SquareWave
-from sfumato.local.numeric.expectation_maximization import most_likely
-from sfumato.local.numeric.unbiased_weights import unbiased_weights
+from sfumato.local.numeric.square_wave import most_likely, unbiased_weights
 from tests.cases import cases
 from tests.chance import accepts_only, rate
 from tests.local.laws import have_moments

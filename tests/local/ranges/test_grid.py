@@ -272,7 +272,9 @@ def test_wrong_parameters_are_named() -> None:
     for ends in (([[0, 0]], [[5, 0]]), ([[1, 0]], [[0, 0]]), ([0], [1]), ([[0, 0]], [[1, 1], [1, 1]])):
         with pytest.raises(ParameterError, match="last must be pairs of indices"):
             protocol.variance(10, *ends)
-    with pytest.raises(ParameterError, match="last must be whole numbers, got 'an array of float64'"):
+    with pytest.raises(
+        ParameterError, match="last must be whole numbers, got a value of type ndarray, of float64"
+    ):
         protocol.variance(10, [[0, 0]], [[1.0, 1.9]])
     with pytest.raises(ParameterError, match="shares must be"):
         protocol.variance(10, [[0, 0]], [[1, 1]], np.ones((5, 3)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from tests.cases import cases
 
 
 def test_errors_and_bytes_are_the_protocols_own() -> None:
-    choice = local.choose_ranges(1.0, 100, 5000, lengths=[1, 20])
+    choice = local.choose(local.Ranges(100, lengths=[1, 20]), epsilon=1.0, n=5000)
     assert not choice.ruled_out
     assert {plan.name for plan in choice.plans} == {
         "tree",
@@ -30,7 +32,7 @@ def test_errors_and_bytes_are_the_protocols_own() -> None:
 
 
 def test_the_best_is_nearly_as_exact_as_any_and_short() -> None:
-    choice = local.choose_ranges(1.0, 300, 10_000)
+    choice = local.choose(local.Ranges(300), epsilon=1.0, n=10_000)
     least = min(plan.stddev for plan in choice.plans)
     near = [plan for plan in choice.plans if plan.stddev <= 1.05 * least]
     assert choice.best in near
@@ -40,15 +42,15 @@ def test_the_best_is_nearly_as_exact_as_any_and_short() -> None:
     rest = [plan.stddev for plan in choice.plans if plan not in near]
     assert rest == sorted(rest)
     # Single values alone are told best without a tree, in whatever bytes.
-    assert local.choose_ranges(1.0, 300, 10_000, lengths=[1]).best.name == "flat"
+    assert local.choose(local.Ranges(300, lengths=[1]), epsilon=1.0, n=10_000).best.name == "flat"
 
 
 def test_limits_rule_out_with_the_reason() -> None:
-    choice = local.choose_ranges(1.0, 300, 1000, 4)
+    choice = local.choose(local.Ranges(300), epsilon=1.0, n=1000, max_bytes=4)
     assert all(plan.bytes <= 4 for plan in choice.plans)
     assert choice.ruled_out["tree"] == "7 bytes a report"
     assert "7 bytes a report" in str(choice)
-    many = local.choose_ranges(1.0, 5000, 1000, lengths=[1])
+    many = local.choose(local.Ranges(5000, lengths=[1]), epsilon=1.0, n=1000)
     assert "for more than 4096 nodes" in many.ruled_out["tree, projective"]
 
 
@@ -56,8 +58,8 @@ def test_limits_rule_out_with_the_reason() -> None:
     ("given", "rule"),
     [
         ({"epsilon": 0.0}, "epsilon must be positive"),
-        ({"domain_size": 1}, "domain_size must be an integer of at least 2"),
-        ({"domain_size": 2**40}, "domain_size must be at most 16777216, to be tried, got"),
+        ({"domain": 1}, "domain must be an integer of at least 2"),
+        ({"domain": 2**40}, "domain must have at most 16777216 categories, to be tried, got"),
         ({"n": 0}, "n must be an integer of at least 1"),
         ({"max_bytes": 1}, "max_bytes and max_seconds must leave some protocol"),
         ({"max_seconds": -1.0}, "max_seconds must be positive"),
@@ -68,5 +70,7 @@ def test_limits_rule_out_with_the_reason() -> None:
     ],
 )
 def test_wrong_parameters_are_named(given: dict[str, float], rule: str) -> None:
+    whole: dict[str, Any] = {"epsilon": 1.0, "n": 10, "domain": 10} | given
+    asked = {name: whole.pop(name) for name in ("domain", "lengths") if name in whole}
     with pytest.raises(ParameterError, match=rule):
-        local.choose_ranges(**({"epsilon": 1.0, "domain_size": 10, "n": 10} | given))  # type: ignore[arg-type]
+        local.choose(local.Ranges(**asked), **whole)

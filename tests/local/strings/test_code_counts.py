@@ -154,7 +154,7 @@ def test_what_frequent_strings_add_by_collisions_is_taken_off(kind: Any) -> None
     oracle = kind(epsilon=4.0, domain=Domain(range(1000)), size=16, hashes=8, key=1)
     answers, codes, shares = SketchedAnswers(oracle), np.arange(40), np.zeros(40)
     shares[[2, 7, 30]] = 0.5, 0.2, 0.1  # a fifth have strings beyond the candidates
-    places = oracle.device.places(np.arange(8)[:, None], codes[None, :])
+    places = oracle.device.indices(np.arange(8)[:, None], codes[None, :])
     alike = (places[:, :, None] == places[:, None, :]).mean(axis=0)
     support, n = oracle.support, 10**12
     other = float(support.other) - float(support.gap) / 15  # what a report supports without collisions

@@ -11,12 +11,13 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local import (
     Bitstogram,
+    FrequentStrings,
     HeavyHitters,
     PrefixExtending,
     SequenceFragmentPuzzle,
     Strings,
     TreeHist,
-    choose_strings,
+    choose,
 )
 from tests.cases import cases
 from tests.chance import accepts_only, at_least, at_most
@@ -231,7 +232,7 @@ def test_the_planned_share_is_about_the_smallest_that_is_found(kind: Any) -> Non
 
 
 def test_choosing_compares_all_four() -> None:
-    choice = choose_strings(2.0, Strings(length=6, alphabet="01"), 100_000)
+    choice = choose(FrequentStrings(Strings(length=6, alphabet="01")), epsilon=2.0, n=100_000)
     shares = [plan.share for plan in choice.plans]
     assert shares == sorted(shares)
     assert len(choice.plans) == 4
@@ -243,13 +244,13 @@ def test_choosing_compares_all_four() -> None:
         assert type(plan.protocol).__name__ in str(choice)
     kept = {type(plan.protocol): plan.stored_bytes for plan in choice.plans}
     assert kept[PrefixExtending] == 100_000 * 7
-    alone = choose_strings(2.0, Strings(length=1, alphabet="01"), 100_000)
+    alone = choose(FrequentStrings(Strings(length=1, alphabet="01")), epsilon=2.0, n=100_000)
     assert set(alone.ruled_out) == {"PrefixExtending", "TreeHist"}
     with pytest.raises(ParameterError, match="PrefixExtending: no share is found; TreeHist: no share"):
-        choose_strings(1.0, Strings(length=8), 100)
+        choose(FrequentStrings(Strings(length=8)), epsilon=1.0, n=100)
     for epsilon, n in ((0.0, 10), (1.0, 0), (1.0, 1)):
         with pytest.raises(ParameterError):
-            choose_strings(epsilon, Strings(length=6, alphabet="01"), n)
+            choose(FrequentStrings(Strings(length=6, alphabet="01")), epsilon=epsilon, n=n)
 
 
 def test_parameters_that_break_a_rule() -> None:
@@ -331,7 +332,7 @@ def test_a_plan_names_the_parameter_that_is_wrong() -> None:
     ):
         given: Any = {"epsilon": 4.0, "strings": Strings(length=4), "n": 1000} | wrong
         with pytest.raises(ParameterError, match=rule):
-            choose_strings(**given)
+            choose(FrequentStrings(given.pop("strings")), **given)
 
 
 def test_fragments_have_as_many_buckets_as_there_is_room_for_and_serve() -> None:
@@ -339,7 +340,7 @@ def test_fragments_have_as_many_buckets_as_there_is_room_for_and_serve() -> None
         (Strings(length=1, alphabet="01"), 100_000, 4096),
         (Strings(length=3, alphabet="abcdefgh"), 10_000, 256),  # of 9^3 fragments each: within 2^18 codes
     ):
-        choice = choose_strings(4.0, strings, n)
+        choice = choose(FrequentStrings(strings), epsilon=4.0, n=n)
         (bitstogram,) = (plan.protocol for plan in choice.plans if isinstance(plan.protocol, Bitstogram))
         assert bitstogram.buckets == buckets
         assert buckets * strings.base**bitstogram.fragment <= 2**18

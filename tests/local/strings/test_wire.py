@@ -39,7 +39,7 @@ def said(device: Any, pieces: Any, code: Any) -> Any:
         columns, sign = np.divmod(device.layout.unpack(pieces).astype(np.int64), 2)
         return parity(columns & code) == sign.astype(np.bool_)
     functions, entries, negative = device.opened(pieces)
-    return parity(entries & device.places(functions, code)) == negative
+    return parity(entries & device.indices(functions, code)) == negative
 
 
 def read(protocol: Any, records: Any) -> Any:

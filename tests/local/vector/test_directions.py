@@ -12,7 +12,7 @@ import pytest
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
 from sfumato.local import PrivUnit, PrivUnitG, SphereSampling
-from sfumato.local.vector.projection_mean import halves, normal_heights, sphere_heights
+from sfumato.local.vector.directions import halves, normal_heights, sphere_heights
 from sfumato.privacy import Neighboring
 from sfumato.privacy.nodes.shuffled import Shuffled
 from tests.chance import accepts_only

@@ -87,7 +87,7 @@ def test_vectors_from_their_law_are_those_of_candidates(kind: Any, epsilon: floa
         rows = np.tile(vector, (n, 1))
         seeds, numbers = device.opened(protocol.randomize_batch(2 * rows, 5).records)
         one_by_one = device.vectors(seeds, numbers[:, None])[:, 0] / 4096
-        at_once = protocol._law()(device, rows, generator)
+        at_once = protocol._reports()(device, rows, generator)
         pairs = [np.einsum("ra,rb->rab", part, part).reshape(n, -1) for part in (one_by_one, at_once)]
         # Directions have steps of 1/4096: means may be off by that much.
         steps = {"off": 1e-4}

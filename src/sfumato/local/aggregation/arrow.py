@@ -192,7 +192,7 @@ def aggregate_parquet(
     named: Any = [files] if isinstance(files, str | os.PathLike) else files
     given: list[Any] = list(named) if isinstance(named, Iterable) else [named]
     if not all(isinstance(path, str | os.PathLike) for path in given):
-        _check.refuse("files", "be a path or paths", type(files).__name__, "pass one path or a list")
+        _check.refuse_type("files", "be a path or paths", files, "pass one path or a list")
     tasks = [task for path in given for task in _row_groups(os.fspath(path), column)]
     aggregator = protocol.aggregator()
     size = max(1, -(-len(tasks) // (4 * wanted)))
@@ -258,7 +258,7 @@ def _pieces(source: Any, column: str) -> Iterator[Any]:
         yield from source.to_batches(columns=[column])
     elif isinstance(source, pa.Array | pa.ChunkedArray):
         rule = "be an Arrow stream, a dataset or record batches"
-        _check.refuse("source", rule, type(source).__name__, "put the column into a table")
+        _check.refuse_type("source", rule, source, "put the column into a table")
     elif hasattr(source, "__arrow_c_stream__"):
         yield from pa.RecordBatchReader.from_stream(source)
     elif callable(getattr(source, "to_arrow", None)):  # a frame of Polars before it had streams
@@ -267,12 +267,12 @@ def _pieces(source: Any, column: str) -> Iterator[Any]:
         yield from source
     else:
         rule = "be an Arrow stream, a dataset or record batches"
-        _check.refuse("source", rule, type(source).__name__, "use aggregate_parquet for files")
+        _check.refuse_type("source", rule, source, "use aggregate_parquet for files")
 
 
 def _named(piece: Any, column: str) -> Any:
     if not isinstance(piece, pa.RecordBatch | pa.Table):
-        _check.refuse("source", "give record batches or tables", type(piece).__name__, "convert them")
+        _check.refuse_type("source", "give record batches or tables", piece, "convert them")
     _check_column(piece.schema, column)
     return piece.column(column)
 

@@ -75,10 +75,10 @@ def aggregate_spark(
     >>> aggregate_spark(oracle, pa.table({"report": [oracle.randomize("b", 1)]}))
     Traceback (most recent call last):
         ...
-    sfumato.errors.ParameterError: frame must be a DataFrame of Spark, got 'Table'; use aggregate_arrow
+    sfumato.errors.ParameterError: frame must come from Spark, got a value of type Table; use aggregate_arrow
     """
     if not hasattr(type(frame), "mapInArrow"):
-        _check.refuse("frame", "be a DataFrame of Spark", type(frame).__name__, "use aggregate_arrow")
+        _check.refuse_type("frame", "come from Spark", frame, "use aggregate_arrow")
     types: list[str] | None = None
     with suppress(Exception):  # of Java, of Spark, of the network: none may show
         fields = [field for field in frame.schema.fields if field.name == column]

@@ -18,7 +18,7 @@ __all__ = ["REASONS", "Aggregator", "Counted"]
 Result_co = TypeVar("Result_co", covariant=True)
 
 
-_MOST: Final = 1 << 62
+_MAX: Final = 1 << 62
 """Totals stay below it, either way: two of them add up without overflow."""
 _ADDED: Final = (-(1 << 50), 1 << 50)
 """What one report adds to a total at least and at most, where a protocol does not say. None stands for sums
@@ -125,7 +125,7 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
 
     def _join(self, other: Any) -> None:
         joined = self._totals + other.totals
-        if len(joined) and self._added and max(int(joined.max()), -int(joined.min())) >= _MOST:
+        if len(joined) and self._added and max(int(joined.max()), -int(joined.min())) >= _MAX:
             raise ParameterError("other must leave all totals below 2**62, got more; it is no honest state")
         self._totals = joined
 
@@ -137,7 +137,7 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
             return True  # that it is not whole is checked elsewhere
         smallest, largest = self._added
         totals = np.frombuffer(state, "<i8")
-        low, high = max(smallest * accepted, 1 - _MOST), min(largest * accepted, _MOST - 1)
+        low, high = max(smallest * accepted, 1 - _MAX), min(largest * accepted, _MAX - 1)
         return bool(((totals >= low) & (totals <= high)).all())
 
     def _restore(self, count: int, state: bytes) -> bool:

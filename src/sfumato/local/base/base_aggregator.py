@@ -25,7 +25,7 @@ _VERSION: Final = 1
 _HEADER: Final = struct.Struct("<8sHB32sQ3QQ")
 """Magic, version, simulated, digest, accepted, refused by reason, how many items of the state follow."""
 _BLOCK: Final = 1 << 20
-_MOST: Final = 1 << 62
+_MAX: Final = 1 << 62
 """Counts stay below it: two of them add up without overflow."""
 
 
@@ -152,7 +152,7 @@ class Intake(ABC, Generic[Oracle_co]):
         records: object = reports.records if isinstance(reports, ReportBatch) else reports
         if not isinstance(records, np.ndarray) or records.dtype != np.uint8 or records.ndim != 2:
             rule = "be a ReportBatch, its bytes or a uint8 array with two axes"
-            _check.refuse("reports", rule, type(records).__name__, "call add() with each of single records")
+            _check.refuse_type("reports", rule, records, "call add() with each of single records")
         if records.shape[1] != device.width:
             self._refused["width"] += len(records)
             return 0
@@ -198,17 +198,17 @@ class Intake(ABC, Generic[Oracle_co]):
         if isinstance(other, bytes | bytearray | memoryview):
             other = self.restored(bytes(other))
         if not isinstance(other, type(self)):
-            _check.refuse(
+            _check.refuse_type(
                 "other",
                 "be an aggregator of this kind, or bytes of one",
-                type(other).__name__,
+                other,
                 "pass to_bytes()",
             )
         if other.oracle.device.digest != self._oracle.device.digest:
             raise ParameterError("other must count the same specification, got another protocol or domain")
         refused = {reason: count + self._refused[reason] for reason, count in other.refused.items()}
         accepted = self._accepted + other.accepted
-        if max(accepted, *refused.values()) >= _MOST:
+        if max(accepted, *refused.values()) >= _MAX:
             raise ParameterError("other must leave all counts below 2**62, got more; it is no honest state")
         self._join(other)
         self._accepted, self._refused = accepted, refused
@@ -263,14 +263,14 @@ class Intake(ABC, Generic[Oracle_co]):
         """
         given: object = state
         if not isinstance(given, bytes | bytearray | memoryview):
-            _check.refuse("state", "be bytes", type(given).__name__, "pass what to_bytes() gave")
+            _check.refuse_type("state", "be bytes", given, "pass what to_bytes() gave")
         state = bytes(given)
         if len(state) < _HEADER.size or not state.startswith(_MAGIC):
             _not_whole()
         _, version, simulated, digest, accepted, *refused, count = _HEADER.unpack_from(state)
         if (version, digest) != (_VERSION, self._oracle.device.digest):
             raise ParameterError("state must be of this version and specification, got another")
-        possible = simulated <= 1 and max(accepted, *refused) < _MOST
+        possible = simulated <= 1 and max(accepted, *refused) < _MAX
         if not possible or not self._possible(accepted, state[_HEADER.size :]):
             raise ParameterError("state must hold counts that reports add up to, got others")
         if not self._restore(count, state[_HEADER.size :]):

@@ -1,4 +1,13 @@
-"""Compare the ways to do a job: each is tried and held against limits, and the best comes first."""
+"""Choose a protocol before anybody is asked: a question, what it may cost, and the best ways to answer it.
+
+>>> from sfumato import local
+>>> local.choose(local.Frequencies(1024), epsilon=1.0, n=1_000_000, max_bytes=16).best.name
+'ProjectiveGeometryResponse'
+
+A question is a value: `sfumato.local.Frequencies`, `Ranges`, `Marginals` or `FrequentStrings`. It knows the
+protocols that answer it and how far their estimates deviate; `choose` is the same for all. No data are used:
+errors are the protocols' theory, and times are of trials with made-up values.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +18,16 @@ from typing import Any, Final, Generic, Never, Protocol, TypeVar
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.base.protocol import LocalProtocol, ReportProtocol
+from sfumato.local.device.base.bernoulli import checked_epsilon
 
-__all__ = ["Choice", "Limits", "compared", "none_left"]
+__all__ = ["Choice", "Limits", "Question", "choose", "compared", "none_left"]
 
 _NEAR: Final = 1.05
 
 _Plan = TypeVar("_Plan")
+_Choice_co = TypeVar("_Choice_co", covariant=True)
+_Choice = TypeVar("_Choice")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +83,85 @@ class Limits:
             math.inf if max_seconds is None else _check.positive("max_seconds", max_seconds),
         )
 
-    def too_long(self, protocol: LocalProtocol[Any, Any]) -> str | None:
+    def too_long(self, protocol: ReportProtocol[Any, Any]) -> str | None:
         """Return why reports are too long; None if they are not."""
         width = protocol.device.width
         return f"{width} bytes a report" if self.max_bytes is not None and width > self.max_bytes else None
 
+    def without_seconds(self) -> None:
+        """Refuse a limit of seconds, for questions whose protocols are not timed."""
+        if math.isfinite(self.max_seconds):
+            _check.refuse("max_seconds", "be left out for this question", self.max_seconds, "pass max_bytes")
+
     def too_slow(self, seconds: float) -> str | None:
         """Return why the server would take too long; None if it would not."""
         return f"{seconds:.3g} seconds of the server" if seconds > self.max_seconds else None
+
+
+class Question(Protocol[_Choice_co]):
+    """What people may be asked, as `choose` takes it."""
+
+    def plan(self, epsilon: float, n: int, limits: Limits) -> _Choice_co:
+        """Return the protocols that answer it within the limits, the best first."""
+
+
+def choose(
+    question: Question[_Choice],
+    *,
+    epsilon: float,
+    n: int,
+    max_bytes: int | None = None,
+    max_seconds: float | None = None,
+) -> _Choice:
+    """Compare all protocols that answer a question, before anybody is asked.
+
+    Parameters
+    ----------
+    question : Frequencies, Ranges, Marginals or FrequentStrings
+        What will be asked; see these classes for what is compared, and how.
+    epsilon : float
+        Bound on the loss of each person's report, from above 0 to 40.
+    n : int
+        How many people will report, at least 1.
+    max_bytes : int, optional
+        Of a report.
+    max_seconds : float, optional
+        Of the server, for frequencies and ranges.
+
+    Returns
+    -------
+    OracleChoice, RangeChoice, MarginalsChoice or StringsChoice
+        The protocols that meet the limits, the best first, and why the others are ruled out. ``print`` shows
+        it as a table.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule, or no protocol meets the limits.
+
+    Examples
+    --------
+    How often each of 1,024 categories occurs, how many people lie in ranges of 100 values, how often the
+    answers to 16 questions come together, and which strings of up to 8 letters are frequent:
+
+    >>> from sfumato import local
+    >>> local.choose(local.Frequencies(1024), epsilon=1.0, n=1_000_000, max_bytes=16).best.bytes
+    2
+    >>> local.choose(local.Ranges(100), epsilon=1.0, n=1_000_000).best.name
+    'tree, projective'
+    >>> questions = local.Marginals([local.Domain(["no", "yes"])] * 16, order=3)
+    >>> local.choose(questions, epsilon=1.0, n=1_000_000).best.name
+    'FourierMarginals'
+    >>> found = local.choose(local.FrequentStrings(local.Strings(length=8)), epsilon=4.0, n=1_000_000)
+    >>> round(found.best.share, 3)
+    0.003
+    """
+    given: object = question
+    if not callable(getattr(given, "plan", None)):
+        remedy = "pass local.Frequencies(...), Ranges(...), Marginals(...) or FrequentStrings(...)"
+        _check.refuse_type("question", "be a question that can be planned for", given, remedy)
+    count = _check.integer("n", n, minimum=1)
+    return question.plan(checked_epsilon(epsilon), count, Limits.checked(max_bytes, max_seconds))
 
 
 class _Costed(Protocol):
@@ -141,7 +224,7 @@ def compared(
                 continue
         out[name] = why
     if not plans:
-        none_left("max_bytes and max_seconds", f"leave some {kind}", "none", out)
+        none_left("max_bytes and max_seconds", f"leave some {kind}", out)
     smallest = _NEAR * min(error(plan) for plan in plans)
 
     def order(plan: _CostedPlan) -> tuple[bool, float, float]:
@@ -151,7 +234,7 @@ def compared(
     return tuple(sorted(plans, key=order)), out
 
 
-def none_left(parameters: str, rule: str, value: object, ruled_out: Mapping[str, str]) -> Never:
+def none_left(parameters: str, rule: str, ruled_out: Mapping[str, str]) -> Never:
     """Refuse parameters that rule out all ways, with the reasons.
 
     Raises
@@ -159,4 +242,5 @@ def none_left(parameters: str, rule: str, value: object, ruled_out: Mapping[str,
     ParameterError
         Always.
     """
-    _check.refuse(parameters, rule, value, "; ".join(f"{name}: {why}" for name, why in ruled_out.items()))
+    reasons = "; ".join(f"{name}: {why}" for name, why in ruled_out.items())
+    _check.refuse_state(parameters, rule, "all are ruled out", reasons)

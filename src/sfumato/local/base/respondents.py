@@ -13,7 +13,7 @@ from sfumato import _check
 
 __all__ = ["named_respondents", "respondents", "seeded", "whole_counts"]
 
-_MOST: Final = 2**53
+_MAX: Final = 2**53
 """Respondents in all: whole numbers up to it are floats, and sums of them fit into 64 bits."""
 
 
@@ -28,8 +28,8 @@ def seeded(rng: int | np.random.Generator | None) -> np.random.Generator:
 
 
 def _bounded(name: str, people: int) -> None:
-    if people > _MOST:
-        _check.refuse(name, f"add up to at most {_MOST}", people, "simulate fewer people")
+    if people > _MAX:
+        _check.refuse(name, f"add up to at most {_MAX}", people, "simulate fewer people")
 
 
 def whole_counts(name: str, counts: Any, kinds: int, remedy: str) -> NDArray[np.int64]:
@@ -40,8 +40,7 @@ def whole_counts(name: str, counts: Any, kinds: int, remedy: str) -> NDArray[np.
         people = np.empty((), np.object_)
     # An empty list is one of floats.
     if people.shape != (kinds,) or (kinds and people.dtype.kind not in "iu") or (people < 0).any():
-        reported = f"an array of shape {people.shape}"
-        _check.refuse(name, f"be {kinds} whole numbers of at least 0", reported, remedy)
+        _check.refuse_type(name, f"be {kinds} whole numbers of at least 0", people, remedy)
     _bounded(name, sum(people.tolist()))
     return people.astype(np.int64)
 
@@ -64,8 +63,8 @@ def respondents(counts: Any, kinds: int) -> NDArray[np.int64]:
 def named_respondents(name: str, counts: Any) -> dict[Any, int]:
     """Return how many respondents have each string, at most 2^53 in all; refuse what is no mapping."""
     if not isinstance(counts, Mapping):
-        reported = type(counts).__name__
-        _check.refuse(name, "be a mapping of strings to numbers of people", reported, "pass {string: count}")
+        rule = "be a mapping of strings to numbers of people"
+        _check.refuse_type(name, rule, counts, "pass {string: count}")
     found = {value: _check.integer(name, count) for value, count in counts.items()}
     _bounded(name, sum(found.values()))
     return found

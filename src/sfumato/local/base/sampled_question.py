@@ -92,7 +92,7 @@ class SampledQuestionProtocol(SeveralParts):
         chances = [float(chance) for chance in self.device.chances]
         return np.asarray(generator.multinomial(people, chances).T)
 
-    def _simulated_parts(
+    def _simulated(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
         """Draw totals, given the codes of kinds of respondents, and how many are of each kind."""

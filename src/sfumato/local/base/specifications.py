@@ -64,7 +64,7 @@ def _write_oracle(kind: Any) -> str:
 def _read_oracle(name: str, written: Any) -> type[ReportProtocol[Any, Any]]:
     kind = protocol_kind(written)
     if kind is None:
-        _check.refuse(name, "name a protocol that is known here", type(written).__name__, _REMEDY)
+        _check.refuse_type(name, "name a protocol that is known here", written, _REMEDY)
     return kind
 
 
@@ -109,8 +109,8 @@ _FRAGMENTS: Final[Fields] = _TEXTS | {
 _CANDIDATES: Final[Fields] = {"max_candidates": INTEGER}
 _PREFIXES: Final[Fields] = _TEXTS | {"levels": optional(sequence(INTEGER))} | _CANDIDATES
 _SHUFFLED: Final[Fields] = {"epsilon": NUMBER, "delta": NUMBER, "clients": INTEGER}
-_MOST: Final[Fields] = {"max_clients": optional(INTEGER)}
-_SPLIT: Final[Fields] = _SHUFFLED | _MOST | {"bounds": _NUMBERS, "steps": optional(INTEGER)}
+_MAX: Final[Fields] = {"max_clients": optional(INTEGER)}
+_SPLIT: Final[Fields] = _SHUFFLED | _MAX | {"bounds": _NUMBERS, "steps": optional(INTEGER)}
 
 _LOCAL: Final[dict[str, tuple[str, Fields]]] = {
     "bit-flip": ("BitFlip", _CATEGORICAL | {"asked": INTEGER}),
@@ -169,7 +169,7 @@ _LOCAL: Final[dict[str, tuple[str, Fields]]] = {
     "treehist": ("TreeHist", _PREFIXES | {"size": INTEGER, "hashes": INTEGER}),
 }
 _SHUFFLE: Final[dict[str, tuple[str, Fields]]] = {
-    "shuffled-counts": ("ShuffledCounts", _SHUFFLED | _MOST | {"domain": _DOMAIN}),
+    "shuffled-counts": ("ShuffledCounts", _SHUFFLED | _MAX | {"domain": _DOMAIN}),
     "shuffled-histogram": ("ShuffledHistogram", _SHUFFLED | {"domain": _DOMAIN}),
     "shuffled-mean": ("ShuffledMean", _SPLIT),
     "shuffled-sum": ("ShuffledSum", _SPLIT),

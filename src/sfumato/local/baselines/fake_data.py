@@ -62,7 +62,7 @@ class FakeData(AttributesProtocol[FakeDataRandomizer]):
     def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
         return tuple((self._support(oracle), 1) for oracle in self.oracles)
 
-    def _simulate(
+    def _simulated(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
         count = len(self.oracles)

@@ -180,9 +180,6 @@ class ThresholdHistogram(SupportOracle[NoisyHistogramRandomizer]):
         """
         return np.asarray((self.device.numbers(records) >= self.threshold).sum(axis=0, dtype=np.int64))
 
-    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self.support.simulate(counts, generator)
-
 
 def histogram_loss(device: NoisyHistogramRandomizer) -> PrivacyLoss:
     r"""Return the loss of a report, whatever is read from it.

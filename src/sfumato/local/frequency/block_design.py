@@ -72,8 +72,8 @@ def simulated_numbers(
     retained = generator.binomial(counts, kept_share(device))
     totals = generator.multinomial(int(counts.sum() - retained.sum()), np.full(number, 1 / number))
     for code in np.flatnonzero(retained >= number).tolist():
-        places = np.flatnonzero(device.supporting(code))
-        totals[places] += generator.multinomial(int(retained[code]), np.full(len(places), 1 / len(places)))
+        indices = np.flatnonzero(device.supporting(code))
+        totals[indices] += generator.multinomial(int(retained[code]), np.full(len(indices), 1 / len(indices)))
     few = np.where(retained < number, retained, 0)
     codes, source = np.repeat(np.arange(len(few)), few), SimulatedSource(generator)
     for start in range(0, len(codes), _BLOCK):

@@ -78,28 +78,25 @@ class SketchOracle(SupportOracle[Device]):
         for first in range(0, len(names), step):
             own = slice(first, first + step)
             chosen = order[starts[own][0] : ends[own][-1]]
-            counts = self._at_places(records[chosen], np.diff(np.append(starts[own], ends[own][-1])))
-            places = self.device.places(names[own][:, None], codes[None, :])
-            totals += np.take_along_axis(counts, places, axis=1).sum(axis=0)
+            counts = self._at_points(records[chosen], np.diff(np.append(starts[own], ends[own][-1])))
+            indices = self.device.indices(names[own][:, None], codes[None, :])
+            totals += np.take_along_axis(counts, indices, axis=1).sum(axis=0)
         return totals
 
     def _one_by_one(self, records: Records, functions: NDArray[np.int64]) -> NDArray[np.int64]:
         totals = np.zeros(len(self.domain), np.int64)
         for code in range(len(totals)):
-            places = self.device.places(functions, np.array([code]))
-            totals[code] = np.count_nonzero(self._supported(records, places))
+            indices = self.device.indices(functions, np.array([code]))
+            totals[code] = np.count_nonzero(self._supported(records, indices))
         return totals
 
     @abstractmethod
-    def _supported(self, records: Records, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _supported(self, records: Records, indices: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which records support the position that is given for each."""
 
     @abstractmethod
-    def _at_places(self, records: Records, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _at_points(self, records: Records, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the records that support each position, for runs of records that share a function each."""
-
-    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self.support.simulate(counts, generator)
 
     @property
     def sketch_variance(self) -> float:
@@ -160,11 +157,11 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketchRandomizer]):
             both_others=alike * other + apart * (2 * alike * p * q + (1 - 2 * alike) * q * q),
         )
 
-    def _supported(self, records: Records, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        bits = records[np.arange(len(records)), places >> 3] >> (places & 7).astype(np.uint8)
+    def _supported(self, records: Records, indices: NDArray[np.int64]) -> NDArray[np.bool_]:
+        bits = records[np.arange(len(records)), indices >> 3] >> (indices & 7).astype(np.uint8)
         return np.asarray(bits & np.uint8(1), np.bool_)
 
-    def _at_places(self, records: Records, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _at_points(self, records: Records, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         rows = np.ascontiguousarray(self.device.opened(records)[0])
         counts = np.zeros((len(sizes), self.size), np.int64)
         ends = np.cumsum(sizes).tolist()
@@ -223,11 +220,11 @@ class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketchRandomi
             both_others=alike * other + apart * three,
         )
 
-    def _supported(self, records: Records, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _supported(self, records: Records, indices: NDArray[np.int64]) -> NDArray[np.bool_]:
         _, entries, negative = self.device.opened(records)
-        return np.asarray(client.odd(entries & places) == negative)
+        return np.asarray(client.odd(entries & indices) == negative)
 
-    def _at_places(self, records: Records, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _at_points(self, records: Records, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         _, entries, negative = self.device.opened(records)
         lines = np.repeat(np.arange(len(sizes)) * self.size, sizes)
         cells = len(sizes) * self.size

@@ -93,10 +93,10 @@ class Estimate(FrequencyShares):
         if rows is None and len(self.domain) > _LARGEST:
             rule = f"be given for more than {_LARGEST} categories"
             _check.refuse("rows", rule, None, "pass the indices of the categories in question")
-        places = np.arange(len(self.domain)) if rows is None else np.asarray(rows, np.int64)
+        indices = np.arange(len(self.domain)) if rows is None else np.asarray(rows, np.int64)
         if not self.reports:
-            return np.full((len(places), len(self.domain)), np.nan)
-        return self.error_model.covariance(np.clip(self.raw, 0.0, 1.0), places) / self.reports
+            return np.full((len(indices), len(self.domain)), np.nan)
+        return self.error_model.covariance(np.clip(self.raw, 0.0, 1.0), indices) / self.reports
 
     def interval(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
         """Return an interval for each share, which holds it with about the stated probability.
@@ -181,7 +181,7 @@ class Estimate(FrequencyShares):
         """
         count = min(_check.integer("k", k), len(self.domain))
         order = np.argsort(-self.frequencies, kind="stable")[:count]
-        return [(self.domain.values[place], float(self.frequencies[place])) for place in order.tolist()]
+        return [(self.domain.values[index], float(self.frequencies[index])) for index in order.tolist()]
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Return columns for a table: category, frequency, lower and upper end, standard deviation.

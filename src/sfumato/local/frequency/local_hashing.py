@@ -93,9 +93,6 @@ class HashingOracle(SupportOracle[Device]):
         """
         return supports_of(*self.device.opened(records), self.device.buckets, codes)
 
-    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self.support.simulate(counts, generator)
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)

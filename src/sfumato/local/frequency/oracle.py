@@ -163,3 +163,6 @@ class SupportOracle(Oracle[Device]):
     def shares(self, totals: NDArray[np.int64], reports: int) -> NDArray[np.float64]:
         """Return unbiased estimates of the shares from counts of supports."""
         return self.support.shares(totals, reports)
+
+    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        return self.support.simulate(counts, generator)

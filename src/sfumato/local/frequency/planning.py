@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Final, final
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato import _check
 from sfumato.local.base.plan_comparison import Choice, Limits, compared
 from sfumato.local.base.protocol import LocalProtocol
-from sfumato.local.device.base.bernoulli import checked_epsilon
+from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.hadamard import HadamardResponse, OneBitHadamard
 from sfumato.local.frequency.local_hashing import OptimalLocalHashing
@@ -24,7 +24,7 @@ from sfumato.local.frequency.randomized_response import RandomizedResponse
 from sfumato.local.frequency.subset_selection import SubsetSelection
 from sfumato.local.frequency.unary import OptimizedUnaryEncoding, SymmetricUnaryEncoding
 
-__all__ = ["OracleChoice", "OraclePlan", "choose", "trial_seconds"]
+__all__ = ["Frequencies", "OracleChoice", "OraclePlan", "plannable", "trial_seconds"]
 
 _KINDS: Final[tuple[type[Oracle[Any]], ...]] = (
     RandomizedResponse,
@@ -37,7 +37,7 @@ _KINDS: Final[tuple[type[Oracle[Any]], ...]] = (
     ProjectiveGeometryResponse,
 )
 _TRIAL: Final = 20_000
-_MOST: Final = 1 << 24
+_MAX_CATEGORIES: Final = 1 << 24
 _TRIAL_BYTES: Final = 1 << 20
 _TRIAL_WORK: Final = 1 << 27
 _TURNS: Final = 3
@@ -64,7 +64,7 @@ class OraclePlan:
     Examples
     --------
     >>> from sfumato import local
-    >>> plan = local.choose(1.0, 16, 10_000).best
+    >>> plan = local.choose(local.Frequencies(16), epsilon=1.0, n=10_000).best
     >>> plan.stddev == plan.variance**0.5
     True
     """
@@ -98,7 +98,7 @@ class OracleChoice(Choice[OraclePlan]):
     Examples
     --------
     >>> from sfumato import local
-    >>> choice = local.choose(1.0, 3, 10_000)
+    >>> choice = local.choose(local.Frequencies(3), epsilon=1.0, n=10_000)
     >>> type(choice.oracle(local.Domain(["red", "green", "blue"]))).__name__ == choice.best.name
     True
     """
@@ -130,77 +130,76 @@ class OracleChoice(Choice[OraclePlan]):
         return self._table(head, *rows)
 
 
-def plannable(domain_size: int) -> int:
-    """Return the number of categories, small enough for trials."""
-    size = _check.integer("domain_size", domain_size, minimum=2)
-    if size > _MOST:
-        _check.refuse("domain_size", f"be at most {_MOST}, to be tried", size, "hash the values to fewer")
+def plannable(domain: object) -> int:
+    """Return the number of categories of a domain, or the number itself, small enough for trials."""
+    size = _check.integer("domain", len(domain) if isinstance(domain, Domain | Bins) else domain, minimum=2)
+    if size > _MAX_CATEGORIES:
+        rule = f"have at most {_MAX_CATEGORIES} categories, to be tried"
+        _check.refuse("domain", rule, size, "hash the values to fewer")
     return size
 
 
-def choose(
-    epsilon: float,
-    domain_size: int,
-    n: int,
-    max_bytes: int | None = None,
-    *,
-    max_seconds: float | None = None,
-    frequency: float = 0.0,
-) -> OracleChoice:
-    """Compare all frequency oracles for a job.
-
-    Of those whose variance is within 5 % of the minimum, the one with the shortest reports comes first, and
-    of these the one with the smallest variance; all others follow by their variance.
+@final
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """The question how often each category of a domain occurs, for `sfumato.local.choose`.
 
     Parameters
     ----------
-    epsilon : float
-        Of each report.
-    domain_size : int
-        How many categories there are, at least 2.
-    n : int
-        How many people will report, at least 1.
-    max_bytes : int, optional
-        Of a report.
-    max_seconds : float, optional
-        Of the server.
+    domain : Domain or int
+        The categories, or how many there are; from 2 to 2^24.
     frequency : float
-        The share whose estimate's variance is stated; 0 for rare categories.
-
-    Returns
-    -------
-    OracleChoice
-
-    Raises
-    ------
-    ParameterError
-        If a parameter breaks its rule, or no oracle meets the limits.
+        The share whose estimate's variance is compared; 0 for rare categories.
 
     Notes
     -----
-    Nobody's data are used: trials are of made-up values, and variances are the oracles' theory. The protocols
-    of deployed telemetry (`Rappor`, sketches, `BitFlip`) answer other needs, and are not among them; nor are
-    those of `sfumato.local.baselines`, which are nowhere the best.
+    All frequency oracles are compared. Of those whose variance is within 5 % of the minimum, the one with the
+    shortest reports comes first, and of these the one with the smallest variance; all others follow by their
+    variance. The protocols of deployed telemetry (`Rappor`, sketches, `BitFlip`) answer other needs, and are
+    not among them; nor are those of `sfumato.local.baselines`, which are nowhere the best.
 
     Examples
     --------
-    >>> choice = choose(1.0, 1024, 1_000_000, max_bytes=16)
+    >>> from sfumato import local
+    >>> choice = local.choose(Frequencies(1024), epsilon=1.0, n=1_000_000, max_bytes=16)
     >>> choice.best.name, choice.best.bytes, round(choice.best.stddev, 5)
     ('ProjectiveGeometryResponse', 2, 0.00194)
     """
-    size = plannable(domain_size)
-    count = _check.integer("n", n, minimum=1)
-    limits = Limits.checked(max_bytes, max_seconds)
-    _check.share("frequency", frequency)
-    epsilon, domain = checked_epsilon(epsilon), Domain(range(size))
-    plans, out = compared(
-        ((kind.__name__, partial(kind, epsilon=epsilon, domain=domain)) for kind in _KINDS),
-        lambda name, oracle: _planned(name, oracle, count, frequency),
-        lambda plan: plan.variance,
-        limits,
-        kind="oracle",
-    )
-    return OracleChoice(epsilon=epsilon, plans=plans, ruled_out=out)
+
+    domain: Domain | int
+    _: KW_ONLY
+    frequency: float = 0.0
+
+    def __post_init__(self) -> None:
+        plannable(self.domain)
+        _check.share("frequency", self.frequency)
+
+    def plan(self, epsilon: float, n: int, limits: Limits) -> OracleChoice:
+        """Return the oracles that meet the limits; called by `sfumato.local.choose`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Of each report.
+        n : int
+            How many people will report.
+        limits : Limits
+            What an oracle may cost.
+
+        Returns
+        -------
+        OracleChoice
+            The best one first.
+        """
+        domain = Domain(range(plannable(self.domain)))
+        plans, out = compared(
+            ((kind.__name__, partial(kind, epsilon=epsilon, domain=domain)) for kind in _KINDS),
+            lambda name, oracle: _planned(name, oracle, n, self.frequency),
+            lambda plan: plan.variance,
+            limits,
+            kind="oracle",
+        )
+        return OracleChoice(epsilon=epsilon, plans=plans, ruled_out=out)
 
 
 def _kind(name: str) -> type[Oracle[Any]]:
@@ -234,22 +233,22 @@ def trial_seconds(
     values : array, optional
         What may be reported, in place of the numbers of the categories.
     """
-    told = np.arange(categories, dtype=np.int64) if values is None else np.asarray(values)
+    tried = np.arange(categories, dtype=np.int64) if values is None else np.asarray(values)
     largest = min(_TRIAL, _TRIAL_BYTES // protocol.device.width, _TRIAL_WORK // categories)
     many = max(5, largest)
     few = many // 5
-    once = sum(_tried(protocol, told, 1))  # what is made once, is made before
+    once = sum(_tried(protocol, tried, 1))  # what is made once, is made before
     turns = _TURNS if once < _LONG else 1
-    rounds = [[_tried(protocol, told, size) for _ in range(turns)] for size in (few, many)]
+    rounds = [[_tried(protocol, tried, size) for _ in range(turns)] for size in (few, many)]
     first, second = (np.min(turns, axis=0) for turns in rounds)
     each = np.maximum(second - first, 0) / (many - few)
     client, server = np.maximum(second + each * (count - many), 0)
     return float(client), float(server)
 
 
-def _tried(protocol: LocalProtocol[Any, Any], told: NDArray[Any], size: int) -> tuple[float, float]:
+def _tried(protocol: LocalProtocol[Any, Any], values: NDArray[Any], size: int) -> tuple[float, float]:
     """Return the CPU seconds of so many clients, and of the server for them."""
-    values = told[np.arange(size, dtype=np.int64) % len(told)]
+    values = values[np.arange(size, dtype=np.int64) % len(values)]
     start = time.process_time()
     reports = protocol.randomize_batch(values, rng=0)
     sent = time.process_time()

@@ -118,12 +118,12 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
 
 def _summed(points: NDArray[np.int64], order: int, length: int) -> NDArray[np.int64]:
     """Return, for each x and s, the sum of ``points[y, s - <x, y>]`` over all y."""
-    places = np.arange(order)
+    indices = np.arange(order)
     for _ in range(length):
         planes = points.reshape(order, -1, order)
         found = np.zeros((planes.shape[1], order**2), np.int64)
         for y in range(order):
-            shifted = (places - y * places[:, None]) % order
+            shifted = (indices - y * indices[:, None]) % order
             found += planes[y].take(shifted.ravel(), axis=1)
         points = found.reshape(-1, order)
     return points
@@ -168,13 +168,13 @@ class LineErrorModel(ErrorModel):
         found = self.support.covariance(shares, rows)
         more = float((self.support.with_true - self.support.both_others) / self.support.gap**2)
         powers = self.order ** np.arange(self.digits)
-        places = np.arange(len(shares))[:, None] // powers % self.order
+        indices = np.arange(len(shares))[:, None] // powers % self.order
         padded = np.zeros(self.order**self.digits)
         padded[: len(shares)] = shares
         for at, row in enumerate(rows.tolist()):
             others = np.zeros(len(shares))
             for step in range(2, self.order):
-                line = (places[row] + step * (places - places[row])) % self.order
+                line = (indices[row] + step * (indices - indices[row])) % self.order
                 others += padded[line @ powers]
             others[row] = 0.0
             found[at] += more * others

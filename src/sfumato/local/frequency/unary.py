@@ -56,9 +56,6 @@ class UnaryOracle(SupportOracle[Device]):
         """Count the bits that are set, category by category."""
         return bits_set(records, len(self.domain))
 
-    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self.support.simulate(counts, generator)
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)

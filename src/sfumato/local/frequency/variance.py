@@ -82,7 +82,7 @@ class ErrorModel(ABC):
         if not reports:
             return Interval(np.zeros(len(frequencies)), np.ones(len(frequencies)))
         if method != "score":
-            _check.refuse("method", "be 'score'", method, "this estimate has no exact distribution")
+            _check.refuse("method", "be 'score'", method, "leave it out: no exact one is known")
         found = self.score(frequencies, reports, -float(ndtri(risk / 2)))
         return Interval(np.clip(found.lower, 0.0, 1.0), np.clip(found.upper, 0.0, 1.0))
 

@@ -17,7 +17,7 @@ from sfumato.local.longitudinal.protocol import MemoizedProtocol
 from sfumato.local.longitudinal.rounds import Rounds, checked_rounds
 from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.protocol import NumericProtocol
-from sfumato.local.numeric.simulation import at_places
+from sfumato.local.numeric.simulation import at_points
 from sfumato.local.numeric.window import OneBitMean
 
 __all__ = ["MemoizedOneBitMean"]
@@ -123,13 +123,13 @@ class MemoizedOneBitMean(
             simulated=any(one.simulated for one in held),
         )
 
-    def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self._reported(self._memos(places, generator), int(places.sum()), generator)
+    def _simulate(self, points: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        return self._reported(self._memos(points, generator), int(points.sum()), generator)
 
-    def _memos(self, places: NDArray[np.int64], generator: np.random.Generator) -> int:
+    def _memos(self, points: NDArray[np.int64], generator: np.random.Generator) -> int:
         """Draw how many memos are 1, given how many devices are at each grid point."""
         memo, shares = float(self.device.layers.memo.chance), np.arange(self.steps + 1) / self.steps
-        return int(generator.binomial(places, shares * memo + (1 - shares) * (1 - memo)).sum())
+        return int(generator.binomial(points, shares * memo + (1 - shares) * (1 - memo)).sum())
 
     def _reported(self, memos: int, reports: int, generator: np.random.Generator) -> NDArray[np.int64]:
         """Draw the totals of one report of each memo, given how many are 1."""
@@ -161,7 +161,7 @@ class MemoizedOneBitMean(
             One for each round, to pass to `rounds`.
         """
         times, generator = _check.integer("rounds", rounds, minimum=1), seeded(rng)
-        places = at_places(self.device, numbers, counts, generator)
-        n, memos = int(places.sum()), self._memos(places, generator)
+        points = at_points(self.device, numbers, counts, generator)
+        n, memos = int(points.sum()), self._memos(points, generator)
         drawn = (self._reported(memos, n, generator) for _ in range(times))
         return [self.estimate(totals, n, simulated=True) for totals in drawn]

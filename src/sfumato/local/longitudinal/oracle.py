@@ -120,7 +120,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
         size = len(self.domain)
         if shares.shape != (size, size) or not (shares >= 0).all() or abs(shares.sum() - 1) > _CLOSE:
             rule = f"be {size} times {size} shares that sum up to 1"
-            _check.refuse("joint", rule, f"an array of shape {shares.shape}", "divide a table by its sum")
+            _check.refuse_type("joint", rule, shares, "divide a table by its sum")
         count = _check.integer("n", n, minimum=1)
         retained = np.diag(shares)
         ends = self.permanent_error_model.variance(np.array([0.0, 1.0]))
@@ -212,9 +212,6 @@ class TwoLayerOracle(MemoizedOracle[TwoLayers], SupportOracle[TwoLayers]):
     def permanent_error_model(self) -> Support:
         """How far an estimate from memos would deviate: as their support says."""
         return self._support(self.device.memo_chances)
-
-    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self.support.simulate(counts, generator)
 
     def _memo_totals(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         return self.permanent_error_model.simulate(counts, generator)

@@ -30,8 +30,9 @@ def checked_rounds(
     """Return the estimates of rounds, one or more of a kind and all of one protocol, or refuse them."""
     held = list(estimates)
     if not held or not all(isinstance(one, kind) and of_this(one) for one in held):
-        many = f"{len(held)} things, others among them" if held else "none"
-        _check.refuse("estimates", f"be one or more {kind.__name__}s of this {what}", many)
+        found = f"{len(held)} were given, others among them" if held else "none was given"
+        rule = f"be one or more {kind.__name__}s of this {what}"
+        _check.refuse_state("estimates", rule, found, "pass what its own aggregators estimated")
     return held
 
 
@@ -177,8 +178,8 @@ class Rounds:
         shared = np.asarray(covariance, np.float64)
         if shared.shape not in ((), self.values.shape[1:]) or not np.isfinite(shared).all():
             rule = f"be {self.values.shape[1]} finite numbers, or one"
-            _check.refuse("covariance", rule, f"an array of shape {shared.shape}", "leave it out for a bound")
-        first, last = self._place("first", first), self._place("last", last)
+            _check.refuse_type("covariance", rule, shared, "leave it out for a bound")
+        first, last = self._index("first", first), self._index("last", last)
         one, other = self.variances[first], self.variances[last]
         return RoundsEstimate(
             values=self.values[last] - self.values[first],
@@ -186,12 +187,12 @@ class Rounds:
             limits=(self.limits[0] - self.limits[1], self.limits[1] - self.limits[0]),
         )
 
-    def _place(self, name: str, given: int) -> int:
+    def _index(self, name: str, given: int) -> int:
         """Return the index of a round, counted from the first, or as a negative number from the last."""
-        place: object = given
+        index: object = given
         count = len(self.values)
-        if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
+        if isinstance(index, bool) or not isinstance(index, int | np.integer) or not -count <= index < count:
             _check.refuse(
-                name, f"be a round's index from {-count} to {count - 1}", place, "count rounds from 0"
+                name, f"be a round's index from {-count} to {count - 1}", index, "count rounds from 0"
             )
-        return int(place)
+        return int(index)

@@ -111,7 +111,7 @@ def independent(evidence: Evidence, attributes: Attributes, shares: Array) -> Fi
     the coefficients have the covariance of `Evidence.scatter`, with the sampling of respondents inside.
     """
     first, second = evidence.lattice.shape(attributes)
-    reported = evidence.coefficients[evidence.lattice.places(attributes)].reshape(first, second)
+    reported = evidence.coefficients[evidence.lattice.indices(attributes)].reshape(first, second)
     scatter = evidence.scatter(attributes, shares)
     degrees = (first - 1) * (second - 1)
     statistic = 0.0
@@ -141,7 +141,5 @@ def scores_of(name: str, given: object, categories: int) -> Array:
         np.asarray(given, dtype=np.float64) if isinstance(given, tuple | list | np.ndarray) else np.empty(0)
     )
     if scores.shape != (categories,) or not np.isfinite(scores).all() or scores.min() == scores.max():
-        _check.refuse(
-            name, f"be {categories} finite numbers, not all alike", type(given).__name__, "leave them out"
-        )
+        _check.refuse_type(name, f"be {categories} finite numbers, not all alike", given, "leave them out")
     return scores

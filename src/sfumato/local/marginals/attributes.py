@@ -109,7 +109,7 @@ class AttributesProtocol(SeveralParts, LocalProtocol[Device, Shares], Generic[De
         )
 
     @abstractmethod
-    def _simulate(
+    def _simulated(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
         """Draw totals, given columns of indices in the domains and how many respondents have each."""
@@ -134,14 +134,14 @@ class AttributesProtocol(SeveralParts, LocalProtocol[Device, Shares], Generic[De
             `totals` numbers; as exact as the simulator of the frequency oracle.
         """
         codes, people = self._kinds(rows, counts)
-        return self._simulate(codes, people, seeded(rng))
+        return self._simulated(codes, people, seeded(rng))
 
     def simulate(
         self, rows: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
     ) -> Shares:
         """Return estimates as they might come of so many respondents; see `simulate_counts`."""
         codes, people = self._kinds(rows, counts)
-        totals = self._simulate(codes, people, seeded(rng))
+        totals = self._simulated(codes, people, seeded(rng))
         return self.estimate(totals, int(people.sum()), simulated=True)
 
     def _kinds(self, rows: Any, counts: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -187,7 +187,7 @@ class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
     def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
         return tuple((oracle.error_model, 1) for oracle in self.oracles)
 
-    def _simulate(
+    def _simulated(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
         parts = enumerate(self.oracles)
@@ -254,11 +254,6 @@ class SampledAttribute(SampledQuestionProtocol, AttributesProtocol[client.Sample
     def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
         count = len(self.oracles)
         return tuple((Sampled(oracle.error_model, 1 - 1 / count), count) for oracle in self.oracles)
-
-    def _simulate(
-        self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
-    ) -> NDArray[np.int64]:
-        return self._simulated_parts(codes, people, generator)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Shares:
         """Return what each oracle's totals estimate about all respondents; mostly called by an aggregator.

@@ -51,7 +51,7 @@ class Evidence(ABC):
 
     def table(self, attributes: Attributes) -> Array:
         """Return the estimated cells of a table all of whose coefficients are known."""
-        chosen = self.coefficients[self.lattice.places(attributes)]
+        chosen = self.coefficients[self.lattice.indices(attributes)]
         return np.asarray(synthesised(chosen[None, :], self.lattice.shape(attributes))[0])
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Literal, TypeAlias, final
+from typing import Final, Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,82 @@ from sfumato.local.frequency.consistency import nearest
 from sfumato.local.frequency.variance import Array
 from sfumato.local.marginals.coefficients import Evidence
 from sfumato.local.marginals.lattice import Attributes, Lattice, analysed, synthesised
-from sfumato.local.marginals.maximum_entropy import most_even
 
-__all__ = ["ConsistentMarginals", "Method", "agreeing"]
+__all__ = ["ConsistentMarginals", "Method", "agreeing", "most_even"]
+
+_SWEEPS: Final = 200
+_STEPS: Final = 2000
+_CLOSE: Final = 1e-7
+_EVEN: Final = 1e-3
+
+
+def most_even(shape: Sequence[int], known: Sequence[tuple[tuple[int, ...], Array]]) -> Array:
+    r"""Return the distribution of maximum entropy with known marginals.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the table.
+    known : sequence of pairs
+        Rising axes of the table, and the distribution over them.
+
+    Notes
+    -----
+    *Iterative proportional fitting.* Starting from even cells, the table is multiplied so that it has one
+    known marginal after the other. It stays a product of functions of these, and converges to the
+    distribution of maximum entropy if any has them all (Csiszár 1975).
+
+    *If none has.* Known marginals that agree with one another need not be those of one distribution. Then the
+    fitting ends in a cycle, and is followed by steps that multiply by all ratios at once, each to the power
+    of one over their number: they converge to a distribution with the smallest sum of the relative entropies
+    of its marginals to the known ones (the simultaneous multiplicative technique; Byrne 1993). If each cell
+    of the table is empty in some known marginal, all relative entropies are infinite: then one thousandth of
+    each known marginal is taken to be even.
+
+    Examples
+    --------
+    >>> pair = np.array([[0.4, 0.1], [0.1, 0.4]])
+    >>> most_even((2, 2, 2), [((0, 1), pair), ((1, 2), pair)])[0].round(3).tolist()
+    [[0.32, 0.08], [0.02, 0.08]]
+    """
+    found = np.full(tuple(shape), 1 / np.prod(shape))
+    possible = np.ones(found.shape, np.bool_)
+    for axes, wanted in known:
+        possible &= np.expand_dims(wanted > 0, _others(found, axes))
+    if not possible.any():
+        known = [(axes, (1 - _EVEN) * wanted + _EVEN / wanted.size) for axes, wanted in known]
+    for _ in range(_SWEEPS):
+        away = 0.0
+        for axes, wanted in known:
+            own, ratio = _ratio(found, axes, wanted)
+            away = max(away, float(np.abs(own - wanted).max()))
+            found = found * ratio
+        if away <= _CLOSE:
+            return found
+    for _ in range(_STEPS):
+        step = np.ones(found.shape)
+        for axes, wanted in known:
+            step = step * _ratio(found, axes, wanted)[1] ** (1 / len(known))
+        new = found * step
+        new /= new.sum()
+        moved, found = float(np.abs(new - found).max()), new
+        if moved <= _CLOSE / 100:
+            break
+    return found
+
+
+def _ratio(table: Array, axes: tuple[int, ...], wanted: Array) -> tuple[Array, Array]:
+    """Return a table's marginal, and by what it must be multiplied to have the wanted one."""
+    others = _others(table, axes)
+    own = table.sum(axis=others)
+    ratio = np.divide(wanted, own, out=np.zeros_like(own), where=own > 0)
+    return own, np.expand_dims(ratio, others)
+
+
+def _others(table: Array, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the other axes of a table."""
+    return tuple(at for at in range(table.ndim) if at not in axes)
+
 
 Method: TypeAlias = Literal["max-entropy", "least-squares"]
 """How a table is put together from those within it; see `ConsistentMarginals.table`."""
@@ -90,8 +163,8 @@ class ConsistentMarginals:
         if method not in ("max-entropy", "least-squares"):
             _check.refuse("method", "be 'max-entropy' or 'least-squares'", method, "leave it out")
         if named in self.lattice.starts or method == "least-squares":
-            places = self.lattice.places(named)
-            known = np.where(places >= 0, self.coefficients[places], 0.0)
+            indices = self.lattice.indices(named)
+            known = np.where(indices >= 0, self.coefficients[indices], 0.0)
             return np.asarray(nearest(synthesised(known[None, :], shape))[0].reshape(shape))
         parts = self.lattice.largest(named)
         axes = [tuple(named.index(at) for at in part) for part in parts]
@@ -129,25 +202,25 @@ def agreeing(
         coefficients[start : start + size] = evidence.coefficients[first : first + size]
     groups = list(_groups(lattice, np.array(list(known.values()))))
     mass = np.zeros(lattice.total)
-    for _, places, weights in groups:
-        mass += np.bincount(places.ravel(), np.repeat(weights, places.shape[1]), lattice.total)
-    tables = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
+    for _, indices, weights in groups:
+        mass += np.bincount(indices.ravel(), np.repeat(weights, indices.shape[1]), lattice.total)
+    tables = [synthesised(coefficients[indices], shape) for shape, indices, _ in groups]
     held = [np.zeros_like(table) for table in tables]
     gap = np.inf
     for _ in range(maximum):
-        agreed = [synthesised(coefficients[places], shape) for shape, places, _ in groups]
+        agreed = [synthesised(coefficients[indices], shape) for shape, indices, _ in groups]
         for at, table in enumerate(agreed):
             moved = table + held[at]
             tables[at] = nearest(moved)
             held[at] = moved - tables[at]
         sums = np.zeros(lattice.total)
-        for (shape, places, weights), table in zip(groups, tables, strict=True):
+        for (shape, indices, weights), table in zip(groups, tables, strict=True):
             reported = analysed(table, shape) * weights[:, None]
-            sums += np.bincount(places.ravel(), reported.ravel(), lattice.total)
+            sums += np.bincount(indices.ravel(), reported.ravel(), lattice.total)
         coefficients = sums / mass
         gap = max(
-            float(np.abs(synthesised(coefficients[places], shape) - table).max())
-            for (shape, places, _), table in zip(groups, tables, strict=True)
+            float(np.abs(synthesised(coefficients[indices], shape) - table).max())
+            for (shape, indices, _), table in zip(groups, tables, strict=True)
         )
         if gap <= limit:
             break
@@ -166,4 +239,4 @@ def _groups(lattice: Lattice, weights: Array) -> Iterator[tuple[tuple[int, ...],
     shapes = [lattice.shape(view) for view in lattice.views]
     for shape in sorted(set(shapes)):
         rows = [at for at, own in enumerate(shapes) if own == shape]
-        yield shape, np.array([lattice.places(lattice.views[at]) for at in rows]), weights[rows]
+        yield shape, np.array([lattice.indices(lattice.views[at]) for at in rows]), weights[rows]

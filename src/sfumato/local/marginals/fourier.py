@@ -26,7 +26,7 @@ from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["FourierEvidence", "FourierMarginals"]
 
-_MOST_CASES: Final = 1 << 16
+_MAX_CASES: Final = 1 << 16
 _SIGNS: Final = 1 << 18
 
 
@@ -117,7 +117,7 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
             for among, ticket in zip(self.device.sets, self.device.tickets.tolist(), strict=True)
         }
         cases = prod(count + 1 for count in kinds.values())
-        if cases * len(weights) > _MOST_CASES:
+        if cases * len(weights) > _MAX_CASES:
             return Fraction(-1)
         smallest = None
         for equal in islice(product(*(range(count + 1) for count in kinds.values())), cases - 1):

@@ -26,8 +26,8 @@ from sfumato.local.frequency.variance import Array
 __all__ = ["Attributes", "Lattice", "analysed", "functions", "synthesised"]
 
 Attributes = tuple[int, ...]
-_MOST: Final = 1 << 22
-_MOST_SETS: Final = 1 << 18
+_MAX: Final = 1 << 22
+_MAX_SETS: Final = 1 << 18
 
 
 @lru_cache(maxsize=256)
@@ -103,19 +103,19 @@ class Lattice:
     def __post_init__(self) -> None:
         found: set[Attributes] = {()}
         for view in self.views:
-            if 1 << len(view) <= _MOST_SETS:
+            if 1 << len(view) <= _MAX_SETS:
                 found.update(*(combinations(view, of) for of in range(1, len(view) + 1)))
-            if max(len(found), 1 << len(view)) > _MOST_SETS:
+            if max(len(found), 1 << len(view)) > _MAX_SETS:
                 remedy = "take fewer or narrower tables"
                 _check.refuse(
-                    "views", f"have at most {_MOST_SETS} sets of attributes", len(self.views), remedy
+                    "views", f"have at most {_MAX_SETS} sets of attributes", len(self.views), remedy
                 )
         starts, total = {}, 0
         for among in sorted(found, key=lambda one: (len(one), one)):
             starts[among] = total
             total += self.width(among)
-        if total > _MOST:
-            _check.refuse("views", f"have at most {_MOST} coefficients", total, "take narrower tables")
+        if total > _MAX:
+            _check.refuse("views", f"have at most {_MAX} coefficients", total, "take narrower tables")
         object.__setattr__(self, "starts", starts)
         object.__setattr__(self, "total", total)
 
@@ -133,13 +133,13 @@ class Lattice:
         found = []
         for at in attributes:
             if isinstance(at, bool) or not isinstance(at, int | np.integer) or not 0 <= at < len(self.sizes):
-                _check.refuse("attributes", rule, at)
+                _check.refuse("attributes", rule, at, "count attributes from 0")
             found.append(int(at))
         if not found or found != sorted(set(found)):
             _check.refuse("attributes", rule, tuple(found), "name each once, in the order of the domains")
         return tuple(found)
 
-    def places(self, attributes: Attributes) -> NDArray[np.int64]:
+    def indices(self, attributes: Attributes) -> NDArray[np.int64]:
         """Return where the coefficients of a table are, in the order of `analysed`; -1 for unknown ones."""
         shape = self.shape(attributes)
         found = np.full(shape, -1, np.int64)

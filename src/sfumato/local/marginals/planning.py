@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from math import comb, prod
 from typing import Any, Final, final
@@ -25,12 +25,12 @@ from sfumato.local.marginals.lattice import Attributes, analysed
 from sfumato.local.marginals.protocol import MarginalsProtocol
 from sfumato.local.marginals.sampled import SampledMarginals
 
-__all__ = ["MarginalsChoice", "MarginalsPlan", "choose_marginals"]
+__all__ = ["Marginals", "MarginalsChoice", "MarginalsPlan"]
 
 _WIDEST: Final = 8
 _CELLS: Final = 1 << 12
-_MOST_MARGINALS: Final = 1 << 16
-_MOST_BUILT: Final = 200
+_MAX_MARGINALS: Final = 1 << 16
+_MAX_BUILT: Final = 200
 
 
 @final
@@ -58,8 +58,8 @@ class MarginalsPlan:
 
     Examples
     --------
-    >>> from sfumato.local import Domain, choose_marginals
-    >>> plan = choose_marginals(2.0, [Domain(range(2))] * 4, 10_000).best
+    >>> from sfumato.local import Domain, Marginals, choose
+    >>> plan = choose(Marginals([Domain(range(2))] * 4), epsilon=2.0, n=10_000).best
     >>> plan.error == plan.noise + plan.sampling + plan.construction
     True
     """
@@ -98,8 +98,8 @@ class MarginalsChoice(Choice[MarginalsPlan]):
 
     Examples
     --------
-    >>> from sfumato.local import Domain, choose_marginals
-    >>> choice = choose_marginals(2.0, [Domain(range(2))] * 4, 10_000)
+    >>> from sfumato.local import Domain, Marginals, choose
+    >>> choice = choose(Marginals([Domain(range(2))] * 4), epsilon=2.0, n=10_000)
     >>> type(choice.protocol()).__name__ == choice.best.name
     True
     """
@@ -134,41 +134,20 @@ class MarginalsChoice(Choice[MarginalsPlan]):
         return self._table(f"{head}{'construction':>14}{'error':>11}", *rows)
 
 
-def choose_marginals(
-    epsilon: float,
-    domains: Sequence[Domain],
-    n: int,
-    *,
-    order: int = 2,
-    example: Any = None,
-    max_bytes: int | None = None,
-) -> MarginalsChoice:
-    r"""Compare protocols for all marginals of some attributes.
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Marginals:
+    r"""The question how often the categories of several attributes come together, for `sfumato.local.choose`.
 
     Parameters
     ----------
-    epsilon : float
-        Of each report.
     domains : sequence of Domain
-        The attributes.
-    n : int
-        How many people will report, at least 1.
+        The attributes: from 2 to 2^12.
     order : int
         Attributes of the marginals that are wanted.
     example : rows of categories, optional
         Public rows that may be like those of the respondents: of an earlier year, or made up. With them
         protocols are considered, too, that do not report all wanted marginals.
-    max_bytes : int, optional
-        Of a report.
-
-    Returns
-    -------
-    MarginalsChoice
-
-    Raises
-    ------
-    ParameterError
-        If a parameter breaks its rule, or no protocol meets the limit.
 
     Notes
     -----
@@ -188,40 +167,70 @@ def choose_marginals(
 
     Examples
     --------
-    >>> low, high = (choose_marginals(x, [Domain(range(2))] * 16, 10**6, order=3) for x in (1.0, 4.0))
+    >>> from sfumato import local
+    >>> question = Marginals([Domain(range(2))] * 16, order=3)
+    >>> low, high = (local.choose(question, epsilon=epsilon, n=10**6) for epsilon in (1.0, 4.0))
     >>> low.best.name, high.best.name, high.best.width
     ('FourierMarginals', 'SampledMarginals', 5)
     """
-    people = _check.integer("n", n, minimum=1)
-    given = checked_domains(domains)
-    sizes = tuple(len(domain) for domain in given)
-    of = _check.integer("order", order, minimum=1)
-    if of > len(sizes):
-        _check.refuse("order", f"be at most {len(sizes)}, the attributes", of, "ask for narrower tables")
-    if comb(len(sizes), of) > _MOST_MARGINALS:
-        _check.refuse("order", f"leave at most {_MOST_MARGINALS} marginals", of, "plan for narrower ones")
-    limits = Limits.checked(max_bytes)
-    codes = None if example is None else _checked(example, given)
-    plans: list[MarginalsPlan] = []
-    out: dict[str, str] = {}
-    for width, views in _designs(sizes, of, codes is not None):
-        try:
-            made = _made(epsilon, given, width, views)
-        except ParameterError as refused:
-            if views and width == of:
-                raise  # what breaks there is a parameter, and no limit of a plan
-            out[_named(width, views)] = str(refused)
-            continue
-        why = limits.too_long(made)
-        if why is not None:
-            out[_named(width, views)] = why
-        else:
-            built = 0.0 if codes is None else _construction(made, of, codes)
-            plans.append(_planned(made, width, of, people, built))
-    if not plans:
-        none_left("max_bytes", "leave some protocol", max_bytes, out)
-    plans.sort(key=lambda plan: plan.error)
-    return MarginalsChoice(epsilon=float(epsilon), domains=given, order=of, plans=tuple(plans), ruled_out=out)
+
+    domains: Sequence[Domain]
+    _: KW_ONLY
+    order: int = 2
+    example: Any = None
+
+    def __post_init__(self) -> None:
+        count = len(checked_domains(self.domains))
+        order = _check.integer("order", self.order, minimum=1)
+        if order > count:
+            _check.refuse("order", f"be at most {count}, the attributes", order, "ask for narrower tables")
+        if comb(count, order) > _MAX_MARGINALS:
+            _check.refuse(
+                "order", f"leave at most {_MAX_MARGINALS} marginals", order, "plan for narrower ones"
+            )
+
+    def plan(self, epsilon: float, n: int, limits: Limits) -> MarginalsChoice:
+        """Return the protocols that meet the limit of bytes; called by `sfumato.local.choose`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Of each report.
+        n : int
+            How many people will report.
+        limits : Limits
+            What a protocol may cost.
+
+        Returns
+        -------
+        MarginalsChoice
+            The best one first.
+        """
+        limits.without_seconds()
+        domains, order = checked_domains(self.domains), self.order
+        codes = None if self.example is None else _checked(self.example, domains)
+        plans: list[MarginalsPlan] = []
+        out: dict[str, str] = {}
+        for width, views in _designs(tuple(len(domain) for domain in domains), order, codes is not None):
+            try:
+                made = _made(epsilon, domains, width, views)
+            except ParameterError as refused:
+                if views and width == order:
+                    raise  # what breaks there is a parameter, and no limit of a plan
+                out[_named(width, views)] = str(refused)
+                continue
+            why = limits.too_long(made)
+            if why is not None:
+                out[_named(width, views)] = why
+            else:
+                built = 0.0 if codes is None else _construction(made, order, codes)
+                plans.append(_planned(made, width, order, n, built))
+        if not plans:
+            none_left("max_bytes", "leave some protocol", out)
+        plans.sort(key=lambda plan: plan.error)
+        return MarginalsChoice(
+            epsilon=epsilon, domains=domains, order=order, plans=tuple(plans), ruled_out=out
+        )
 
 
 def _designs(
@@ -259,9 +268,7 @@ def _checked(example: Any, domains: tuple[Domain, ...]) -> NDArray[np.int64]:
     except ValueError:
         rows = np.empty(0)
     if rows.ndim != 2 or rows.shape[1] != len(domains) or not len(rows):
-        _check.refuse(
-            "example", f"be rows of {len(domains)} categories", type(example).__name__, "leave it out"
-        )
+        _check.refuse_type("example", f"be rows of {len(domains)} categories", example, "leave it out")
     return np.array([domain.codes(list(rows[:, at])) for at, domain in enumerate(domains)])
 
 
@@ -331,13 +338,13 @@ def _construction(made: MarginalsProtocol[Any], order: int, codes: NDArray[np.in
 
     coefficients = np.empty(lattice.total)
     for view in lattice.views:
-        coefficients[lattice.places(view)] = analysed(true(view)[None, :], lattice.shape(view))[0]
+        coefficients[lattice.indices(view)] = analysed(true(view)[None, :], lattice.shape(view))[0]
     reported = ConsistentMarginals(
         domains=tuple(made.domains), lattice=lattice, coefficients=coefficients, gap=0.0
     )
     missing = [one for one in combinations(range(len(lattice.sizes)), order) if one not in lattice.starts]
     if not missing:
         return 0.0
-    looked = missing[:: -(-len(missing) // _MOST_BUILT)]
+    looked = missing[:: -(-len(missing) // _MAX_BUILT)]
     errors = [float(((reported.table(*one).ravel() - true(one)) ** 2).sum()) for one in looked]
     return float(np.mean(errors)) * len(missing) / comb(len(lattice.sizes), order)

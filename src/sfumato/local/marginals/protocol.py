@@ -94,9 +94,9 @@ class MarginalsProtocol(LocalProtocol[Device, MarginalsEstimate], Generic[Device
         sizes = np.array([len(domain) for domain in self.domains])
         rule = f"be rows of {len(sizes)} indices in the domains"
         if codes.ndim != 2 or codes.shape[1] != len(sizes) or codes.dtype.kind not in "iu":
-            _check.refuse("rows", rule, f"an array of shape {codes.shape}", "pass one row for each kind")
+            _check.refuse_type("rows", rule, codes, "pass one row for each kind")
         if ((codes < 0) | (codes >= sizes)).any():
-            _check.refuse("rows", rule, f"an array of shape {codes.shape}", "count indices from 0")
+            _check.refuse_type("rows", rule, codes, "count indices from 0")
         people = whole_counts("counts", counts, len(codes), "pass one for each row")
         columns = np.ascontiguousarray(codes.T.astype(np.int64))
         return self._simulated(columns, people, seeded(rng))

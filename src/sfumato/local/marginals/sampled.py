@@ -44,7 +44,7 @@ class SampledMarginals(SampledQuestionProtocol, MarginalsProtocol[client.Sampled
     views : sequence of sequences of int
         The tables: rising indices of their attributes, such as ``[(0, 1, 2), (2, 3)]``. Their marginals are
         estimated, and all marginals within them; others are put together from these. `every` takes those
-        of one width, `sfumato.local.choose_marginals` chooses few wide ones.
+        of one width, `sfumato.local.choose` finds few wide ones for `sfumato.local.Marginals`.
     oracle : type of Oracle, or one for each table
         The frequency oracle, such as `OptimalLocalHashing`; one whose estimates of any two categories are
         correlated alike. Without it the best for each table's cells is taken.
@@ -176,10 +176,10 @@ class SampledMarginals(SampledQuestionProtocol, MarginalsProtocol[client.Sampled
         for at, own in enumerate(self.pieces(totals)):
             if counts[at]:
                 view, oracle = self.lattice.views[at], self.oracles[at]
-                places = self.lattice.places(view)
+                indices = self.lattice.indices(view)
                 shares = oracle.shares(own, int(counts[at]))
-                sums[places] += weights[at] * analysed(shares[None, :], self.lattice.shape(view))[0]
-                mass[places] += weights[at]
+                sums[indices] += weights[at] * analysed(shares[None, :], self.lattice.shape(view))[0]
+                mass[indices] += weights[at]
         with np.errstate(invalid="ignore"):
             coefficients = sums / mass
         coefficients[0] = 1.0
@@ -191,11 +191,6 @@ class SampledMarginals(SampledQuestionProtocol, MarginalsProtocol[client.Sampled
             own=np.array([noise.own for noise in self.noises]),
             share=np.array([noise.share for noise in self.noises]),
         )
-
-    def _simulated(
-        self, codes: NDArray[np.int64], counts: NDArray[np.int64], generator: np.random.Generator
-    ) -> NDArray[np.int64]:
-        return self._simulated_parts(codes, counts, generator)
 
     def _asked(
         self, people: NDArray[np.int64], generator: np.random.Generator

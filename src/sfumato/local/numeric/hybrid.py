@@ -92,13 +92,13 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
         pieces = reports[chosen]
         return np.array([reports[~chosen].sum(), len(pieces), pieces.sum(), (pieces * pieces).sum()])
 
-    def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    def _simulate(self, points: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         choice, steps = self.device.choice, self.device.steps
-        chosen = generator.binomial(places, float(choice.chance) if choice else 0.0)
+        chosen = generator.binomial(points, float(choice.chance) if choice else 0.0)
         # Of those who report a bit, a grid point goes to either end by chance, and the bit is flipped by
         # chance.
         up, high = np.arange(steps + 1) / steps, float(self.device.bit.inside.chance)
-        set_bits = generator.binomial(places - chosen, up * high + (1 - up) * (1 - high))
+        set_bits = generator.binomial(points - chosen, up * high + (1 - up) * (1 - high))
         pieces = drawn_reports(self.device.pieces, chosen, generator)
         return np.array([set_bits.sum(), chosen.sum(), *first_two(pieces)])
 

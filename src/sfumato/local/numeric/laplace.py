@@ -78,11 +78,11 @@ class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
         """
         return np.array([self.device.opened(records).sum()])
 
-    def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    def _simulate(self, points: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         # As for `SummationHistogram`: noise adds up to the difference of two negative binomial numbers.
         odds = 1 / math.expm1(1 / float(self.device.scale))
-        up, down = generator.poisson(odds * generator.standard_gamma(np.full(2, float(places.sum()))))
-        return np.array([places @ np.arange(len(places)) + up - down], np.int64)
+        up, down = generator.poisson(odds * generator.standard_gamma(np.full(2, float(points.sum()))))
+        return np.array([points @ np.arange(len(points)) + up - down], np.int64)
 
     def _noise(self) -> float:
         """Return the variance of the noise, in shares of the way between the bounds."""

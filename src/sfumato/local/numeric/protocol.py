@@ -14,7 +14,7 @@ from sfumato.local.base.protocol import LocalProtocol
 from sfumato.local.base.respondents import seeded
 from sfumato.local.device.numeric.randomizer import NumericRandomizer
 from sfumato.local.numeric.estimate import MeanEstimate
-from sfumato.local.numeric.simulation import at_places
+from sfumato.local.numeric.simulation import at_points
 
 __all__ = ["NumericProtocol"]
 
@@ -73,7 +73,7 @@ class NumericProtocol(LocalProtocol[Device, Result], Generic[Device, Result]):
         return float(self._variances(shares).max()) * (upper - lower) ** 2 / count
 
     @abstractmethod
-    def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    def _simulate(self, points: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
         """Draw totals, given how many respondents are at each grid point."""
 
     def simulate_counts(
@@ -96,15 +96,15 @@ class NumericProtocol(LocalProtocol[Device, Result], Generic[Device, Result]):
             `totals` numbers.
         """
         generator = seeded(rng)
-        return self._simulate(at_places(self.device, numbers, counts, generator), generator)
+        return self._simulate(at_points(self.device, numbers, counts, generator), generator)
 
     def simulate(
         self, numbers: ArrayLike, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
     ) -> Result:
         """Return an estimate as it might come of so many respondents; see `simulate_counts`."""
         generator = seeded(rng)
-        places = at_places(self.device, numbers, counts, generator)
-        return self.estimate(self._simulate(places, generator), int(places.sum()), simulated=True)
+        points = at_points(self.device, numbers, counts, generator)
+        return self.estimate(self._simulate(points, generator), int(points.sum()), simulated=True)
 
     def _estimated(
         self, share: float, variance: float, reach: float, reports: int, simulated: bool

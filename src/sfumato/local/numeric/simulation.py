@@ -12,14 +12,14 @@ from sfumato.local.base.respondents import respondents
 from sfumato.local.device.numeric.randomizer import NumericRandomizer
 from sfumato.local.device.numeric.window import WindowRandomizer
 
-__all__ = ["at_places", "drawn_reports", "even_windows", "first_two"]
+__all__ = ["at_points", "drawn_reports", "even_windows", "first_two"]
 
 Counts = NDArray[np.int64]
 
 _WHOLE: Final = 1 << 62
 
 
-def at_places(
+def at_points(
     device: NumericRandomizer, numbers: ArrayLike, counts: Any, generator: np.random.Generator
 ) -> Counts:
     """Draw how many respondents are at each grid point after rounding.
@@ -51,7 +51,7 @@ def at_places(
     return found
 
 
-def drawn_reports(device: WindowRandomizer, places: Counts, generator: np.random.Generator) -> Counts:
+def drawn_reports(device: WindowRandomizer, points: Counts, generator: np.random.Generator) -> Counts:
     r"""Draw how often each report comes, given how many respondents are at each grid point.
 
     Notes
@@ -61,9 +61,9 @@ def drawn_reports(device: WindowRandomizer, places: Counts, generator: np.random
     each, and else even on the window of k.
     """
     shared = float(device.outputs * (1 - device.inside.chance) / device.steps)
-    near = generator.binomial(places, 1 - shared)
+    near = generator.binomial(points, 1 - shared)
     even = np.full(device.outputs, 1 / device.outputs)
-    anywhere = generator.multinomial(int(places.sum() - near.sum()), even)
+    anywhere = generator.multinomial(int(points.sum() - near.sum()), even)
     return np.asarray(anywhere + even_windows(near, device.window, generator))
 
 

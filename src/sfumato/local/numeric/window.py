@@ -81,8 +81,8 @@ class _MeanProtocol(WindowProtocol[Device, MeanEstimate]):
         reports = self.device.layout.unpack(records).astype(np.int64)
         return np.array([reports.sum(), (reports * reports).sum()])
 
-    def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        found = drawn_reports(self.device, places, generator)
+    def _simulate(self, points: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        found = drawn_reports(self.device, points, generator)
         return np.array(first_two(found))
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:

@@ -78,8 +78,8 @@ class WindowMoments:
         """
         k = self.share(mean) * self.steps
         zero, one, two = map(float, self.square)
-        places = (square - zero - one * k) / two - k * k
-        return float(np.clip(places - 0.25, 0.0, max(0.0, k * (self.steps - k)))) / self.steps**2
+        points = (square - zero - one * k) / two - k * k
+        return float(np.clip(points - 0.25, 0.0, max(0.0, k * (self.steps - k)))) / self.steps**2
 
     def variance(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the variance of one report's part in the mean, rounding included, for true shares."""

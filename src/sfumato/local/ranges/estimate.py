@@ -16,7 +16,7 @@ from sfumato.local.frequency.consistency import STEPS, made_consistent
 from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import isotonic
-from sfumato.local.ranges.range_share import RangeShare, around, places_of
+from sfumato.local.ranges.range_share import RangeShare, around, range_indices
 from sfumato.local.ranges.variance import Places, RangeErrorModel
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
@@ -79,8 +79,8 @@ class RangeEstimate(FrequencyShares):
     @property
     def variances(self) -> Array:
         """Estimated variances of the raw frequencies."""
-        places = np.arange(len(self.raw))
-        return self._variance(places, places)
+        indices = np.arange(len(self.raw))
+        return self._variance(indices, indices)
 
     def range(self, lower: Any, upper: Any) -> RangeShare[float]:
         """Return the share of the values from one to another.
@@ -118,7 +118,7 @@ class RangeEstimate(FrequencyShares):
         RangeShare
             Of arrays, one entry for each range.
         """
-        first, last = places_of(self.domain, lower, upper)
+        first, last = range_indices(self.domain, lower, upper)
         reach = _reach(self.frequencies)
         return RangeShare(
             share=reach[last + 1] - reach[first], variance=self._variance(first, last), reports=self.reports
@@ -219,12 +219,12 @@ class RangeEstimate(FrequencyShares):
         smooth = self if self.steps else self.consistent("isotonic")
         reach = np.maximum.accumulate(_reach(smooth.frequencies))
         reach[-1] = max(float(reach[-1]), 1.0)
-        place = int(np.searchsorted(reach[1:], share))
+        index = int(np.searchsorted(reach[1:], share))
         if isinstance(self.domain, Bins):
-            start, stop = self.domain.edges[place : place + 2].tolist()
-            inside = reach[place + 1] - reach[place]
-            return float(start + (stop - start) * np.clip((share - reach[place]) / inside, 0.0, 1.0))
-        return self.domain.values[place]
+            start, stop = self.domain.edges[index : index + 2].tolist()
+            inside = reach[index + 1] - reach[index]
+            return float(start + (stop - start) * np.clip((share - reach[index]) / inside, 0.0, 1.0))
+        return self.domain.values[index]
 
     def quantile_interval(
         self, q: float, level: float = 0.95, *, simultaneous: bool = False
@@ -302,9 +302,9 @@ class RangeEstimate(FrequencyShares):
     def _of_nothing(self) -> Array:
         """Return variances of values that nobody has, others being alike frequent or one having all."""
         size = len(self.raw)
-        places, even = np.arange(size), np.arange(size + 1) / size
-        found = self.error_model.variance(places, places, even)
-        for part, at in ((places[1:], 0), (places[:1], size - 1)):
+        indices, even = np.arange(size), np.arange(size + 1) / size
+        found = self.error_model.variance(indices, indices, even)
+        for part, at in ((indices[1:], 0), (indices[:1], size - 1)):
             one = (np.arange(size + 1) > at).astype(float)
             found[part] = np.maximum(found[part], self.error_model.variance(part, part, one))
         return found

@@ -22,7 +22,7 @@ from sfumato.local.ranges.consistency import from_coefficients
 from sfumato.local.ranges.grid_estimate import GridErrorModel, GridEstimate
 from sfumato.local.ranges.haar import Coefficients, coefficients_of
 from sfumato.local.ranges.levels import LevelsProtocol
-from sfumato.local.ranges.protocol import checked_oracle, whole_places
+from sfumato.local.ranges.protocol import checked_oracle, whole_indices
 
 __all__ = ["HaarGrid"]
 
@@ -67,8 +67,8 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
     >>> both = HaarGrid(epsilon=1.0, domains=(Domain(range(16)), Domain(range(16))))
     >>> len(both.levels), both.device.width
     (24, 4)
-    >>> told = both.simulate(np.full(256, 4_000), rng=1)
-    >>> round(told.range((0, 0), (7, 15)).share, 1)
+    >>> estimate = both.simulate(np.full(256, 4_000), rng=1)
+    >>> round(estimate.range((0, 0), (7, 15)).share, 1)
     0.5
     """
 
@@ -83,7 +83,7 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         checked_oracle(given)
         whole: object = domains
         if not isinstance(whole, tuple | list) or len(whole) != 2:
-            _check.refuse("domains", "be two ordered domains", type(whole).__name__, "pass (first, second)")
+            _check.refuse_type("domains", "be two ordered domains", whole, "pass (first, second)")
         grid = Grid(*domains)
         Shape(len(grid), 2)
         sizes = _sizes(grid)
@@ -173,16 +173,14 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
             One for each rectangle.
         """
         count, sides = _check.integer("n", n, minimum=1), np.array([len(one) for one in self.domains])
-        begin, end = (np.atleast_2d(whole_places(*one)) for one in (("first", first), ("last", last)))
+        begin, end = (np.atleast_2d(whole_indices(*one)) for one in (("first", first), ("last", last)))
         whole = begin.shape == end.shape and begin.shape[1:] == (2,)
         if not whole or not ((begin >= 0) & (begin <= end) & (end < sides)).all():
             rule = f"be pairs of indices below {sides.tolist()}, none before its first"
-            _check.refuse("last", rule, f"an array of shape {end.shape}", "count indices from 0")
+            _check.refuse_type("last", rule, end, "count indices from 0")
         reported = np.full(sides, 1 / sides.prod()) if shares is None else np.asarray(shares, float)
         if reported.shape != tuple(sides) or not (reported >= 0).all() or abs(reported.sum() - 1) > 1e-9:
-            _check.refuse(
-                "shares", f"be {sides.tolist()} shares with sum 1", f"an array of shape {reported.shape}"
-            )
+            _check.refuse_type("shares", f"be {sides.tolist()} shares with sum 1", reported)
         reach = np.pad(reported.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
         error_model = self.error_model([count * float(chance) for chance in self.device.chances])
         return error_model.variance(begin.T, end.T, np.minimum(reach, 1.0))

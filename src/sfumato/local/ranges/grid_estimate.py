@@ -17,7 +17,7 @@ from sfumato.local.frequency.shares import FrequencyShares
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.haar_variance import haar_weights
 from sfumato.local.ranges.level_moments import LevelMoments
-from sfumato.local.ranges.range_share import RangeShare, around, places_of
+from sfumato.local.ranges.range_share import RangeShare, around, range_indices
 from sfumato.local.ranges.variance import Places, of_levels
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
@@ -132,8 +132,8 @@ class GridEstimate(FrequencyShares):
     @property
     def variances(self) -> Array:
         """Estimated variances of the raw frequencies."""
-        places = np.indices(self.raw.shape).reshape(2, -1)
-        return self._variance(places, places).reshape(self.raw.shape)
+        indices = np.indices(self.raw.shape).reshape(2, -1)
+        return self._variance(indices, indices).reshape(self.raw.shape)
 
     def range(self, lower: Sequence[Any], upper: Sequence[Any]) -> RangeShare[float]:
         """Return the share of the pairs in a rectangle.
@@ -172,8 +172,8 @@ class GridEstimate(FrequencyShares):
         """
         domains = (self.domain.first, self.domain.second)
         columns = zip(domains, columns_of(lower, 2), columns_of(upper, 2), strict=True)
-        found = [places_of(*column) for column in columns]
-        first, last = (np.array([places[end] for places in found]) for end in (0, 1))
+        found = [range_indices(*column) for column in columns]
+        first, last = (np.array([indices[end] for indices in found]) for end in (0, 1))
         reach = _reach(self.frequencies)
         ends = np.stack([first, last + 1], axis=1)
         share = _sum(reach[ends[0][:, None], ends[1][None, :]], (-1.0, 1.0))

@@ -213,8 +213,8 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
     >>> ages = HaarHistogram(epsilon=1.0, domain=Domain(range(100)))
     >>> len(ages.levels), ages.device.width
     (7, 4)
-    >>> told = ages.simulate(np.full(100, 10_000), rng=1)
-    >>> round(told.range(18, 64).share, 2), told.quantile(0.5)
+    >>> estimate = ages.simulate(np.full(100, 10_000), rng=1)
+    >>> round(estimate.range(18, 64).share, 2), estimate.quantile(0.5)
     (0.48, 49)
     """
 

@@ -55,7 +55,7 @@ class LevelMoments:
         if not error_model.alike:
             remedy = "use OptimalLocalHashing, OneBitHadamard or a unary encoding"
             rule = "have estimates of which any two categories are correlated alike"
-            _check.refuse("oracle", rule, type(oracle).__name__, remedy)
+            _check.refuse_type("oracle", rule, oracle, remedy)
         other, true = error_model.variance(np.array([0.0, 1.0])).tolist()
         rows = error_model.covariance(np.array([1.0, 0.0, 0.0]), np.array([0, 1]))
         with_true, both = float(rows[0, 1]), float(rows[1, 2])

@@ -88,4 +88,4 @@ class LevelsProtocol(
         return losses[0] if len(losses) == 1 else Mixture(tuple(losses), tuple(chances), index_public=True)
 
     def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
-        return self._simulated_parts(np.arange(len(counts)), counts, generator)
+        return self._simulated(np.arange(len(counts)), counts, generator)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Final, final
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.local.base.plan_comparison import Choice, Limits, compared
-from sfumato.local.device.base.bernoulli import checked_epsilon
 from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.hadamard import OneBitHadamard
@@ -20,9 +19,9 @@ from sfumato.local.frequency.planning import plannable, trial_seconds
 from sfumato.local.frequency.projective_geometry import ProjectiveGeometryResponse
 from sfumato.local.ranges.haar import HaarHistogram
 from sfumato.local.ranges.hierarchy import HierarchicalHistogram, planned_branching
-from sfumato.local.ranges.protocol import RangeProtocol, length_places
+from sfumato.local.ranges.protocol import RangeProtocol, range_ends
 
-__all__ = ["RangeChoice", "RangePlan", "choose_ranges"]
+__all__ = ["RangeChoice", "RangePlan", "Ranges"]
 
 _Maker = Callable[[float, Domain | Bins], RangeProtocol[Any]]
 
@@ -51,8 +50,8 @@ class RangePlan:
 
     Examples
     --------
-    >>> from sfumato.local import choose_ranges
-    >>> plan = choose_ranges(1.0, 16, 10_000).best
+    >>> from sfumato.local import Ranges, choose
+    >>> plan = choose(Ranges(16), epsilon=1.0, n=10_000).best
     >>> plan.stddev < 0.1, plan.bytes > 0
     (True, True)
     """
@@ -82,8 +81,8 @@ class RangeChoice(Choice[RangePlan]):
 
     Examples
     --------
-    >>> from sfumato.local import Domain, choose_ranges
-    >>> choice = choose_ranges(1.0, 16, 10_000)
+    >>> from sfumato.local import Domain, Ranges, choose
+    >>> choice = choose(Ranges(16), epsilon=1.0, n=10_000)
     >>> protocol = choice.protocol(Domain(range(16)))
     >>> protocol.device.width == choice.best.bytes
     True
@@ -119,73 +118,67 @@ class RangeChoice(Choice[RangePlan]):
         return self._table(*rows)
 
 
-def choose_ranges(
-    epsilon: float,
-    domain_size: int,
-    n: int,
-    max_bytes: int | None = None,
-    *,
-    lengths: Sequence[int] | None = None,
-    max_seconds: float | None = None,
-) -> RangeChoice:
-    """Compare a flat histogram, trees and Haar coefficients for a job.
-
-    Of those whose error is within 5 % of the minimum, the one with the shortest reports comes first, and of
-    these the one with the smallest error; all others follow by their error.
+@final
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """The question how many people lie in ranges of ordered values, for `sfumato.local.choose`.
 
     Parameters
     ----------
-    epsilon : float
-        Of each report.
-    domain_size : int
-        How many values there are, at least 2.
-    n : int
-        How many people will report, at least 1.
-    max_bytes : int, optional
-        Of a report.
+    domain : Domain, Bins or int
+        The values, or how many there are; from 2 to 2^24.
     lengths : sequence of int, optional
         Of the ranges that will be asked: the error in question is then the root of the mean over these
         lengths. If left out it is that over ranges of all lengths, and some lengths are shown beside it.
-    max_seconds : float, optional
-        Of the server.
-
-    Returns
-    -------
-    RangeChoice
-
-    Raises
-    ------
-    ParameterError
-        If a parameter breaks its rule, or no protocol meets the limits.
 
     Notes
     -----
-    Nobody's data are used: errors are the protocols' theory, for values that are all alike frequent, and
-    times are of trials with made-up values.
+    A flat histogram, trees and Haar coefficients are compared, by their error for values that are all alike
+    frequent. Of those whose error is within 5 % of the minimum, the one with the shortest reports comes
+    first, and of these the one with the smallest error; all others follow by their error.
 
     Examples
     --------
-    >>> choice = choose_ranges(1.0, 100, 1_000_000)
+    >>> from sfumato import local
+    >>> choice = local.choose(Ranges(100), epsilon=1.0, n=1_000_000)
     >>> choice.best.name, choice.best.bytes, round(choice.best.stddev, 3)
     ('tree, projective', 4, 0.006)
     """
-    size = plannable(domain_size)
-    count = _check.integer("n", n, minimum=1)
-    limits = Limits.checked(max_bytes, max_seconds)
-    epsilon, domain = checked_epsilon(epsilon), Domain(range(size))
-    wanted = _lengths(lengths, size)
-    plans, out = compared(
-        ((name, partial(make, epsilon, domain)) for name, make in _KINDS.items()),
-        lambda name, protocol: _planned(name, protocol, count, wanted, lengths is not None),
-        lambda plan: plan.stddev,
-        limits,
-        kind="protocol",
-    )
-    return RangeChoice(epsilon=epsilon, plans=plans, ruled_out=out)
 
+    domain: Domain | Bins | int
+    _: KW_ONLY
+    lengths: Sequence[int] | None = None
 
-def _tree(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
-    return HierarchicalHistogram(epsilon=epsilon, domain=domain)
+    def __post_init__(self) -> None:
+        _lengths(self.lengths, plannable(self.domain))
+
+    def plan(self, epsilon: float, n: int, limits: Limits) -> RangeChoice:
+        """Return the protocols that meet the limits; called by `sfumato.local.choose`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Of each report.
+        n : int
+            How many people will report.
+        limits : Limits
+            What a protocol may cost.
+
+        Returns
+        -------
+        RangeChoice
+            The best one first.
+        """
+        size = plannable(self.domain)
+        domain, wanted = Domain(range(size)), _lengths(self.lengths, size)
+        plans, out = compared(
+            ((name, partial(make, epsilon, domain)) for name, make in _KINDS.items()),
+            lambda name, protocol: _planned(name, protocol, n, wanted, self.lengths is not None),
+            lambda plan: plan.stddev,
+            limits,
+            kind="protocol",
+        )
+        return RangeChoice(epsilon=epsilon, plans=plans, ruled_out=out)
 
 
 def _one_bit(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
@@ -197,19 +190,15 @@ def _projective(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
     return HierarchicalHistogram(epsilon=epsilon, domain=domain, oracle=ProjectiveGeometryResponse)
 
 
-def _haar(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
-    return HaarHistogram(epsilon=epsilon, domain=domain)
-
-
 def _flat(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
     return HierarchicalHistogram(epsilon=epsilon, domain=domain, branching=len(domain))
 
 
 _KINDS: Final[Mapping[str, _Maker]] = {
-    "tree": _tree,
+    "tree": lambda epsilon, domain: HierarchicalHistogram(epsilon=epsilon, domain=domain),
     "tree, one bit": _one_bit,
     "tree, projective": _projective,
-    "haar": _haar,
+    "haar": lambda epsilon, domain: HaarHistogram(epsilon=epsilon, domain=domain),
     "flat": _flat,
 }
 
@@ -220,9 +209,7 @@ def _lengths(given: Sequence[int] | None, size: int) -> list[int]:
         return sorted({1, max(1, round(size**0.5)), max(1, size // 2)})
     lengths: object = given
     if not isinstance(lengths, list | tuple | range) or not lengths:
-        _check.refuse(
-            "lengths", "be a list of at least one length", type(given).__name__, "leave it out for all"
-        )
+        _check.refuse_type("lengths", "be a list of at least one length", given, "leave it out for all")
     for length in lengths:
         if _check.integer("lengths", length, minimum=1) > size:
             _check.refuse("lengths", f"be at most {size}", length, "leave longer ones out")
@@ -232,7 +219,7 @@ def _lengths(given: Sequence[int] | None, size: int) -> list[int]:
 def _planned(
     name: str, protocol: RangeProtocol[Any], count: int, lengths: list[int], weighed: bool
 ) -> RangePlan:
-    ranges = [length_places(len(protocol.domain), length) for length in (*lengths, None)]
+    ranges = [range_ends(len(protocol.domain), length) for length in (*lengths, None)]
     found = protocol.variance(count, *(np.concatenate(ends) for ends in zip(*ranges, strict=True)))
     parts = np.split(found, np.cumsum([len(first) for first, _ in ranges])[:-1])
     *squares, whole = (float(part.mean()) for part in parts)

@@ -20,11 +20,11 @@ from sfumato.local.ranges.estimate import RangeEstimate
 from sfumato.local.ranges.levels import LevelsProtocol
 from sfumato.local.ranges.variance import RangeErrorModel
 
-__all__ = ["RangeProtocol", "checked_oracle", "checked_size", "length_places"]
+__all__ = ["RangeProtocol", "checked_oracle", "checked_size", "range_ends"]
 
 Device = TypeVar("Device", bound=LevelsRandomizer)
 
-_MOST_RANGES: Final = 4096
+_MAX_RANGES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,16 +86,16 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
             One for each range.
         """
         count, size = _check.integer("n", n, minimum=1), len(self.domain)
-        begin, end = (np.atleast_1d(whole_places(*one)) for one in (("first", first), ("last", last)))
+        begin, end = (np.atleast_1d(whole_indices(*one)) for one in (("first", first), ("last", last)))
         if begin.shape != end.shape or not ((begin >= 0) & (begin <= end) & (end < size)).all():
             rule = f"be indices from 0 to {size - 1}, none before its first"
-            _check.refuse("last", rule, f"an array of shape {end.shape}", "count indices from 0")
+            _check.refuse_type("last", rule, end, "count indices from 0")
         reported = np.full(size, 1 / size) if shares is None else np.asarray(shares, float)
         if reported.shape != (size,) or not (reported >= 0).all() or abs(reported.sum() - 1) > 1e-9:
-            _check.refuse(
+            _check.refuse_type(
                 "shares",
                 f"be {size} shares with sum 1",
-                f"an array of shape {reported.shape}",
+                reported,
                 "divide by the sum",
             )
         reach = np.minimum(np.concatenate([[0.0], np.cumsum(reported)]), 1.0)
@@ -117,14 +117,14 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
         -----
         The mean is over all ranges, or over 4096 distributed among them where there are more.
         """
-        return float(np.sqrt(self.variance(n, *length_places(len(self.domain), length)).mean()))
+        return float(np.sqrt(self.variance(n, *range_ends(len(self.domain), length)).mean()))
 
 
 def checked_size(domain: object) -> int:
     """Return how many values an ordered domain has, or refuse what is none."""
     if not isinstance(domain, Domain | Bins):
         remedy = "pass Domain(values), or Bins(edges) for numbers"
-        _check.refuse("domain", "be a Domain or Bins", type(domain).__name__, remedy)
+        _check.refuse_type("domain", "be a Domain or Bins", domain, remedy)
     return len(domain)
 
 
@@ -135,31 +135,29 @@ def checked_oracle(kind: object) -> None:
         _check.refuse("oracle", "be the class of a frequency oracle", kind, remedy)
 
 
-def whole_places(name: str, given: ArrayLike) -> NDArray[np.int64]:
+def whole_indices(name: str, given: ArrayLike) -> NDArray[np.int64]:
     """Return indices as whole numbers; what would have to be rounded is refused."""
     try:
         found = np.asarray(given)
     except ValueError:  # ragged
         found = np.empty(1, np.object_)
     if found.size and found.dtype.kind not in "iu":
-        _check.refuse(name, "be whole numbers", f"an array of {found.dtype}", "count indices from 0")
+        _check.refuse_type(name, "be whole numbers", found, "count indices from 0")
     return found.astype(np.int64)
 
 
-def length_places(size: int, length: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def range_ends(size: int, length: int | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return first and last indices of the ranges of a length, or of all lengths, or of 4096 among them."""
     if length is not None:
         if _check.integer("length", length, minimum=1) > size:
             _check.refuse("length", f"be at most {size}", length, "leave it out for all")
         starts = size - length + 1
-        first = (
-            np.arange(starts) if starts <= _MOST_RANGES else np.arange(_MOST_RANGES) * starts // _MOST_RANGES
-        )
+        first = np.arange(starts) if starts <= _MAX_RANGES else np.arange(_MAX_RANGES) * starts // _MAX_RANGES
         return first, first + length - 1
-    if size * (size + 1) // 2 <= _MOST_RANGES:
+    if size * (size + 1) // 2 <= _MAX_RANGES:
         one, other = np.triu_indices(size)
         return one.astype(np.int64), other.astype(np.int64)
     # A lattice of two even sequences: indices of pairs, all equally likely.
-    at = np.arange(_MOST_RANGES)
-    one, other = at * size // _MOST_RANGES, ((at * 0.6180339887498949) % 1.0 * size).astype(np.int64)
+    at = np.arange(_MAX_RANGES)
+    one, other = at * size // _MAX_RANGES, ((at * 0.6180339887498949) % 1.0 * size).astype(np.int64)
     return np.minimum(one, other), np.maximum(one, other)

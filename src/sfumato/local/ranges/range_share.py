@@ -16,7 +16,7 @@ from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.variance import Places
 from sfumato.numerics.interval import Interval
 
-__all__ = ["RangeShare", "around", "places_of"]
+__all__ = ["RangeShare", "around", "range_indices"]
 
 Value = TypeVar("Value", float, Array)
 
@@ -83,7 +83,7 @@ class RangeShare(Generic[Value]):
         return around(self.share, self.variance, 1 - _check.unit_interval("level", level))
 
 
-def places_of(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places, Places]:
+def range_indices(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places, Places]:
     """Return the first and the last indices of ranges of values, or of bins from edge to edge."""
     if isinstance(domain, Bins):
         first, last = _edges(domain, "lower", lower), _edges(domain, "upper", upper) - 1
@@ -92,7 +92,7 @@ def places_of(domain: Domain | Bins, lower: Any, upper: Any) -> tuple[Places, Pl
     if first.shape != last.shape:
         _check.refuse("upper", f"be as many as lower, {len(first)}", len(last), "pass one of each")
     if (first > last).any():
-        _check.refuse("upper", "not come before lower", "ranges without values", "exchange them")
+        _check.refuse_state("upper", "not come before lower", "some ranges hold no value", "exchange the two")
     return first, last
 
 
@@ -114,5 +114,5 @@ def _edges(bins: Bins, name: str, given: Any) -> NDArray[np.int64]:
     if wanted.dtype.kind in "iuf" and wanted.ndim == 1:
         at = np.minimum(np.searchsorted(bins.edges, wanted), len(bins)).astype(np.int64)
     if at.shape != wanted.shape or (bins.edges[at] != wanted).any():
-        _check.refuse(name, "be edges of the bins", "others", "nothing is known within a bin")
+        _check.refuse_state(name, "be edges of the bins", "others are among them", "round to edges")
     return at

@@ -64,17 +64,12 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
     def _make(self) -> client.ShuffledCountsRandomizer:
         given: object = self.domain
         if not isinstance(given, Domain):
-            _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
+            _check.refuse_type("domain", "be a Domain", given, "pass Domain(values)")
         scale = 2 / Fraction(self.epsilon)
         checked_scale(scale)
         split = self._split(1, scale, self.epsilon / 2, self.delta / 2)
         bounded(len(self.domain) * split.shares)
         return client.ShuffledCountsRandomizer(epsilon=self.epsilon, domain=self.domain, split=split)
-
-    @property
-    def messages(self) -> int:
-        """How many messages each client sends."""
-        return self.device.messages
 
     @property
     def totals(self) -> int:
@@ -99,9 +94,9 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
         ndarray of int64, shape (totals,)
             What they add to the aggregator's totals.
         """
-        places, shares = self.device.opened(records)
+        indices, shares = self.device.opened(records)
         sums = np.zeros(len(self.domain), np.uint64)
-        np.add.at(sums, places, shares)
+        np.add.at(sums, indices, shares)
         return sums.view(np.int64)
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Estimate:

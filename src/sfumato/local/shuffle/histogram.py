@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
 from sfumato.local.base.respondents import seeded, whole_counts
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, odds_below
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.shuffle import histogram as client
 from sfumato.local.device.shuffle.decoys import Decoys
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.frequency.variance import Array, ErrorModel, quadratic_ends
-from sfumato.local.shuffle.protocol import TOLD, ShuffleProtocol, bounded, fewest
+from sfumato.local.shuffle.protocol import TRUTH_EPSILON, ShuffleProtocol, bounded, fewest
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_up, log_up
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
@@ -72,16 +72,11 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
     def _make(self) -> client.ShuffledHistogramRandomizer:
         given: object = self.domain
         if not isinstance(given, Domain):
-            _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
+            _check.refuse_type("domain", "be a Domain", given, "pass Domain(values)")
         draws = _draws(self.epsilon, self.delta, self.clients, len(self.domain))
         decoys = Decoys.at_least(draws, self.clients)
         bounded(1 + decoys.slots)
-        return client.ShuffledHistogramRandomizer(epsilon=TOLD, domain=self.domain, decoys=decoys)
-
-    @property
-    def messages(self) -> int:
-        """How many messages each client sends."""
-        return self.device.messages
+        return client.ShuffledHistogramRandomizer(epsilon=TRUTH_EPSILON, domain=self.domain, decoys=decoys)
 
     @property
     def totals(self) -> int:
@@ -299,14 +294,14 @@ class DecoyErrorModel(ErrorModel):
 def _loss(truth: Coin, decoys: Decoys, clients: int, categories: int) -> PrivacyLoss:
     """Return the loss of a client among the decoys of all honest ones."""
     odds = truth.chance * (categories - 1) / (1 - truth.chance)
-    reported = RandomizedResponse(min(TOLD, log_up(fraction_up(odds))), categories)
+    reported = RandomizedResponse(min(TRUTH_EPSILON, log_up(fraction_up(odds))), categories)
     return AmongDecoys(reported, clients * decoys.slots, decoys.coin.chance)
 
 
 @lru_cache(maxsize=64)
 def _draws(epsilon: float, delta: float, clients: int, categories: int) -> int:
     """Return how many draws the honest clients make."""
-    odds = least_odds(TOLD)
+    odds = odds_below(TRUTH_EPSILON)
     truth = Coin.below(odds / (odds + categories - 1))
     guess = math.ceil(categories * math.log(1 / delta) * max(1.0, 3 / epsilon**2))
 

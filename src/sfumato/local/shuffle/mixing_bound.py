@@ -77,7 +77,7 @@ r"""Added to each log: more than it can be off by rounding.
 
 Cumulated sums of the logs of fewer than :math:`2^{19}` whole numbers, below :math:`2^{22}`, err by at most
 :math:`2^{19} 2^{-53} 2^{22} = 2^{-12}`; a term holds three of these, and six far smaller ones."""
-_LEAST_SHARES: Final = 3
+_MIN_SHARES: Final = 3
 
 
 @lru_cache(maxsize=256)
@@ -100,7 +100,7 @@ def log_excess(clients: int, shares: int, bits: int) -> float:
     """
     if clients == 1:
         return -math.inf
-    if shares < _LEAST_SHARES:
+    if shares < _MIN_SHARES:
         return math.inf
     near = min(clients, 2 * _NEAR + 2)
     excess, whole = _recursion(near, shares, bits)
@@ -158,16 +158,16 @@ def telltale_mass(clients: int, shares: int, bits: int, epsilon: float) -> float
 def fewest_shares(clients: int, bits: int, epsilon: float, delta: float) -> int:
     """Return the fewest shares, at least 3, with which the mass is at most ``delta``."""
 
-    def kept(shares: int) -> bool:
+    def holds(shares: int) -> bool:
         return telltale_mass(clients, shares, bits, epsilon) <= delta
 
-    low, high = _LEAST_SHARES - 1, _LEAST_SHARES
-    while not kept(high):
+    low, high = _MIN_SHARES - 1, _MIN_SHARES
+    while not holds(high):
         if high == MOST_SHARES:
-            remedy = "more honest clients, or a greater delta, need fewer shares"
+            remedy = "wait for more honest clients, or accept a greater delta"
             _check.refuse("clients", f"be enough for at most {MOST_SHARES} shares each", clients, remedy)
         low, high = high, min(2 * high, MOST_SHARES)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if kept(middle) else (middle, high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
     return high

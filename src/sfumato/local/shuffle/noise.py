@@ -74,12 +74,12 @@ class SharedNoise:
         millionth of one is added, so that noise at the very end, often there on a lattice, is not lost to
         rounding.
         """
-        unit, within = _law(self.scale, self.parts, self.rounding)
+        unit, within = _distribution(self.scale, self.parts, self.rounding)
         return unit * (min(int(np.searchsorted(within, level)), len(within) - 1) + _SPARE)
 
 
 @lru_cache(maxsize=64)
-def _law(scale: float, parts: float, rounding: float) -> tuple[float, Array]:
+def _distribution(scale: float, parts: float, rounding: float) -> tuple[float, Array]:
     """Return a step, and the probabilities to be within 0, 1, ... of them."""
     unit = max(1.0, scale / _FINE)
     rate, deviation = unit / scale, rounding / unit**2

@@ -17,15 +17,15 @@ from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["TOLD", "ShuffleProtocol", "bounded", "fewest"]
+__all__ = ["TRUTH_EPSILON", "ShuffleProtocol", "bounded", "fewest"]
 
 Device = TypeVar("Device", bound=Randomizer)
 
-TOLD: Final = 16.0
+TRUTH_EPSILON: Final = 16.0
 """Epsilon of the message with the truth: it lies once in some millions, and the accountant stays finite."""
-_MOST: Final = 1 << 40
+_MAX: Final = 1 << 40
 _SHARE: Final = 0.005
-_MOST_MESSAGES: Final = 1 << 16
+_MAX_MESSAGES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,9 +90,9 @@ class ShuffleProtocol(LocalProtocol[Device, Any], Generic[Device]):
         """Return the client half, with enough decoys."""
 
     @property
-    @abstractmethod
     def messages(self) -> int:
         """How many messages each client sends."""
+        return self.device.messages
 
     def check_clients(self, clients: int) -> None:
         """Refuse fewer honest clients than the decoys were drawn up for.
@@ -163,26 +163,26 @@ def fewest(price: Callable[[int], PrivacyLoss], epsilon: float, delta: float, gu
         Where to begin.
     """
 
-    def kept(decoys: int) -> bool:
+    def holds(decoys: int) -> bool:
         return price(decoys).delta(epsilon) <= delta
 
     low, high = 0, max(1, guess)
-    while not kept(high):
+    while not holds(high):
         low, high = high, high + high // 4 + 1
-        if high > _MOST:
-            _check.refuse("epsilon", "be greater", epsilon, "2**40 decoys do not suffice")
+        if high > _MAX:
+            _check.refuse("epsilon", "be greater", epsilon, "wait for more clients")
     if low == 0:
         low = high * 4 // 5
-        while low > 0 and kept(low):
+        while low > 0 and holds(low):
             low, high = low * 4 // 5, low
     while high - low > max(1, int(_SHARE * high)):
         middle = (low + high) // 2
-        low, high = (low, middle) if kept(middle) else (middle, high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
     return high
 
 
 def bounded(messages: int) -> None:
     """Refuse protocols whose clients would send absurdly much."""
-    if messages > _MOST_MESSAGES:
-        remedy = "more honest clients, fewer categories or a greater epsilon need fewer decoys"
-        _check.refuse("clients", f"be enough for at most {_MOST_MESSAGES} messages each", messages, remedy)
+    if messages > _MAX_MESSAGES:
+        remedy = "wait for more honest clients, take fewer categories, or a greater epsilon"
+        _check.refuse("clients", f"be enough for at most {_MAX_MESSAGES} messages each", messages, remedy)

@@ -14,8 +14,8 @@ __all__ = ["loosest", "single_message_mean"]
 
 Made = TypeVar("Made", bound=LocalProtocol[Any, Any])
 
-_LEAST: Final = 1e-3
-_MOST: Final = 40.0
+_MIN: Final = 1e-3
+_MAX: Final = 40.0
 _SHARE: Final = 0.02
 _FIRST: Final = 0.25
 
@@ -80,15 +80,15 @@ def loosest(
         made = make(local)
         return made if made.shuffled_loss(count).delta(target) <= allowed else None
 
-    low = high = min(max(guess, _LEAST), _MOST)
+    low = high = min(max(guess, _MIN), _MAX)
     best = tried(low)
-    while best is None and low > _LEAST:
-        low, high, step = max(low - step, _LEAST), low, 2 * step
+    while best is None and low > _MIN:
+        low, high, step = max(low - step, _MIN), low, 2 * step
         best = tried(low)
     if best is None:
         _check.refuse("epsilon", "be satisfied by a local epsilon of 0.001", epsilon, "allow a larger one")
-    while high <= low < _MOST:
-        high, step = min(low + step, _MOST), 2 * step
+    while high <= low < _MAX:
+        high, step = min(low + step, _MAX), 2 * step
         if (more := tried(high)) is not None:
             low, best = high, more
     while high - low > _SHARE:

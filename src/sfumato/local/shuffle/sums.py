@@ -52,11 +52,6 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
         return max(1, min(wanted, _FINEST, int(LARGEST_POLYA * self.epsilon)))
 
     @property
-    def messages(self) -> int:
-        """How many messages each client sends."""
-        return self.device.messages
-
-    @property
     def totals(self) -> int:
         """One: the sum of all shares."""
         return 1

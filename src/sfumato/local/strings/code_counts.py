@@ -198,8 +198,8 @@ class SketchedAnswers(OracleAnswers):
         found, functions = np.zeros(len(codes), rows.dtype), np.arange(len(rows))[:, None]
         step = max(1, _CELLS // len(rows))
         for start in range(0, len(codes), step):
-            places = self.oracle.device.places(functions, codes[None, start : start + step])
-            found[start : start + step] = np.take_along_axis(rows, places, axis=1).sum(axis=0)
+            indices = self.oracle.device.indices(functions, codes[None, start : start + step])
+            found[start : start + step] = np.take_along_axis(rows, indices, axis=1).sum(axis=0)
         return found
 
     @property
@@ -210,7 +210,7 @@ class SketchedAnswers(OracleAnswers):
     def collisions(self, codes: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return in which share of the functions two codes have one position, less the expected share."""
         functions, alike = np.arange(self.oracle.hashes)[:, None], 1 / self.oracle.size
-        here, there = (self.oracle.device.places(functions, part[None, :]) for part in (codes, others))
+        here, there = (self.oracle.device.indices(functions, part[None, :]) for part in (codes, others))
         found = np.array([(here == column[:, None]).mean(axis=0) for column in there.T])
         found = (found.reshape(len(others), len(codes)).T - alike) / (1 - alike)
         return np.where(codes[:, None] == others, 0.0, found)
@@ -221,7 +221,7 @@ class SketchedAnswers(OracleAnswers):
         """Return what other codes with such shares add to estimates, in memory of the codes alone."""
         functions, alike = np.arange(self.oracle.hashes)[:, None], 1 / self.oracle.size
         held = np.zeros((self.oracle.hashes, self.oracle.size))
-        np.add.at(held, (functions, self.oracle.device.places(functions, others[None, :])), shares)
+        np.add.at(held, (functions, self.oracle.device.indices(functions, others[None, :])), shares)
         met = self._looked_up(held, codes) / self.oracle.hashes
         each, where = np.unique(others, return_inverse=True)
         own, at = np.append(np.bincount(where, shares), 0.0), np.searchsorted(each, codes)
@@ -271,8 +271,8 @@ class SimulatedAnswers(Answers):
         """Draw how many reports support each code."""
         found = np.zeros(len(codes), np.int64)
         if len(self.codes):
-            places = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
-            found = np.where(self.codes[places] == codes, self.people[places], 0)
+            indices = np.minimum(np.searchsorted(self.codes, codes), len(self.codes) - 1)
+            found = np.where(self.codes[indices] == codes, self.people[indices], 0)
         hits = self.generator.binomial(found, float(self.support.true))
         return np.asarray(hits + self.generator.binomial(reports - found, float(self.support.other)))
 
@@ -284,7 +284,7 @@ def answers_of(device: CategoricalRandomizer) -> Answers:
     if isinstance(device, hadamard.OneBitHadamardRandomizer):
         return NumberedAnswers(OneBitHadamard(epsilon=device.epsilon, domain=device.domain))
     if not isinstance(device, sketches.SketchRandomizer):
-        _check.refuse("device", "be one that strings are reported by", type(device).__name__, "see Strings")
+        _check.refuse_type("device", "be one that strings are reported by", device, "use another one")
     signed = isinstance(device, sketches.HadamardCountMeanSketchRandomizer)
     kind = HadamardCountMeanSketch if signed else CountMeanSketch
     shape = {"size": device.size, "hashes": device.hashes, "key": device.key}

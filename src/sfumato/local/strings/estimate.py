@@ -155,8 +155,8 @@ class HeavyHitters:
             Each with its estimated share.
         """
         count = _check.integer("k", k)
-        places = np.flatnonzero(self.significant)[:count].tolist()
-        return [(self.candidates[place], float(self.frequencies[place])) for place in places]
+        indices = np.flatnonzero(self.significant)[:count].tolist()
+        return [(self.candidates[index], float(self.frequencies[index])) for index in indices]
 
     def of(self, string: str | bytes) -> float:
         """Return the estimated share of a candidate.
@@ -177,8 +177,11 @@ class HeavyHitters:
             If it is no candidate.
         """
         if string not in self.candidates:
-            _check.refuse(
-                "string", "be a candidate", type(string).__name__, "its prefixes or fragments were too rare"
+            _check.refuse_type(
+                "string",
+                "be a candidate",
+                string,
+                "ask for a candidate",
             )
         return float(self.frequencies[self.candidates.index(string)])
 
@@ -196,11 +199,11 @@ class HeavyHitters:
             The columns, as frames take them; most frequent first.
         """
         lower, upper, _ = self.bands(level)
-        places = self.significant
+        indices = self.significant
         return {
             "string": self.found,
-            "frequency": self.frequencies[places],
-            "lower": lower[places],
-            "upper": upper[places],
-            "stddev": self.stddev[places],
+            "frequency": self.frequencies[indices],
+            "lower": lower[indices],
+            "upper": upper[indices],
+            "stddev": self.stddev[indices],
         }

@@ -24,9 +24,9 @@ __all__ = ["Bitstogram", "FragmentProtocol", "SequenceFragmentPuzzle"]
 Device = TypeVar("Device", bound=client.FragmentRandomizer)
 
 _MAX_CANDIDATES: Final = 1 << 16
-_MOST_JOINED: Final = 1 << 12
+_MAX_JOINED: Final = 1 << 12
 """Beginnings of strings that go on in one bucket."""
-_MOST_PAIRS: Final = 1 << 20
+_MAX_PAIRS: Final = 1 << 20
 """Of a beginning and a fragment, that are joined at a time: forged reports can fill one bucket with all."""
 _NODES, _WEIGHTS = hermegauss(64)
 _CHANCES: Final = _WEIGHTS / _WEIGHTS.sum()
@@ -60,23 +60,23 @@ class FragmentProtocol(CountedStrings[Device]):
         return [self.strings.endings(min(size, length - start)) for start in self.device.starts]
 
     def _candidates(self, answered: Callable[[int], Answered]) -> Symbols:
-        found, places = [np.zeros((0, self.strings.length), np.uint16)], len(self.device.starts)
+        found, fragments = [np.zeros((0, self.strings.length), np.uint16)], len(self.device.starts)
         for row in range(self.device.rows):
             tables = []
-            for place, endings in enumerate(self._endings):
-                told = answered(row * places + place)
-                if not told.reports:
+            for index, endings in enumerate(self._endings):
+                reported = answered(row * fragments + index)
+                if not reported.reports:
                     return found[0]
-                tables.append(self._scores(told, endings))
+                tables.append(self._scores(reported, endings))
             buckets, strings = self._put_together(tables)
             found.append(strings[self.device.buckets_of(strings, row) == buckets])
         return np.unique(np.concatenate(found), axis=0)
 
-    def _scores(self, told: Answered, endings: Symbols) -> NDArray[np.float64]:
+    def _scores(self, reported: Answered, endings: Symbols) -> NDArray[np.float64]:
         """Return scores of buckets and fragments, in the shape of these."""
         starts = np.arange(self.buckets)[:, None] * self.strings.base**self.fragment
         codes = starts + self.strings.numbers(endings)[None, :]
-        return told.scores(codes.ravel()).reshape(codes.shape)
+        return reported.scores(codes.ravel()).reshape(codes.shape)
 
     @abstractmethod
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
@@ -239,7 +239,7 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
         retained = [np.argsort(-scores, axis=None, kind="stable")[: self.max_candidates] for scores in tables]
         pairs = [
-            np.unravel_index(places, scores.shape) for places, scores in zip(retained, tables, strict=True)
+            np.unravel_index(indices, scores.shape) for indices, scores in zip(retained, tables, strict=True)
         ]
         buckets, strings = [np.zeros(0, np.int64)], [np.zeros((0, self.strings.length), np.uint16)]
         whole = reduce(np.intersect1d, [named for named, _ in pairs])
@@ -288,14 +288,14 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
             Roughly how many, for planning.
         """
         together = prod(self._let_through(choices) * choices for choices in self._choices)
-        return min(together, _MOST_JOINED) + 1 / share
+        return min(together, _MAX_JOINED) + 1 / share
 
 
 def _joined(
     rows: Symbols, sums: NDArray[np.float64], more: Symbols, scores: NDArray[np.float64]
 ) -> tuple[Symbols, NDArray[np.float64]]:
     """Return beginnings of strings with each fragment that may follow: the best, and their scores."""
-    step = max(1, _MOST_PAIRS // max(1, len(rows)))
+    step = max(1, _MAX_PAIRS // max(1, len(rows)))
     first, second, total = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     for start in range(0, len(more), step):
         left, right = np.indices((len(rows), min(step, len(more) - start))).reshape(2, -1)
@@ -305,6 +305,6 @@ def _joined(
             left, right = left[fits], right[fits]
         first, second = np.append(first, left), np.append(second, right)
         total = np.append(total, sums[left] + scores[right])
-        best = np.argsort(-total, kind="stable")[:_MOST_JOINED]
+        best = np.argsort(-total, kind="stable")[:_MAX_JOINED]
         first, second, total = first[best], second[best], total[best]
     return np.hstack([rows[first], more[second]]), total

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.base.plan_comparison import Choice, none_left
-from sfumato.local.device.base.bernoulli import checked_epsilon
+from sfumato.local.base.plan_comparison import Choice, Limits, none_left
 from sfumato.local.device.domains.strings import Strings
 from sfumato.local.strings.fragments import Bitstogram, SequenceFragmentPuzzle
 from sfumato.local.strings.prefixes import PrefixExtending, TreeHist
 from sfumato.local.strings.protocol import StringsProtocol
 
-__all__ = ["StringsChoice", "StringsPlan", "choose_strings"]
+__all__ = ["FrequentStrings", "StringsChoice", "StringsPlan"]
 
 _WEIGHTS: Final = (0, 1, 2, 4, 8, 16)
 _WORK: Final = 1 << 33
@@ -45,8 +44,8 @@ class StringsPlan:
 
     Examples
     --------
-    >>> from sfumato.local import Strings, choose_strings
-    >>> plan = choose_strings(4.0, Strings(length=4), 100_000).best
+    >>> from sfumato.local import FrequentStrings, Strings, choose
+    >>> plan = choose(FrequentStrings(Strings(length=4)), epsilon=4.0, n=100_000).best
     >>> 0 < plan.share < 0.05, plan.bytes == plan.protocol.device.width
     (True, True)
     """
@@ -72,8 +71,8 @@ class StringsChoice(Choice[StringsPlan]):
 
     Examples
     --------
-    >>> from sfumato.local import Strings, choose_strings
-    >>> choice = choose_strings(4.0, Strings(length=4), 100_000)
+    >>> from sfumato.local import FrequentStrings, Strings, choose
+    >>> choice = choose(FrequentStrings(Strings(length=4)), epsilon=4.0, n=100_000)
     >>> choice.best.share == min(plan.share for plan in choice.plans)
     True
     """
@@ -91,91 +90,109 @@ class StringsChoice(Choice[StringsPlan]):
         return self._table(*lines)
 
 
-def choose_strings(
-    epsilon: float, strings: Strings, n: int, power: float = 0.5, *, false_positive_rate: float = 0.05
-) -> StringsChoice:
-    """Compare all protocols that find strings, each with the best of some parameters.
+@final
+@dataclass(frozen=True, slots=True)
+class FrequentStrings:
+    """The question which strings many people have, for `sfumato.local.choose`.
 
     Parameters
     ----------
-    epsilon : float
-        Of all that one person reports.
     strings : Strings
         What may be reported.
-    n : int
-        How many people will report, at least 1.
     power : float
-        How likely a string of the reported share is to be found.
+        How likely a string of the planned share is to be found, strictly between 0 and 1.
     false_positive_rate : float
         See `StringsProtocol`.
 
-    Returns
-    -------
-    StringsChoice
-        The smallest shares first.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter breaks its rule, or no protocol fits.
-
     Notes
     -----
-    Tried are several weights of the whole string, levels of prefixes that the server needs at most some
-    seconds for, and fragments with at most 2^18 codes, in at most 4096 buckets. Nobody's data are used; see
-    `StringsProtocol.smallest_share`.
+    All protocols that find strings are compared by the smallest share that they find. Tried are several
+    weights of the whole string, levels of prefixes that the server needs at most some seconds for, and
+    fragments with at most 2^18 codes, in at most 4096 buckets; see `StringsProtocol.smallest_share`.
 
     Examples
     --------
-    >>> choice = choose_strings(4.0, Strings(length=8), 1_000_000)
+    >>> from sfumato import local
+    >>> choice = local.choose(FrequentStrings(Strings(length=8)), epsilon=4.0, n=1_000_000)
     >>> type(choice.best.protocol).__name__, round(choice.best.share, 3)
     ('PrefixExtending', 0.003)
     """
-    count = _check.integer("n", n, minimum=1)
-    _check.instance("strings", strings, Strings, "pass Strings(length=...)")
-    checked_epsilon(epsilon)
-    _check.unit_interval("power", power)
-    shared: dict[str, Any] = {
-        "epsilon": epsilon,
-        "strings": strings,
-        "false_positive_rate": false_positive_rate,
-    }
-    plans: list[StringsPlan] = []
-    out: dict[str, str] = {}
-    for kind in (PrefixExtending, TreeHist, Bitstogram, SequenceFragmentPuzzle):
-        best: StringsPlan | None = None
-        for chosen in _tried(kind, strings, count):
-            try:
-                protocol: StringsProtocol[Any] = kind(**shared, **chosen)
-            except ParameterError as refused:
-                out.setdefault(kind.__name__, str(refused))
-                continue
-            share = protocol.smallest_share(count, power)
-            if best is None or share < best.share:
-                stored = protocol.stored_bytes(count)
-                best = StringsPlan(
-                    protocol=protocol,
-                    share=share,
-                    threshold=protocol.threshold(share, count),
-                    bytes=protocol.device.width,
-                    stored_bytes=stored,
-                )
-        if best is not None and best.share < 1:
-            plans.append(best)
-            out.pop(kind.__name__, None)
-        elif best is not None or kind.__name__ not in out:
-            out[kind.__name__] = "no share is found"
-    if not plans:
-        none_left("epsilon and n", "let some protocol find a string", (epsilon, n), out)
-    return StringsChoice(plans=tuple(sorted(plans, key=lambda plan: plan.share)), ruled_out=out)
+
+    strings: Strings
+    _: KW_ONLY
+    power: float = 0.5
+    false_positive_rate: float = 0.05
+
+    def __post_init__(self) -> None:
+        _check.instance("strings", self.strings, Strings, "pass Strings(length=...)")
+        _check.unit_interval("power", self.power)
+
+    def plan(self, epsilon: float, n: int, limits: Limits) -> StringsChoice:
+        """Return the protocols that find strings; called by `sfumato.local.choose`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Of all that one person reports.
+        n : int
+            How many people will report.
+        limits : Limits
+            What a protocol may cost.
+
+        Returns
+        -------
+        StringsChoice
+            The smallest shares first.
+        """
+        limits.without_seconds()
+        plans: list[StringsPlan] = []
+        out: dict[str, str] = {}
+        for kind in (PrefixExtending, TreeHist, Bitstogram, SequenceFragmentPuzzle):
+            found = []
+            for chosen in _tried(kind, self.strings, n):
+                try:
+                    protocol: StringsProtocol[Any] = kind(
+                        epsilon=epsilon,
+                        strings=self.strings,
+                        false_positive_rate=self.false_positive_rate,
+                        **chosen,
+                    )
+                except ParameterError as refused:
+                    out.setdefault(kind.__name__, str(refused))
+                    continue
+                why = limits.too_long(protocol)
+                if why is None:
+                    found.append(_planned(protocol, n, self.power))
+                else:
+                    out.setdefault(kind.__name__, why)
+            best = min(found, key=lambda plan: plan.share, default=None)
+            if best is not None and best.share < 1:
+                plans.append(best)
+                out.pop(kind.__name__, None)
+            elif best is not None or kind.__name__ not in out:
+                out[kind.__name__] = "no share is found"
+        if not plans:
+            none_left("epsilon, n and max_bytes", "let some protocol find a string", out)
+        return StringsChoice(plans=tuple(sorted(plans, key=lambda plan: plan.share)), ruled_out=out)
+
+
+def _planned(protocol: StringsProtocol[Any], respondents: int, power: float) -> StringsPlan:
+    share = protocol.smallest_share(respondents, power)
+    return StringsPlan(
+        protocol=protocol,
+        share=share,
+        threshold=protocol.threshold(share, respondents),
+        bytes=protocol.device.width,
+        stored_bytes=protocol.stored_bytes(respondents),
+    )
 
 
 def _tried(kind: type[Any], strings: Strings, respondents: int) -> Iterator[dict[str, Any]]:
     """Yield parameters to try of a protocol."""
     if kind in (PrefixExtending, TreeHist):
         # By hashing, each extension is asked of each report; by a sketch, of each function.
-        most = _WORK // respondents if kind is PrefixExtending else _LOOKED_UP
-        for levels in _levels(strings, most, 64):
+        maximum = _WORK // respondents if kind is PrefixExtending else _LOOKED_UP
+        for levels in _levels(strings, maximum, 64):
             yield from ({"weight": weight, "levels": levels, "max_candidates": 64} for weight in _WEIGHTS)
         return
     fragments = range(1, strings.length + 1)
@@ -186,14 +203,14 @@ def _tried(kind: type[Any], strings: Strings, respondents: int) -> Iterator[dict
         yield from ({"weight": weight, "fragment": fragment, "buckets": buckets} for weight in _WEIGHTS)
 
 
-def _levels(strings: Strings, most: int, max_candidates: int) -> Iterator[tuple[int, ...]]:
+def _levels(strings: Strings, maximum: int, max_candidates: int) -> Iterator[tuple[int, ...]]:
     """Yield lengths of prefixes with at most so many extensions from one to the next, in even steps."""
     length, seen = strings.length, set()
-    firsts = [at for at in range(1, length) if strings.number_of_endings(at) <= max(most, strings.base)]
+    firsts = [at for at in range(1, length) if strings.number_of_endings(at) <= max(maximum, strings.base)]
     steps = [
         at
         for at in range(1, length)
-        if max_candidates * strings.number_of_endings(at) <= max(most, max_candidates * strings.base)
+        if max_candidates * strings.number_of_endings(at) <= max(maximum, max_candidates * strings.base)
     ]
     for first in firsts[-3:]:
         for step in steps:

@@ -203,7 +203,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         """
         self._check(estimate)
         if self.last:
-            _check.refuse("estimate", "be of a round before the last", type(estimate).__name__, "see found()")
+            _check.refuse_type("estimate", "be of a round before the last", estimate, "call found()")
         if not estimate.reports:
             _check.refuse("estimate", "be of at least 1 report", 0, "collect some: they choose the prefixes")
         count = _check.integer("max_candidates", max_candidates, minimum=1)
@@ -235,7 +235,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         risk = _check.unit_interval("false_positive_rate", false_positive_rate) / len(self.domain)
         order = np.argsort(-np.asarray(estimate.frequencies)[:-1], kind="stable")
         sure = self._chances(estimate)[order] <= risk
-        return [self.domain.values[place] for place in order[sure].tolist()]
+        return [self.domain.values[index] for index in order[sure].tolist()]
 
     def _chances(self, estimate: Estimate) -> Array:
         """Return the chances of such estimates, or greater ones, of prefixes that nobody has."""
@@ -252,6 +252,4 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
     def _check(self, estimate: Estimate) -> None:
         _check.instance("estimate", estimate, Estimate, "pass what this round's aggregator returned")
         if estimate.domain != self.domain:
-            _check.refuse(
-                "estimate", "be of this round", type(estimate).__name__, "pass what its aggregator returned"
-            )
+            _check.refuse_type("estimate", "be of this round", estimate, "pass what its aggregator returned")

@@ -7,26 +7,104 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import ClassVar, Final, TypeVar, final
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from sfumato import _check
+from sfumato.local.base.base_aggregator import Intake
+from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.domains.strings import Symbols, hashed_rows
 from sfumato.local.device.strings import prefixes as client
 from sfumato.local.strings.estimate import HeavyHitters
 from sfumato.local.strings.protocol import Answered, CountedStrings, StringsProtocol
-from sfumato.local.strings.stored_records import ReportKeeper
 
-__all__ = ["PrefixExtending", "PrefixProtocol", "TreeHist"]
+__all__ = ["PrefixExtending", "PrefixProtocol", "ReportKeeper", "TreeHist"]
+
+Result_co = TypeVar("Result_co", covariant=True)
+
+_MANY: Final = 1 << 12
+
+
+class Keeper(Protocol[Result_co]):
+    """What estimates something from records."""
+
+    @property
+    def device(self) -> Randomizer:
+        """The client half."""
+
+    def estimate(self, records: Records, *, simulated: bool = False) -> Result_co:
+        """Return the estimate from records."""
+
+
+@final
+class ReportKeeper(Intake[Keeper[Result_co]], Generic[Result_co]):
+    """The accepted reports to one protocol, in pieces that merge; their memory grows with their number.
+
+    Parameters
+    ----------
+    oracle : protocol
+        Made by its ``aggregator()``.
+
+    Notes
+    -----
+    Whatever comes is counted as accepted or as refused, and never raises; see
+    `sfumato.local.base.base_aggregator.Intake`. What is reported does not depend on the order of the records.
+    """
+
+    __slots__ = ("_few", "_pieces")
+
+    def __init__(self, oracle: Keeper[Result_co]) -> None:
+        super().__init__(oracle)
+        self._pieces: list[Records] = []
+        self._few: list[Records] = []
+
+    @property
+    def records(self) -> Records:
+        """All accepted records, one a row."""
+        empty = np.zeros((0, self._oracle.device.width), np.uint8)
+        if len(self._pieces) != 1 or self._few:
+            self._pieces, self._few = [np.concatenate([empty, *self._pieces, *self._few])], []
+        return self._pieces[0]
+
+    def _keep(self, records: Records) -> None:
+        self._few.append(records.copy())
+        # Records that come one by one are not stored one by one.
+        if len(self._few) >= _MANY:
+            self._pieces.append(np.concatenate(self._few))
+            self._few = []
+
+    def _join(self, other: Any) -> None:
+        self._pieces.append(other.records.copy())
+
+    def _state(self) -> tuple[int, bytes]:
+        return len(self.records), self.records.tobytes()
+
+    def _possible(self, accepted: int, state: bytes) -> bool:
+        return len(state) == self._oracle.device.width * accepted
+
+    def _restore(self, count: int, state: bytes) -> bool:
+        device = self._oracle.device
+        if len(state) != device.width * count:
+            return False
+        records = np.frombuffer(state, np.uint8).reshape(count, device.width)
+        if not (device.layout.genuine(records).all() and device.well_formed(records).all()):
+            return False
+        self._pieces, self._few = [records], []
+        return True
+
+    def estimate(self) -> Result_co:
+        """Return the estimate from the accepted reports."""
+        return self._oracle.estimate(self.records, simulated=self._simulated)
+
 
 Device = TypeVar("Device", bound=client.PrefixRandomizer)
 
 _MAX_CANDIDATES: Final = 1 << 12
-_MOST_EXTENDED: Final = 1 << 22
+_MAX_EXTENDED: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +129,7 @@ class PrefixProtocol(StringsProtocol[Device]):
         if count > _MAX_CANDIDATES:
             _check.refuse("max_candidates", f"be at most {_MAX_CANDIDATES}", count, "take fewer")
         self._set(max_candidates=count)
-        if max(self._extended()) > _MOST_EXTENDED:
+        if max(self._extended()) > _MAX_EXTENDED:
             _check.refuse(
                 "levels",
                 "have at most 2**22 extensions from one to the next",
@@ -79,7 +157,7 @@ class PrefixProtocol(StringsProtocol[Device]):
             scores = reported.scores(hashed_rows(rows, self.device.key, "whole"))
             going = np.flatnonzero(self._going_on(scores))
             following = [*self.device.lengths, self.strings.length][question + 1]
-            largest = min(_MAX_CANDIDATES, _MOST_EXTENDED // self.strings.number_of_endings(following - stop))
+            largest = min(_MAX_CANDIDATES, _MAX_EXTENDED // self.strings.number_of_endings(following - stop))
             rows = rows[going[np.argsort(-scores[going], kind="stable")[:largest]]]
         return self.strings.extended(rows, self.strings.length)
 

@@ -29,7 +29,7 @@ from sfumato.numerics.interval import Interval
 __all__ = ["Judged", "Widened", "binomial_tail", "judged"]
 
 _TURNS: Final = 4
-_MOST_SOLVED: Final = 512
+_MAX_SOLVED: Final = 512
 _MISSED: Final = 2.0
 """Strings that were not found are taken to have at most this times the share that would have been."""
 
@@ -93,7 +93,7 @@ def judged(
 def _taken_off(answers: Answers, raw: Array, codes: NDArray[np.int64], found: NDArray[np.bool_]) -> Array:
     """Return shares without what collisions with those found add; see the notes of the module."""
     frequent = np.flatnonzero(found)
-    frequent = frequent[np.argsort(-raw[frequent], kind="stable")][:_MOST_SOLVED]
+    frequent = frequent[np.argsort(-raw[frequent], kind="stable")][:_MAX_SOLVED]
     surplus = answers.collisions(codes[frequent], codes[frequent])
     solved = np.linalg.solve(np.eye(len(frequent)) + surplus, raw[frequent]).astype(np.float64)
     return np.asarray(raw - answers.added(codes, codes[frequent], solved))

@@ -11,16 +11,13 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.local.surveys.designs.binary import BinaryDesign
-    from sfumato.local.surveys.designs.birthdays import birthday_share
-    from sfumato.local.surveys.designs.crosswise import Crosswise
+    from sfumato.local.surveys.designs.crosswise import Crosswise, birthday_share
     from sfumato.local.surveys.designs.design import Design
     from sfumato.local.surveys.designs.forced_category import ForcedCategory
-    from sfumato.local.surveys.designs.forced_response import ForcedResponse
+    from sfumato.local.surveys.designs.randomized_response import ForcedResponse, TwoCoins, Warner
     from sfumato.local.surveys.designs.tasks import Kind, Task
-    from sfumato.local.surveys.designs.two_coins import TwoCoins
     from sfumato.local.surveys.designs.two_samples import TwoSamplePrevalence, UnrelatedQuestionTwoSamples
     from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
-    from sfumato.local.surveys.designs.warner import Warner
     from sfumato.local.surveys.estimates.category_shares import Shares
     from sfumato.local.surveys.estimates.prevalence import Prevalence
     from sfumato.local.surveys.estimates.risk import CategoryRisk, RespondentRisk
@@ -96,7 +93,7 @@ __getattr__, __dir__ = attach(
         "Design": "sfumato.local.surveys.designs.design",
         "Finding": "sfumato.local.surveys.inference.hypothesis_tests",
         "ForcedCategory": "sfumato.local.surveys.designs.forced_category",
-        "ForcedResponse": "sfumato.local.surveys.designs.forced_response",
+        "ForcedResponse": "sfumato.local.surveys.designs.randomized_response",
         "Kind": "sfumato.local.surveys.designs.tasks",
         "Plan": "sfumato.local.surveys.inference.sample_size",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
@@ -106,13 +103,13 @@ __getattr__, __dir__ = attach(
         "Sheet": "sfumato.local.surveys.sheets.sheet",
         "Stratified": "sfumato.local.surveys.inference.weighting",
         "Task": "sfumato.local.surveys.designs.tasks",
-        "TwoCoins": "sfumato.local.surveys.designs.two_coins",
+        "TwoCoins": "sfumato.local.surveys.designs.randomized_response",
         "TwoSamplePrevalence": "sfumato.local.surveys.designs.two_samples",
         "UnrelatedQuestion": "sfumato.local.surveys.designs.unrelated_question",
         "UnrelatedQuestionTwoSamples": "sfumato.local.surveys.designs.two_samples",
-        "Warner": "sfumato.local.surveys.designs.warner",
+        "Warner": "sfumato.local.surveys.designs.randomized_response",
         "Weighted": "sfumato.local.surveys.inference.weighting",
-        "birthday_share": "sfumato.local.surveys.designs.birthdays",
+        "birthday_share": "sfumato.local.surveys.designs.crosswise",
         "chi_square_power": "sfumato.local.surveys.inference.power",
         "goodness_of_fit": "sfumato.local.surveys.inference.hypothesis_tests",
         "independence": "sfumato.local.surveys.inference.hypothesis_tests",

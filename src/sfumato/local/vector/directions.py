@@ -1,14 +1,16 @@
-"""Directions as protocols for a mean vector."""
+r"""Directions as protocols for a mean vector."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypeVar, final
+from typing import Any, ClassVar, Final, Generic, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, gammaln, ndtr
 
 from sfumato import _check
 from sfumato.local.base.protocol import LocalProtocol, log_odds
@@ -16,8 +18,8 @@ from sfumato.local.base.respondents import respondents, seeded
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.vector import directions as client
 from sfumato.local.device.vector.random_vectors import UNIT
+from sfumato.local.frequency.variance import Array
 from sfumato.local.vector.estimate import VectorEstimate
-from sfumato.local.vector.projection_mean import halves, normal_heights, sphere_heights
 from sfumato.local.vector.simulation import (
     Reported,
     normal_reports,
@@ -29,7 +31,60 @@ from sfumato.local.vector.sums import VectorMoments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["DirectionProtocol", "PrivUnit", "PrivUnitG", "SphereSampling"]
+__all__ = [
+    "DirectionProtocol",
+    "PrivUnit",
+    "PrivUnitG",
+    "SphereSampling",
+    "halves",
+    "normal_heights",
+    "sphere_heights",
+]
+
+_POINTS: Final = 40_001
+
+
+def _of_largest(heights: Array, masses: Array, below: Array, count: int, near: int) -> tuple[float, float]:
+    r"""Return the mean and mean square of the ``near`` largest of ``count`` heights.
+
+    Notes
+    -----
+    A height at the point with F below it is among the w largest of K if at most w - 1 of the K - 1 others are
+    greater: with the probability :math:`I_F(K - w, w)`, the incomplete beta function.
+    """
+    # All of them are among all, which older scipy calls NaN.
+    among = betainc(count - near, near, below) if near < count else 1.0
+    weights = masses * among * count / near
+    return float(weights @ heights), float(weights @ heights**2)
+
+
+def normal_heights(count: int, near: int) -> tuple[float, float]:
+    """Return the mean and mean square height of the nearest of normal vectors."""
+    heights = np.linspace(-12.0, 12.0, _POINTS)
+    masses = np.exp(-heights * heights / 2) / math.sqrt(2 * math.pi) * (heights[1] - heights[0])
+    return _of_largest(heights, masses, ndtr(heights), count, near)
+
+
+def sphere_heights(count: int, near: int, dimension: int) -> tuple[float, float]:
+    r"""Return the same of vectors that are even on a sphere of radius :math:`\sqrt d`.
+
+    Notes
+    -----
+    With the angle a to the given vector the height is :math:`\sqrt d \cos a`, and a has a density
+    proportional to :math:`\sin^{d-2} a`.
+    """
+    angles = (np.arange(_POINTS) + 0.5) * (math.pi / _POINTS)
+    masses = np.exp((dimension - 2) * np.log(np.sin(angles)))
+    cosines, half = np.cos(angles), (dimension - 1) / 2
+    below = betainc(half, half, (1 + cosines) / 2)
+    return _of_largest(math.sqrt(dimension) * cosines, masses / masses.sum(), below, count, near)
+
+
+def halves(dimension: int) -> tuple[float, float]:
+    """Return the same of the nearer of two opposite vectors on that sphere."""
+    log = float(gammaln(dimension / 2) - gammaln((dimension + 1) / 2))
+    return math.sqrt(dimension / math.pi) * math.exp(log), 1.0
+
 
 Device = TypeVar("Device", bound=client.DirectionRandomizer)
 
@@ -147,7 +202,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
 
     @staticmethod
     @abstractmethod
-    def _law() -> Reported:
+    def _reports() -> Reported:
         """Return what draws the vectors that are reported, without candidates."""
 
     def simulate_counts(
@@ -177,7 +232,9 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         """
         rows = self.device._checked(vectors)  # noqa: SLF001 - the other half of one protocol
         people = respondents(counts, len(rows))
-        return reported_sums(self.device, self.moments, rows, people, told=self._law(), generator=seeded(rng))
+        return reported_sums(
+            self.device, self.moments, rows, people, reported=self._reports(), generator=seeded(rng)
+        )
 
     def simulate(
         self, vectors: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
@@ -241,7 +298,7 @@ class PrivUnit(DirectionProtocol[client.PrivUnitRandomizer]):
     candidates: int | None = None
 
     @staticmethod
-    def _law() -> Reported:
+    def _reports() -> Reported:
         return sphere_reports
 
     def _heights(self) -> tuple[float, float]:
@@ -278,7 +335,7 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitGRandomizer]):
     candidates: int | None = None
 
     @staticmethod
-    def _law() -> Reported:
+    def _reports() -> Reported:
         return normal_reports
 
     def _heights(self) -> tuple[float, float]:
@@ -317,7 +374,7 @@ class SphereSampling(DirectionProtocol[client.SphereSamplingRandomizer]):
     wire_name: ClassVar[str] = "sphere-sampling"
 
     @staticmethod
-    def _law() -> Reported:
+    def _reports() -> Reported:
         return opposite_reports
 
     def _heights(self) -> tuple[float, float]:

@@ -109,9 +109,7 @@ class VectorEstimate:
         """
         given = np.asarray(weights)
         if given.shape != self.mean.shape or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
-            _check.refuse(
-                "weights", f"be {len(self.mean)} finite numbers", type(weights).__name__, "pass an array"
-            )
+            _check.refuse_type("weights", f"be {len(self.mean)} finite numbers", weights, "pass an array")
         variance = float(given @ self._matrix() @ given) if self.reports > 1 else math.inf
         return float(given @ self.mean), math.sqrt(max(variance, 0.0))
 

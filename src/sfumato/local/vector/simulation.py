@@ -26,7 +26,7 @@ def reported_sums(
     vectors: Array,
     people: NDArray[np.int64],
     *,
-    told: Reported,
+    reported: Reported,
     generator: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Draw what the vectors that are reported add up to.
@@ -39,7 +39,7 @@ def reported_sums(
     vectors : array, shape (kinds, dimension)
         In units of the radius.
     people : array of int, shape (kinds,)
-    told : callable
+    reported : callable
     generator : numpy Generator
     """
     norms = np.minimum(np.sqrt((vectors * vectors).sum(axis=1)), 1.0)
@@ -54,7 +54,7 @@ def reported_sums(
         which = np.searchsorted(
             ends, np.arange(start, min(start + moments.rows, int(ends[-1]))), side="right"
         )
-        sums += moments.of(np.rint(UNIT * told(device, sides[which], generator)).astype(np.int64))
+        sums += moments.of(np.rint(UNIT * reported(device, sides[which], generator)).astype(np.int64))
     return sums
 
 

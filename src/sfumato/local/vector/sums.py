@@ -35,7 +35,7 @@ class VectorMoments:
             _check.refuse("pairs", "be True or False", pairs, "pass pairs=True")
         if pairs and dimension > _WIDEST:
             rule = f"be False for more than {_WIDEST} dimensions"
-            _check.refuse("pairs", rule, pairs, "the variances of all parts are estimated without")
+            _check.refuse("pairs", rule, pairs, "leave it out: variances need no pairs")
         self.dimension, self.pairs = dimension, pairs
 
     @property
@@ -49,7 +49,7 @@ class VectorMoments:
         """How many vectors to add up at a time: few enough for the cache, and for products to be exact."""
         return max(1, PIECE // self.dimension)
 
-    def of(self, told: NDArray[np.int64]) -> NDArray[np.int64]:
+    def of(self, reported: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sums of at most `rows` vectors.
 
         Notes
@@ -57,10 +57,10 @@ class VectorMoments:
         In units of 2^-12 squares of parts are at most 2^24 times the dimension on a sphere and below 2^31 of
         a normal vector: as many of them as there are rows add up to less than 2^53, where floats are exact.
         """
-        sums = told.sum(axis=0)
+        sums = reported.sum(axis=0)
         if not self.pairs:
-            return np.concatenate([sums, (told * told).sum(axis=0)])
-        parts = told.astype(np.float64)
+            return np.concatenate([sums, (reported * reported).sum(axis=0)])
+        parts = reported.astype(np.float64)
         products = (parts.T @ parts).astype(np.int64)
         return np.concatenate([sums, products[np.triu_indices(self.dimension)]])
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
-from sfumato.local.device.base.bernoulli import Coin, checked_epsilon, least_odds
+from sfumato.local.device.base.bernoulli import Coin, checked_epsilon, odds_below
 from sfumato.numerics.randomness.source import SimulatedSource
 from tests.cases import cases
 from tests.chance import accepts_only, rate
@@ -20,7 +20,7 @@ from tests.chance import accepts_only, rate
 @given(st.floats(1e-9, 40.0))
 def test_least_odds_are_below_the_exponential_and_close(epsilon: float) -> None:
     with mpmath.workprec(400):
-        odds = least_odds(epsilon)
+        odds = odds_below(epsilon)
         found, exact = mpmath.mpf(odds.numerator) / odds.denominator, mpmath.exp(epsilon)
         assert exact * (1 - mpmath.mpf(2) ** -100) < found <= exact
 

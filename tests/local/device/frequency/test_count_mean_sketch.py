@@ -46,15 +46,15 @@ def test_what_is_drawn_is_the_law(kind: Any) -> None:
 def test_hash_functions_are_the_same_everywhere() -> None:
     made = CountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(3000)))
     functions, codes = np.array([0, 1, 2, 65_535]), np.array([0, 1, 2999, 77])
-    assert made.places(functions, codes).tolist() == PLACES
+    assert made.indices(functions, codes).tolist() == PLACES
     other = CountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(3000)), key=1)
-    assert other.places(functions, codes).tolist() != PLACES
+    assert other.indices(functions, codes).tolist() != PLACES
     assert other.digest != made.digest
 
 
 def test_values_share_places_as_often_as_by_chance() -> None:
     made = HadamardCountMeanSketchRandomizer(epsilon=1.0, domain=Domain(range(300)), size=64)
-    places = made.places(np.arange(65_536)[:, None], np.array([0, 1, 2, 64, 255, 256, 299])[None, :])
+    places = made.indices(np.arange(65_536)[:, None], np.array([0, 1, 2, 64, 255, 256, 299])[None, :])
     for one in range(7):
         counts = np.bincount(places[:, one], minlength=64)
         for count in (counts.min(), counts.max()):

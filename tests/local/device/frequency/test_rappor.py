@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import Randomizer, RapporRandomizer
-from sfumato.local.device.frequency.bloom_filter import bloom_filters, bloom_places, encoded
+from sfumato.local.device.frequency.bloom_filter import bloom_filters, bloom_indices, encoded
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies, rate
 from tests.local.laws import below_exponential, reports, worst_odds
@@ -30,7 +30,7 @@ SHAPES: list[dict[str, Any]] = [
 
 def far_apart(made: RapporRandomizer) -> list[str]:
     """Two strings that share no bit and have one for each hash function: the worst. And three others."""
-    held = {name: frozenset(made.places([name], [0])[0].tolist()) for name in STRINGS}
+    held = {name: frozenset(made.indices([name], [0])[0].tolist()) for name in STRINGS}
     full = [name for name in STRINGS if len(held[name]) == made.hashes]
     one, other = next((a, b) for a in full for b in full if not held[a] & held[b])
     return [one, other, *STRINGS[:3]]
@@ -62,7 +62,7 @@ def test_what_is_drawn_is_the_law(shape: dict[str, Any]) -> None:
 
 
 def test_hash_functions_are_the_same_everywhere() -> None:
-    found = bloom_places([encoded("sfumato"), encoded(b"sfumato"), encoded("é")], [0, 1, 63], 2, 128)
+    found = bloom_indices([encoded("sfumato"), encoded(b"sfumato"), encoded("é")], [0, 1, 63], 2, 128)
     assert found.tolist() == PLACES
     assert encoded("a") != encoded(b"a")
 
@@ -70,7 +70,7 @@ def test_hash_functions_are_the_same_everywhere() -> None:
 def test_places_are_even_and_those_of_cohorts_independent() -> None:
     made, n = RapporRandomizer(bits=16, cohorts=2), 20_000
     names = [str(i) for i in range(n)]
-    one, other = made.places(names, [0] * n), made.places(names, [1] * n)
+    one, other = made.indices(names, [0] * n), made.indices(names, [1] * n)
     for pair in ((one[:, 0], one[:, 1]), (one[:, 0], other[:, 0]), (one[:, 1], other[:, 0])):
         cells = dict(enumerate(np.bincount(pair[0] * 16 + pair[1], minlength=256).tolist()))
         wrong = {16 * a + b: 0.0 if a == b else 1 / 240 for a in range(16) for b in range(16)}
@@ -87,7 +87,7 @@ def test_a_device_remembers_by_its_key_alone() -> None:
     assert (one.memo("a") != other.memo("a")).any()
     # The coins of two strings are others: else two memos would show where the filters differ.
     coins = [
-        one.memo(name) ^ bloom_filters(made.places([name], [one.cohort]), made.bits) for name in ("a", "b")
+        one.memo(name) ^ bloom_filters(made.indices([name], [one.cohort]), made.bits) for name in ("a", "b")
     ]
     assert (coins[0] != coins[1]).any()
     reports = [one.report("a") for _ in range(2000)]
@@ -110,7 +110,7 @@ def test_memoized_bits_over_devices_have_the_law_of_permanent_response() -> None
     for _ in range(n):
         client = made.client(generator.bytes(32))
         held = np.zeros(8, bool)
-        held[made.places(["a"], [client.cohort])[0]] = True
+        held[made.indices(["a"], [client.cohort])[0]] = True
         wrong += np.unpackbits(client.memo("a")[0], bitorder="little") != held
         cohorts[client.cohort] += 1
     for count in wrong.astype(int).tolist():

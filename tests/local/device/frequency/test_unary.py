@@ -13,7 +13,14 @@ from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, OptimizedUnaryEncodingRandomizer, SymmetricUnaryEncodingRandomizer
 from tests.cases import cases
 from tests.chance import accepts_only, rate
-from tests.local.laws import below_exponential, have_moments, named_alike, reports, within, worst_odds
+from tests.local.laws import (
+    below_exponential,
+    have_moments,
+    named_alike,
+    reports,
+    within,
+    worst_odds,
+)
 
 KINDS: list[Any] = [SymmetricUnaryEncodingRandomizer, OptimizedUnaryEncodingRandomizer]
 

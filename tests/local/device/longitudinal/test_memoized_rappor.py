@@ -42,7 +42,7 @@ def test_two_reports_are_of_one_memo(both: Any) -> None:
     low, high = (0.0, 1.0) if both is None else (float(coin.chance) for coin in made.inner.ones or ())
     held = np.zeros((2, 8), np.bool_)
     for cohort in range(2):
-        held[cohort, made.inner.places(["a"], [cohort])[0]] = True
+        held[cohort, made.inner.indices(["a"], [cohort])[0]] = True
     for cohort in range(2):
         own = cohorts[0] == cohort
         memo = np.where(held[cohort], 1 - flip, flip)
@@ -60,7 +60,7 @@ def test_keys_are_filters() -> None:
         cohorts = np.arange(3000) % 3
         keys = made.keys(names, cohorts.astype("<u4").view(np.uint8).reshape(-1, 4))
         filters = np.zeros((3000, bits), np.uint8)
-        np.put_along_axis(filters, made.inner.places(names, cohorts.tolist()), 1, axis=1)
+        np.put_along_axis(filters, made.inner.indices(names, cohorts.tolist()), 1, axis=1)
         packed = np.packbits(filters, axis=1, bitorder="little")
         assert (keys >= 0).all()
         # One number for each filter, and back again.

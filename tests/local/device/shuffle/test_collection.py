@@ -137,11 +137,11 @@ def test_a_bad_file_is_refused(changes: dict[str, Any], rule: str) -> None:
 
 def test_bad_parts_are_refused_and_never_shown() -> None:
     own, report, nonce = made(), KINDS[0].randomize(1), bytes(NONCE)
-    with pytest.raises(ParameterError, match="report must be 2 bytes, got 1"):
+    with pytest.raises(ParameterError, match="report must be 2 bytes, but 1 were given"):
         own.seal(report[:1], nonce)
-    with pytest.raises(ParameterError, match="nonce must be 16 bytes, got 'str'"):
+    with pytest.raises(ParameterError, match="nonce must be 16 bytes, got a value of type str"):
         own.seal(report, "0" * 16)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="secret must be at least 16 bytes, got 4"):
+    with pytest.raises(ParameterError, match="secret must be at least 16 bytes, but 4 were given"):
         own.nonce(b"1234")
     both = SecretKey("shuffler", bytes(32))
     twin = dataclasses.replace(both.public, role="analyst")

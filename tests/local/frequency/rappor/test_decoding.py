@@ -124,18 +124,18 @@ def test_hash_functions_that_agree_set_one_bit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("candidates", "told"),
-    [([], "0"), (["a", "a"], "2"), ("ab", "'str'"), (5, "'int'")],
+    ("candidates", "kind"),
+    [([], "list"), (["a", "a"], "list"), ("ab", "str"), (5, "int")],
 )
-def test_what_is_no_list_of_candidates_is_refused(candidates: Any, told: str) -> None:
-    with pytest.raises(ParameterError, match=f"candidates must be one or more .* got {told}"):
+def test_what_is_no_list_of_candidates_is_refused(candidates: Any, kind: str) -> None:
+    with pytest.raises(ParameterError, match=f"candidates must be one or more .* type {kind};"):
         ORACLE.simulate({"red": 100}, 1).decode(candidates)
 
 
 def test_as_many_candidates_as_bits_leave_room_for_are_decoded() -> None:
     device = Rappor(bits=8, hashes=1, cohorts=1, permanent=0.25, instantaneous=(0.25, 0.75))
     names = [f"name {i}" for i in range(60)]
-    of_bits = dict(zip(device.device.places(names, [0] * 60).ravel().tolist(), names, strict=True))
+    of_bits = dict(zip(device.device.indices(names, [0] * 60).ravel().tolist(), names, strict=True))
     assert len(of_bits) == 8
     chosen = list(of_bits.values())[:7]
     found = device.simulate(dict.fromkeys(chosen, 10_000), 1).decode(chosen)

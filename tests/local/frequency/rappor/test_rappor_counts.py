@@ -33,7 +33,7 @@ def test_the_defaults_have_the_losses_of_the_paper() -> None:
 
 def test_the_loss_is_that_of_two_strings_without_a_common_bit() -> None:
     oracle = Rappor(bits=8, cohorts=1, permanent=0.4, instantaneous=(0.5, 0.75))
-    held = {str(i): set(oracle.device.places([str(i)], [0])[0].tolist()) for i in range(40)}
+    held = {str(i): set(oracle.device.indices([str(i)], [0])[0].tolist()) for i in range(40)}
     full = [name for name in held if len(held[name]) == 2]
     one, other = next((a, b) for a in full for b in full if not held[a] & held[b])
     laws = [oracle.device.probabilities(name) for name in (one, other)]
@@ -58,7 +58,7 @@ def test_reports_and_simulated_counts_have_the_same_unbiased_shares(one_time: bo
         for cohort in range(3):
             truth = np.zeros(16)
             for name, count in COUNTS.items():
-                truth[list(set(oracle.device.places([name], [cohort])[0].tolist()))] += count / 10_000
+                truth[list(set(oracle.device.indices([name], [cohort])[0].tolist()))] += count / 10_000
             told = within(estimate.shares[cohort], 1.05 * np.sqrt(estimate.variances[cohort]))
             accepts_only(told, truth, nobody=0 * truth, one_place_on=np.roll(truth, 1))
 
@@ -70,7 +70,7 @@ def test_the_simulator_has_the_moments_that_are_stated() -> None:
     truth = np.zeros((3, 16))
     for cohort in range(3):
         for name, count in COUNTS.items():
-            truth[cohort, list(set(SMALL.device.places([name], [cohort])[0].tolist()))] += count / 10_000
+            truth[cohort, list(set(SMALL.device.indices([name], [cohort])[0].tolist()))] += count / 10_000
     p, q = map(float, SMALL.device.chances)
     rate = p + truth * (q - p)
     stated = rate * (1 - rate) / (10_000 / 3) / (q - p) ** 2

@@ -18,7 +18,7 @@ __all__ = ["Layout", "Records"]
 Records = NDArray[np.uint8]
 """Records as rows of bytes."""
 
-_LEAST_TAG: Final = 4
+_MIN_TAG: Final = 4
 _WORD_BITS: Final = 56
 """Longest payload that is packed as a whole number."""
 
@@ -48,7 +48,7 @@ class Layout:
     @property
     def width(self) -> int:
         """Bytes of a record."""
-        return -(-(self.bits + _LEAST_TAG) // 8)
+        return -(-(self.bits + _MIN_TAG) // 8)
 
     @property
     def _whole(self) -> int:

@@ -61,8 +61,8 @@ class ReportBatch:
 
     def __post_init__(self) -> None:
         if self.records.dtype != np.uint8 or self.records.ndim != 2:
-            _check.refuse(
-                "records", "be a uint8 array with two axes", str(self.records.dtype), "use randomize_batch"
+            _check.refuse_type(
+                "records", "be a uint8 array with two axes", self.records, "use randomize_batch"
             )
         self.records.flags.writeable = False
 
@@ -75,15 +75,15 @@ class ReportBatch:
         return len(self.records)
 
     @overload
-    def __getitem__(self, place: int) -> bytes: ...
+    def __getitem__(self, index: int) -> bytes: ...
 
     @overload
-    def __getitem__(self, place: slice) -> ReportBatch: ...
+    def __getitem__(self, index: slice) -> ReportBatch: ...
 
-    def __getitem__(self, place: int | slice) -> bytes | ReportBatch:
-        if isinstance(place, slice):
-            return ReportBatch(self.records[place], self.digest, self.simulated)
-        return bytes(self.records[operator.index(place)])
+    def __getitem__(self, index: int | slice) -> bytes | ReportBatch:
+        if isinstance(index, slice):
+            return ReportBatch(self.records[index], self.digest, self.simulated)
+        return bytes(self.records[operator.index(index)])
 
     def __iter__(self) -> Iterator[bytes]:
         return (row.tobytes() for row in self.records)

@@ -18,7 +18,7 @@ from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["RowsRandomizer", "checked_domains"]
 
-_MOST: Final = 1 << 12
+_MAX: Final = 1 << 12
 _BLOCK: Final = 1 << 17
 """Rows of an array that are read at once."""
 
@@ -81,7 +81,7 @@ def checked_domains(given: object) -> tuple[Domain, ...]:
         If it is no list of 2 to 2^12 domains.
     """
     if not isinstance(given, tuple | list) or not all(isinstance(domain, Domain) for domain in given):
-        _check.refuse("domains", "be a list of Domains", type(given).__name__, "pass Domain(values) of each")
-    if not 2 <= len(given) <= _MOST:
-        _check.refuse("domains", f"be from 2 to {_MOST}", len(given), "use a frequency oracle for one")
+        _check.refuse_type("domains", "be a list of Domains", given, "pass Domain(values) of each")
+    if not 2 <= len(given) <= _MAX:
+        _check.refuse("domains", f"be from 2 to {_MAX}", len(given), "use a frequency oracle for one")
     return tuple(given)

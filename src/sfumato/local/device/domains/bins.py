@@ -54,9 +54,8 @@ class Bins:
         except (TypeError, ValueError):
             made = np.array(np.nan)
         if made.ndim != 1 or len(made) < 3 or not np.isfinite(made).all() or not (made[1:] > made[:-1]).all():
-            shown = made[:8].tolist() if made.ndim == 1 else type(edges).__name__
             rule = "be at least 3 finite numbers that rise"
-            _check.refuse("edges", rule, shown, "pass n + 1 edges of n bins")
+            _check.refuse_type("edges", rule, made if made.ndim == 1 else edges, "pass n + 1 edges of n bins")
         made.flags.writeable = False
         object.__setattr__(self, "edges", made)
         object.__setattr__(self, "digest", hashlib.sha256(_VERSION + made.astype("<f8").tobytes()).digest())

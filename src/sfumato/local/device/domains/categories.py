@@ -20,7 +20,7 @@ from sfumato.errors import ParameterError
 __all__ = ["Domain"]
 
 _VERSION: Final = b"sfumato domain 1\n"
-_MOST: Final = 1 << 62
+_MAX: Final = 1 << 62
 _RULE: Final = "be at least 2 hashable values, none of them twice"
 
 
@@ -54,7 +54,7 @@ class Domain:
 
     values: Sequence[Hashable]
     digest: bytes = field(init=False, repr=False)
-    _places: Mapping[Hashable, int] = field(init=False, repr=False)
+    _indices: Mapping[Hashable, int] = field(init=False, repr=False)
     _sorted: tuple[NDArray[np.int64], NDArray[np.int64]] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Domain:
             {} if isinstance(values, range) else {value: position for position, value in enumerate(values)}
         )
         object.__setattr__(self, "values", values)
-        object.__setattr__(self, "_places", positions)
+        object.__setattr__(self, "_indices", positions)
         object.__setattr__(self, "_sorted", _in_order(values))
         object.__setattr__(self, "digest", hashlib.sha256(_VERSION + _canonical(values)).digest())
 
@@ -103,7 +103,7 @@ class Domain:
         if isinstance(values, np.ndarray) and values.ndim != 1:
             _check.refuse("values", "have one dimension", values.ndim, "pass one per respondent")
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            _check.refuse("values", "be an array or a list", type(values).__name__, "pass [value] for one")
+            _check.refuse_type("values", "be an array or a list", values, "pass [value] for one")
         whole = _whole_numbers(values)
         if whole is not None and isinstance(self.values, range):
             return _of_range(self.values, whole)
@@ -163,7 +163,7 @@ class Domain:
             if isinstance(members, range):
                 found: Iterable[int] = (members.index(_plain(value)) for value in values)
             else:
-                found = map(self._places.__getitem__, values)
+                found = map(self._indices.__getitem__, values)
             codes = np.fromiter(found, dtype=np.int64)
         except (KeyError, TypeError, ValueError, OverflowError):
             codes = None
@@ -182,7 +182,7 @@ def _listed(given: object) -> Sequence[Hashable]:
     if isinstance(given, np.ndarray) and given.ndim == 1:
         given = given.tolist()
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        _check.refuse("values", _RULE, type(given).__name__, "pass a range, a list or a tuple")
+        _check.refuse_type("values", _RULE, given, "pass a range, a list or a tuple")
     if isinstance(given, range):
         values: Sequence[Hashable] = given
     else:
@@ -190,20 +190,20 @@ def _listed(given: object) -> Sequence[Hashable]:
         try:
             distinct = len(set(values))
         except TypeError:
-            _check.refuse("values", _RULE, type(given).__name__, "pass tuples instead of lists as categories")
+            _check.refuse_type("values", _RULE, given, "pass tuples instead of lists as categories")
         if distinct < len(values) or not all(map(operator.eq, values, values)):
-            _check.refuse("values", _RULE, type(given).__name__, "remove repeated values, and NaN")
+            _check.refuse_type("values", _RULE, given, "remove repeated values, and NaN")
         values = _as_range(values)
-    if isinstance(values, range) and values and max(abs(values[0]), abs(values[-1])) >= _MOST:
+    if isinstance(values, range) and values and max(abs(values[0]), abs(values[-1])) >= _MAX:
         _check.refuse("values", "be a range within 2**62 of 0", values, "use strings for such numbers")
     if len(values) < 2:
-        _check.refuse("values", _RULE, values, "one category needs no report")
+        _check.refuse("values", _RULE, values, "name another category: one needs no report")
     return values
 
 
 def _as_range(values: tuple[Hashable, ...]) -> Sequence[Hashable]:
     """Return whole numbers with even steps as a range, and others as they are."""
-    numbers = [value for value in values if type(value) is int and abs(value) < _MOST]
+    numbers = [value for value in values if type(value) is int and abs(value) < _MAX]
     if len(numbers) < max(2, len(values)):
         return values
     step = numbers[1] - numbers[0]

@@ -52,7 +52,7 @@ class Grid:
         for name, given in zip(("first", "second"), kinds, strict=True):
             if not isinstance(given, Domain | Bins):
                 remedy = "pass Domain(values), or Bins(edges) for numbers"
-                _check.refuse(name, "be a Domain or Bins", type(given).__name__, remedy)
+                _check.refuse_type(name, "be a Domain or Bins", given, remedy)
         whole = _VERSION + self.first.digest + self.second.digest
         object.__setattr__(self, "digest", hashlib.sha256(whole).digest())
 

@@ -20,7 +20,7 @@ Symbols = NDArray[np.uint16]
 """Rows of symbols: 0 is the end of a string and all after it; the others count the alphabet from 1."""
 
 _LONGEST: Final = 64
-_MOST: Final = 1 << 12
+_MAX: Final = 1 << 12
 _RULE: Final = "be from 2 to 4096 different characters, as a str, or byte values, as bytes"
 _WORD: Final = 64
 
@@ -63,8 +63,8 @@ class Strings:
             _check.refuse("length", f"be at most {_LONGEST}", length, "report what strings begin with")
         given: object = self.alphabet
         if not isinstance(given, str | bytes):
-            _check.refuse("alphabet", _RULE, type(given).__name__, 'such as "01"')
-        if not 2 <= len(given) <= _MOST or len(set(given)) < len(given):
+            _check.refuse_type("alphabet", _RULE, given, 'pass characters such as "01"')
+        if not 2 <= len(given) <= _MAX or len(set(given)) < len(given):
             _check.refuse("alphabet", _RULE, given[:100], "name each character once")
         points = _points([given])[0]
         table = np.zeros(int(points.max()) + 2, np.uint16)
@@ -98,7 +98,7 @@ class Strings:
         kind = type(self.alphabet)
         single = isinstance(values, str | bytes) or (isinstance(values, np.ndarray) and not values.ndim)
         if single or not isinstance(values, Iterable):
-            _check.refuse("values", "be an array or a list", type(values).__name__, "pass [value] for one")
+            _check.refuse_type("values", "be an array or a list", values, "pass [value] for one")
         listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
         if not all(issubclass(found, kind) for found in set(map(type, listed))):
             _outside(kind)
@@ -218,12 +218,12 @@ class Strings:
         return {"length": self.length, **characters}
 
     @staticmethod
-    def from_specification(told: Any) -> Strings:
+    def from_specification(specification: Any) -> Strings:
         """Return the strings that `specification` described; the one error names no value.
 
         Parameters
         ----------
-        told : mapping
+        specification : mapping
             What `specification` returned.
 
         Returns
@@ -236,8 +236,9 @@ class Strings:
             If it describes no strings.
         """
         try:
-            letters = bytes.fromhex(told["bytes"]) if "bytes" in told else told["characters"]
-            return Strings(length=told["length"], alphabet=letters)
+            in_bytes = "bytes" in specification
+            letters = bytes.fromhex(specification["bytes"]) if in_bytes else specification["characters"]
+            return Strings(length=specification["length"], alphabet=letters)
         except (KeyError, TypeError, ValueError):
             raise ParameterError(
                 "specification must state its strings, got none; use the version it is of"

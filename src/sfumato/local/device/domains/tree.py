@@ -46,7 +46,7 @@ class Shape:
             _check.refuse("domain", "have at most 2**24 categories", size, "make the steps coarser")
         branching = _check.integer("branching", self.branching, minimum=2)
         if branching > _LARGEST:
-            _check.refuse("branching", "be at most 2**24", branching, "2 to 16 are usual")
+            _check.refuse("branching", "be at most 2**24", branching, "take 2 to 16, as is usual")
         levels, reach = 1, branching
         while reach < size:
             levels, reach = levels + 1, reach * branching

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.randomness.source import RandomSource
@@ -20,8 +20,8 @@ from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["BitFlipRandomizer"]
 
-_MOST: Final = 1 << 12
-_MOST_CATEGORIES: Final = 1 << 24
+_MAX: Final = 1 << 12
+_MAX_CATEGORIES: Final = 1 << 24
 _BLOCK: Final = 1 << 13
 
 
@@ -70,19 +70,14 @@ class BitFlipRandomizer(CategoricalRandomizer):
     truth: Coin = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        if len(self.domain) > _MOST_CATEGORIES:
+        if len(self.domain) > _MAX_CATEGORIES:
             remedy = "use a protocol with short reports, such as OptimalLocalHashingRandomizer"
             _check.refuse("domain", "have at most 2**24 categories", len(self.domain), remedy)
         asked = _check.integer("asked", self.asked, minimum=1)
-        if asked > _MOST:
-            _check.refuse("asked", f"be at most {_MOST}", asked, "each costs bytes of every report")
+        if asked > _MAX:
+            _check.refuse("asked", f"be at most {_MAX}", asked, "ask about fewer: each costs bytes")
         asked = min(asked, len(self.domain))
-        odds = least_odds(self.epsilon if asked == 1 else self.epsilon / 2)
-        truth = Coin.below(odds / (1 + odds))
-        if truth.chance <= Fraction(1, 2):
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
+        truth = truth_coin(self.epsilon if asked == 1 else self.epsilon / 2, stated=self.epsilon)
         self._set(asked=asked, truth=truth)
 
     def _chances(self) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, odds_below, truth_coin
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.randomness.source import RandomSource
@@ -45,14 +44,9 @@ class DesignRandomizer(CategoricalRandomizer):
     truth: Coin = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        odds = least_odds(self.epsilon)
-        self._arrange(odds)
-        part = self.part
-        truth = Coin.below(odds * part / (odds * part + 1 - part))
-        if truth.chance <= part:
-            remedy = "such reports carry no information; hash the domain to fewer values"
-            _check.refuse("epsilon", f"be greater for {len(self.domain)} categories", self.epsilon, remedy)
-        self._set(truth=truth)
+        self._arrange(odds_below(self.epsilon))
+        count = len(self.domain)
+        self._set(truth=truth_coin(self.epsilon, self.part, 1 - self.part, categories=count))
 
     @abstractmethod
     def _arrange(self, odds: Fraction) -> None:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.base.record_layout import Records
 
-__all__ = ["MOST_HASHES", "bloom_filters", "bloom_places", "encoded"]
+__all__ = ["MAX_HASHES", "bloom_filters", "bloom_indices", "encoded"]
 
-MOST_HASHES = 8
+MAX_HASHES = 8
 
 
 def encoded(value: object) -> bytes:
@@ -30,11 +30,11 @@ def encoded(value: object) -> bytes:
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")
     if not isinstance(value, bytes):
-        _check.refuse("values", "be strings or bytes", type(value).__name__, "pass str(value)")
+        _check.refuse_type("values", "be strings or bytes", value, "pass str(value)")
     return b"b" + value
 
 
-def bloom_places(
+def bloom_indices(
     values: Iterable[bytes], cohorts: Iterable[int], hashes: int, bits: int
 ) -> NDArray[np.int64]:
     """Return the positions that hash functions map values to.
@@ -46,7 +46,7 @@ def bloom_places(
     cohorts : iterable of int
         The cohort of each: every cohort has hash functions of its own.
     hashes, bits : int
-        How many functions, at most `MOST_HASHES`, and how many positions.
+        How many functions, at most `MAX_HASHES`, and how many positions.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def bloom_places(
 
     Examples
     --------
-    >>> bloom_places([b"sfumato", b"sfumato"], [0, 1], 2, 128).tolist()
+    >>> bloom_indices([b"sfumato", b"sfumato"], [0, 1], 2, 128).tolist()
     [[59, 51], [10, 30]]
     """
     make, size = hashlib.blake2b, 8 * hashes
@@ -70,12 +70,12 @@ def bloom_places(
     return (words % np.uint64(bits)).astype(np.int64)
 
 
-def bloom_filters(places: NDArray[np.int64], bits: int) -> Records:
+def bloom_filters(indices: NDArray[np.int64], bits: int) -> Records:
     """Return rows of ``bits`` bits, eight to a byte, with those at the given positions set.
 
     Parameters
     ----------
-    places : int64 array, shape (values, hashes)
+    indices : int64 array, shape (values, hashes)
         Positions of bits, each below ``bits``.
     bits : int
         Of a filter, a multiple of 8.
@@ -84,8 +84,8 @@ def bloom_filters(places: NDArray[np.int64], bits: int) -> Records:
     -------
     uint8 array, shape (values, bits / 8)
     """
-    rows = np.zeros((len(places), bits // 8), np.uint8)
-    lines = np.arange(len(places))
-    for column in places.T:
+    rows = np.zeros((len(indices), bits // 8), np.uint8)
+    lines = np.arange(len(indices))
+    for column in indices.T:
         rows[lines, column >> 3] |= np.left_shift(1, column & 7).astype(np.uint8)
     return rows

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.numbered_bits import joined, parted
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
@@ -31,8 +31,8 @@ from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["CountMeanSketchRandomizer", "HadamardCountMeanSketchRandomizer", "SketchRandomizer", "odd"]
 
-_MOST_HASHES: Final = 1 << 20
-_MOST_SIZE: Final = 1 << 16
+_MAX_HASHES: Final = 1 << 20
+_MAX_SIZE: Final = 1 << 16
 _SMALL: Final = 8
 
 
@@ -62,14 +62,14 @@ class SketchRandomizer(CategoricalRandomizer):
         if len(self.domain) > 1 << 32:
             _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
         size = _check.integer("size", self.size)
-        if not 8 <= size <= _MOST_SIZE or size & (size - 1):
-            _check.refuse("size", "be a power of two from 8 to 65536", size, "1024 is usual")
+        if not 8 <= size <= _MAX_SIZE or size & (size - 1):
+            _check.refuse("size", "be a power of two from 8 to 65536", size, "take 1024, as is usual")
         hashes = _check.integer("hashes", self.hashes, minimum=2)
-        if hashes > _MOST_HASHES:
-            _check.refuse("hashes", "be at most 2**20", hashes, "more gain nothing")
+        if hashes > _MAX_HASHES:
+            _check.refuse("hashes", "be at most 2**20", hashes, "take fewer: more gain nothing")
         key = _check.integer("key", self.key)
         if key >> 64:
-            _check.refuse("key", "be below 2**64", key, "any public number below it will do")
+            _check.refuse("key", "be below 2**64", key, "take any public number below it")
         self._set(size=size, hashes=hashes, key=key)
         self._arrange()
 
@@ -89,7 +89,7 @@ class SketchRandomizer(CategoricalRandomizer):
     def _number_bits(self) -> int:
         return (self.hashes - 1).bit_length()
 
-    def places(self, functions: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def indices(self, functions: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the buckets that functions map indices in the domain to; the two arrays are broadcast."""
         seeds = _seeds(self.key, self.hashes)[functions]
         shift = np.uint32(33 - self.size.bit_length())
@@ -97,7 +97,7 @@ class SketchRandomizer(CategoricalRandomizer):
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         functions = uniform_integers(self.hashes, len(codes), source)
-        return self._send(functions, self.places(functions, codes), source)
+        return self._send(functions, self.indices(functions, codes), source)
 
     @abstractmethod
     def _send(
@@ -224,7 +224,7 @@ class CountMeanSketchRandomizer(SketchRandomizer):
             _check.refuse("size", f"be at most {_SMALL}", self.size, "look at a smaller one")
         codes, distribution = self.domain.codes([value]), {}
         for function in range(self.hashes):
-            (position,) = self.places(np.array([function]), codes).tolist()
+            (position,) = self.indices(np.array([function]), codes).tolist()
             for record, chance in self.bits.probabilities(position).items():
                 row = np.frombuffer(record, np.uint8)[None, : self.size // 8]
                 sent = joined(row, np.array([function]), self.layout).tobytes()
@@ -269,13 +269,7 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
     sign: Coin = field(init=False, repr=False, compare=False)
 
     def _arrange(self) -> None:
-        odds = least_odds(self.epsilon)
-        sign = Coin.below(odds / (1 + odds))
-        if sign.chance <= Fraction(1, 2):
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(sign=sign)
+        self._set(sign=truth_coin(self.epsilon))
 
     @property
     def truth(self) -> Coin:
@@ -342,7 +336,7 @@ class HadamardCountMeanSketchRandomizer(SketchRandomizer):
         codes, distribution = self.domain.codes([value]), {}
         even = Fraction(1, self.hashes * self.size)
         for function, entry, negative in product(range(self.hashes), range(self.size), range(2)):
-            (position,) = self.places(np.array([function]), codes).tolist()
+            (position,) = self.indices(np.array([function]), codes).tolist()
             true = (entry & position).bit_count() % 2 == negative
             payload = function << self._entry_bits | entry << 1 | negative
             record = self.layout.pack(np.array([payload], np.uint64)).tobytes()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, odds_below, truth_coin
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency.randomized_response import exchanged
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 _SEED_BITS: Final = 32
-_MOST_BUCKETS: Final = 1 << 16
+_MAX_BUCKETS: Final = 1 << 16
 _LOW_BITS: Final = 20
 _KEY: Final = np.uint32(0x9E3779B1)
 _HIGH_KEY: Final = np.uint32(0x9E379)
@@ -126,14 +126,8 @@ class HashingRandomizer(CategoricalRandomizer):
     def _choose(self) -> None:
         if len(self.domain) > 1 << 32:
             _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
-        odds = least_odds(self.epsilon)
-        buckets = min(self._best_buckets(odds), _MOST_BUCKETS)
-        truth = Coin.below(odds / (odds + buckets - 1))
-        if truth.chance * buckets <= 1:
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(buckets=buckets, truth=truth)
+        buckets = min(self._best_buckets(odds_below(self.epsilon)), _MAX_BUCKETS)
+        self._set(buckets=buckets, truth=truth_coin(self.epsilon, 1, buckets - 1))
 
     @property
     def _bits(self) -> int:
@@ -228,7 +222,7 @@ class OptimalLocalHashingRandomizer(HashingRandomizer):
 
     @staticmethod
     def _best_buckets(odds: Fraction) -> int:
-        return round(min(odds, Fraction(_MOST_BUCKETS))) + 1
+        return round(min(odds, Fraction(_MAX_BUCKETS))) + 1
 
 
 @final

@@ -20,7 +20,7 @@ __all__ = ["NoisyHistogramRandomizer"]
 
 _STEPS: Final = 64
 _FAR: Final = 64
-_MOST: Final = 1 << 31
+_MAX: Final = 1 << 31
 _LARGEST: Final = 1 << 20
 _CELLS: Final = 1 << 21
 
@@ -72,12 +72,12 @@ class NoisyHistogramRandomizer(CategoricalRandomizer):
 
     def _choose(self) -> None:
         if len(self.domain) > _LARGEST:
-            remedy = "reports would be long; use projective geometry response"
+            remedy = "use projective geometry response, whose reports are short"
             _check.refuse("domain", "have at most 2**20 categories", len(self.domain), remedy)
         scale = 2 * _STEPS / Fraction(self.epsilon)
         limit = _STEPS + math.ceil(_FAR * scale)
-        if limit >= _MOST:
-            _check.refuse("epsilon", "be greater for noise of 4 bytes", self.epsilon, "about 2**-19 will do")
+        if limit >= _MAX:
+            _check.refuse("epsilon", "be greater for noise of 4 bytes", self.epsilon, "take about 2**-19")
         self._set(scale=scale, limit=limit)
 
     def _chances(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.randomness.source import RandomSource
@@ -80,11 +80,8 @@ class RandomizedResponseRandomizer(CategoricalRandomizer):
     truth: Coin = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        odds, count = least_odds(self.epsilon), len(self.domain)
-        truth = Coin.below(odds / (odds + count - 1))
-        if truth.chance * count <= 1:
-            remedy = "such reports carry no information; hash the domain to fewer values"
-            _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
+        count = len(self.domain)
+        truth = truth_coin(self.epsilon, 1, count - 1, categories=count)
         if count > _LARGEST:
             _check.refuse("domain", "have at most 2**56 categories", count, "hash the values to fewer")
         self._set(truth=truth)

@@ -20,7 +20,7 @@ from sfumato.local.device.base.bernoulli_bits import biased_bits, bits_of_words,
 from sfumato.local.device.base.numbered_bits import joined, parted
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.frequency.bloom_filter import MOST_HASHES, bloom_filters, bloom_places, encoded
+from sfumato.local.device.frequency.bloom_filter import MAX_HASHES, bloom_filters, bloom_indices, encoded
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.rounding import fraction_up, log_up, mul_up
@@ -28,9 +28,9 @@ from sfumato.numerics.rounding import fraction_up, log_up, mul_up
 __all__ = ["RapporClient", "RapporRandomizer", "listed"]
 
 _COIN_BITS: Final = 16
-_MOST_BITS: Final = 4096
-_MOST_COHORTS: Final = 1 << 16
-_MOST_EPSILON: Final = 40.0
+_MAX_BITS: Final = 4096
+_MAX_COHORTS: Final = 1 << 16
+_MAX_EPSILON: Final = 40.0
 _KEY_BYTES: Final = 32
 _BLOCK: Final = 1 << 15
 _SMALL: Final = 8
@@ -104,7 +104,7 @@ class RapporRandomizer(Randomizer):
         permanent = _check.unit_interval("permanent", self.permanent)
         self._set(flip=_coin("permanent", Fraction(permanent) / 2), ones=_both(self.instantaneous))
         epsilon = mul_up(self.hashes, log_up(fraction_up(self.odds)))
-        if epsilon > _MOST_EPSILON:
+        if epsilon > _MAX_EPSILON:
             _check.refuse("permanent", "make epsilon at most 40", permanent, "raise it, or use fewer hashes")
         self._set(epsilon=epsilon)
         Randomizer.__post_init__(self)
@@ -154,7 +154,7 @@ class RapporRandomizer(Randomizer):
         """
         return RapporClient(self, os.urandom(_KEY_BYTES) if key is None else key)
 
-    def places(self, values: Iterable[Any], cohorts: Iterable[int]) -> NDArray[np.int64]:
+    def indices(self, values: Iterable[Any], cohorts: Iterable[int]) -> NDArray[np.int64]:
         """Return the positions of the set bits in the filters of values.
 
         Parameters
@@ -167,7 +167,7 @@ class RapporRandomizer(Randomizer):
         -------
         int64 array, shape (values, hashes)
         """
-        return bloom_places(map(encoded, values), cohorts, self.hashes, self.bits)
+        return bloom_indices(map(encoded, values), cohorts, self.hashes, self.bits)
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         held = listed(values)
@@ -175,7 +175,7 @@ class RapporRandomizer(Randomizer):
         for start in range(0, len(held), _BLOCK):
             part = held[start : start + _BLOCK]
             cohorts = uniform_integers(self.cohorts, len(part), source)
-            filters = bloom_filters(self.places(part, cohorts.tolist()), self.bits)
+            filters = bloom_filters(self.indices(part, cohorts.tolist()), self.bits)
             memo = filters ^ biased_bits(self.flip, filters.shape, source)
             made.append(joined(self.instant(memo, source), cohorts, self.layout))
         return np.concatenate(made)
@@ -240,7 +240,7 @@ class RapporRandomizer(Randomizer):
         p, q = self.chances
         distribution = {}
         for cohort in range(self.cohorts):
-            held = set(self.places([value], [cohort])[0].tolist())
+            held = set(self.indices([value], [cohort])[0].tolist())
             for sent in product(range(2), repeat=self.bits):
                 mass = Fraction(1, self.cohorts)
                 for position, bit in enumerate(sent):
@@ -303,7 +303,7 @@ class RapporClient:
         uint8 array, shape (1, bits / 8)
         """
         device = self.device
-        filters = bloom_filters(device.places([value], [self.cohort]), device.bits)
+        filters = bloom_filters(device.indices([value], [self.cohort]), device.bits)
         words = -(-device.bits // 64) * device.flip.bits
         stream = np.frombuffer(self._stream(b"memo" + encoded(value), 8 * words), "<u8").astype(np.uint64)
         return filters ^ bits_of_words(device.flip, filters.shape, stream)
@@ -337,22 +337,22 @@ class RapporClient:
 def listed(values: Any) -> list[Any]:
     """Return values as a list, and refuse what is none."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        _check.refuse("values", "be a list or an array", type(values).__name__, "pass [value] for one")
+        _check.refuse_type("values", "be a list or an array", values, "pass [value] for one")
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
 def _check_shape(device: RapporRandomizer) -> None:
     hashes = _check.integer("hashes", device.hashes, minimum=1)
-    if hashes > MOST_HASHES:
-        _check.refuse("hashes", f"be at most {MOST_HASHES}", hashes, "2 are usual")
+    if hashes > MAX_HASHES:
+        _check.refuse("hashes", f"be at most {MAX_HASHES}", hashes, "take 2, as is usual")
     bits = _check.integer("bits", device.bits)
-    if bits % 8 or not max(8, 2 * hashes) <= bits <= _MOST_BITS:
+    if bits % 8 or not max(8, 2 * hashes) <= bits <= _MAX_BITS:
         _check.refuse(
-            "bits", "be a multiple of 8, at least 2 * hashes and at most 4096", bits, "128 are usual"
+            "bits", "be a multiple of 8, at least 2 * hashes and at most 4096", bits, "take 128, as is usual"
         )
     cohorts = _check.integer("cohorts", device.cohorts, minimum=1)
-    if cohorts > _MOST_COHORTS:
-        _check.refuse("cohorts", "be at most 65536", cohorts, "64 are usual")
+    if cohorts > _MAX_COHORTS:
+        _check.refuse("cohorts", "be at most 65536", cohorts, "take 64, as is usual")
 
 
 def _coin(name: str, chance: Fraction) -> Coin:
@@ -368,12 +368,8 @@ def _both(given: object) -> tuple[Coin, Coin] | None:
     if given is None:
         return None
     if not isinstance(given, tuple) or len(given) != 2:
-        _check.refuse(
-            "instantaneous", "be a pair (p, q) or None", type(given).__name__, "such as (0.5, 0.75)"
-        )
+        _check.refuse_type("instantaneous", "be a pair (p, q) or None", given, "pass (0.5, 0.75)")
     p, q = (_coin("instantaneous", Fraction(_check.unit_interval("instantaneous", x))) for x in given)
     if p.chance >= q.chance:
-        _check.refuse(
-            "instantaneous", "be (p, q) with p below q", given, "a 1 is likelier where a bit is set"
-        )
+        _check.refuse("instantaneous", "be (p, q) with p below q", given, "exchange them")
     return p, q

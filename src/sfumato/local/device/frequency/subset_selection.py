@@ -68,7 +68,7 @@ class SubsetSelectionRandomizer(DesignRandomizer):
     def _arrange(self, odds: Fraction) -> None:
         count = len(self.domain)
         if count > _LARGEST:
-            remedy = "reports would be long; use projective geometry response"
+            remedy = "use projective geometry response, whose reports are short"
             _check.refuse("domain", "have at most 2**20 categories", count, remedy)
         low = max(1, int(count / (odds + 1)))
         sizes = range(low, min(low + 1, count // 2) + 1)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, odds_below
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Layout, Records
 from sfumato.numerics import _kernels
@@ -31,7 +31,7 @@ _CLOSE: Final = 1 - Fraction(1, 1 << 11)
 """Fraction of the odds that short coins must reach: it costs at most a thousandth of epsilon."""
 _WORDS: Final = 1 << 16
 """Random words that are drawn at once: they stay in the processor's cache."""
-_MOST: Final = 1 << 20
+_MAX: Final = 1 << 20
 _SMALL: Final = 16
 
 
@@ -65,7 +65,7 @@ class UnaryRandomizer(CategoricalRandomizer):
         """Return both coins, with so many bits; refuse if they are equal."""
 
     def _choose(self) -> None:
-        if len(self.domain) > _MOST:
+        if len(self.domain) > _MAX:
             remedy = "use a protocol with short reports, such as OptimalLocalHashingRandomizer"
             _check.refuse("domain", "have at most 2**20 categories", len(self.domain), remedy)
         true, other = _shortest(self._coins, self.epsilon)
@@ -174,7 +174,7 @@ class SymmetricUnaryEncodingRandomizer(UnaryRandomizer):
 
     @staticmethod
     def _coins(epsilon: float, bits: int) -> tuple[Coin, Coin]:
-        other = Coin.above(1 / (1 + least_odds(epsilon / 2)), bits)
+        other = Coin.above(1 / (1 + odds_below(epsilon / 2)), bits)
         return Coin((1 << bits) - other.threshold, bits), other
 
 
@@ -203,12 +203,12 @@ class OptimizedUnaryEncodingRandomizer(UnaryRandomizer):
 
     @staticmethod
     def _coins(epsilon: float, bits: int) -> tuple[Coin, Coin]:
-        return Coin(1, 1), Coin.above(1 / (1 + least_odds(epsilon)), bits)
+        return Coin(1, 1), Coin.above(1 / (1 + odds_below(epsilon)), bits)
 
 
 def _shortest(coins: Any, epsilon: float) -> tuple[Coin, Coin]:
     """Return the coins with the fewest bits whose odds are close to those of epsilon."""
-    wanted = least_odds(epsilon) * _CLOSE
+    wanted = odds_below(epsilon) * _CLOSE
     for bits in range(1, 65):
         try:
             true, other = coins(epsilon, bits)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, odds_below
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency.randomized_response import (
     RandomizedResponseRandomizer,
@@ -67,7 +67,7 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
     again: Coin = field(init=False, repr=False, compare=False)
 
     def _layers(self, permanent_epsilon: float) -> None:
-        count, odds = len(self.domain), least_odds(self.epsilon)
+        count, odds = len(self.domain), odds_below(self.epsilon)
         permanent = RandomizedResponseRandomizer(epsilon=permanent_epsilon, domain=self.domain)
         first = permanent.truth.chance
         lie = (1 - first) / (count - 1)
@@ -76,7 +76,7 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
             refuse_layers(permanent_epsilon, self.epsilon)
         again = Coin.below(wanted)
         if again.chance * count <= 1:
-            remedy = "such reports carry no information; hash the domain to fewer values"
+            remedy = "raise it, or hash the domain to fewer values"
             _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
         self._set(permanent=permanent, again=again)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, odds_below
 from sfumato.local.device.base.bernoulli_bits import randomized_bits
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency.unary import (
@@ -93,7 +93,7 @@ class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
     def _layers(self, permanent_epsilon: float) -> None:
         named: object = self.chain
         if not isinstance(named, str) or named not in CHAINS:
-            _check.refuse("chain", f"be one of {', '.join(CHAINS)}", named, "OSUE has the smallest error")
+            _check.refuse("chain", f"be one of {', '.join(CHAINS)}", named, "take OSUE, which errs least")
         kind, symmetric = CHAINS[named]
         permanent = kind(epsilon=permanent_epsilon, domain=self.domain)
         both = permanent.true.chance, permanent.other.chance
@@ -228,7 +228,7 @@ def _shortest(
     The odds of a report fall with the chance of a 1 where the memo has a 0, so that the smallest such chance
     that satisfies epsilon is found by bisection.
     """
-    limit = least_odds(epsilon)
+    limit = odds_below(epsilon)
     for bits in range(1, 65):
         half = 1 << bits - 1
 

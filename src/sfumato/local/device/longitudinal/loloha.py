@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import least_odds
+from sfumato.local.device.base.bernoulli import odds_below
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.frequency.local_hashing import bucket_of
@@ -78,10 +78,10 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
     def _layers(self, permanent_epsilon: float) -> None:
         if len(self.domain) > 1 << _SEED_BITS:
             _check.refuse("domain", "have at most 2**32 categories", len(self.domain), "ask in parts")
-        best = round(min(least_odds(self.epsilon), Fraction(_MAX_BUCKETS - 1))) + 1
+        best = round(min(odds_below(self.epsilon), Fraction(_MAX_BUCKETS - 1))) + 1
         buckets = best if self.buckets is None else _check.integer("buckets", self.buckets, minimum=2)
         if buckets > _MAX_BUCKETS:
-            _check.refuse("buckets", f"be at most {_MAX_BUCKETS}", buckets, "more have no less error")
+            _check.refuse("buckets", f"be at most {_MAX_BUCKETS}", buckets, "take fewer: more gain nothing")
         inner = LongitudinalRandomizedResponseRandomizer(
             epsilon=self.epsilon, permanent_epsilon=permanent_epsilon, domain=Domain(range(buckets))
         )

@@ -25,9 +25,9 @@ _PUBLIC: Final = struct.Struct("<BI")
 """Whether simulated, and how many questions; then for each its digest and the bytes of its part."""
 _QUESTION: Final = struct.Struct("<32sI")
 _COUNT: Final = struct.Struct("<Q")
-_MOST_QUESTIONS: Final = 4096
-_MOST_BYTES: Final = 1 << 24
-_MOST_WRITES: Final = 1 << 32
+_MAX_QUESTIONS: Final = 4096
+_MAX_BYTES: Final = 1 << 24
+_MAX_WRITES: Final = 1 << 32
 
 
 @final
@@ -197,7 +197,7 @@ class MemoStore:
         given: object = protocol
         if not isinstance(given, MemoizingRandomizer):
             remedy = "pass a client half of sfumato.local.device that has max_memos"
-            _check.refuse("protocol", "be one that memoizes", type(given).__name__, remedy)
+            _check.refuse_type("protocol", "be one that memoizes", given, remedy)
         with self._lock:
             if given.digest not in self._clients:
                 self._clients[given.digest] = self._read(given)
@@ -238,21 +238,19 @@ class MemoStore:
         sizes = {digest: len(part) for digest, part in self._parts.items()}
         sizes |= {digest: _part_size(client.protocol) for digest, client in self._clients.items()}
         size = sum((sizes | {protocol.digest: _part_size(protocol)}).values())
-        if size > _MOST_BYTES:
-            rule = f"leave a store with at most {_MOST_BYTES} bytes, as each report writes it anew"
+        if size > _MAX_BYTES:
+            rule = f"leave a store with at most {_MAX_BYTES} bytes, as each report writes it anew"
             _check.refuse("protocol", rule, size, "allow fewer with max_memos, or use another store")
         part = self._parts.get(protocol.digest)
         if part is not None:
             return MemoClient(self, protocol, _unpacked(protocol, part))
-        if len(self.questions) >= _MOST_QUESTIONS:
-            _check.refuse(
-                "protocol", "be one of 4096 at most in a store", type(protocol).__name__, "use another store"
-            )
+        if len(self.questions) >= _MAX_QUESTIONS:
+            _check.refuse_type("protocol", "be one of 4096 at most in a store", protocol, "use another store")
         return MemoClient(self, protocol, None)
 
     def _save(self) -> None:
         """Write everything as it is now."""
-        if self._generation >= _MOST_WRITES:
+        if self._generation >= _MAX_WRITES:
             raise SourceError(
                 "store must be written at most 2**32 times with one key, got more; use a new key"
             )

@@ -71,7 +71,7 @@ class MemoizedBits:
             refuse_layers(permanent, epsilon)
         again = Coin.below(again_true)
         if again.chance <= Fraction(1, 2):
-            _check.refuse("epsilon", "be above about 2**-60", epsilon, "such reports carry no information")
+            _check.refuse("epsilon", "be above about 2**-60", epsilon, "raise it: reports are mere noise")
         return cls(permanent, memo, again)
 
     @property

@@ -147,7 +147,7 @@ class MemoizedRapporRandomizer(MemoizingRandomizer):
         int64 array, shape (n,)
             The key of each value, at least 0.
         """
-        positions = self.inner.places(listed(values), _cohorts(fixed).tolist())
+        positions = self.inner.indices(listed(values), _cohorts(fixed).tolist())
         positions.sort(axis=1)
         again = np.zeros(positions.shape, np.bool_)
         again[:, 1:] = positions[:, 1:] == positions[:, :-1]

@@ -306,5 +306,5 @@ def checked_memos(given: object) -> int:
     """
     memos = _check.integer("max_memos", given, minimum=1)
     if memos > _MAX_MEMOS:
-        _check.refuse("max_memos", f"be at most {_MAX_MEMOS}", memos, "each costs permanent_epsilon")
+        _check.refuse("max_memos", f"be at most {_MAX_MEMOS}", memos, "allow fewer of them")
     return memos

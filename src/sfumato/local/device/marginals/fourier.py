@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.rows import RowsRandomizer
 from sfumato.local.device.frequency.hadamard import parity
@@ -24,9 +24,9 @@ from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["FourierMarginalsRandomizer", "filled_up"]
 
-_MOST_COEFFICIENTS: Final = 1 << 22
-_MOST_SETS: Final = 1 << 16
-_MOST_WEIGHT: Final = 1 << 16
+_MAX_COEFFICIENTS: Final = 1 << 22
+_MAX_SETS: Final = 1 << 16
+_MAX_WEIGHT: Final = 1 << 16
 _UNIT: Final = 64
 _BLOCK: Final = 1 << 18
 
@@ -104,13 +104,13 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         count = len(self.domains)
         order = _checked_order(self.order, count)
         self._set(order=order)
-        if sum(comb(count, of) for of in range(1, order + 1)) > _MOST_SETS:
-            _check.refuse("order", f"leave at most {_MOST_SETS} sets of attributes", order, "ask for less")
+        if sum(comb(count, of) for of in range(1, order + 1)) > _MAX_SETS:
+            _check.refuse("order", f"leave at most {_MAX_SETS} sets of attributes", order, "ask for less")
         chosen = [among for of in range(1, order + 1) for among in combinations(range(count), of)]
         characters = self.characters
         sizes = [prod(characters[at] for at in among) for among in chosen]
-        if sum(sizes) > _MOST_COEFFICIENTS:
-            rule = f"leave at most {_MOST_COEFFICIENTS} coefficients, not {sum(sizes)}"
+        if sum(sizes) > _MAX_COEFFICIENTS:
+            rule = f"leave at most {_MAX_COEFFICIENTS} coefficients, not {sum(sizes)}"
             _check.refuse("order", rule, order, "ask for less, or for fewer categories")
         self._set(
             sets=tuple(chosen),
@@ -119,13 +119,7 @@ class FourierMarginalsRandomizer(RowsRandomizer):
             weights=_checked_weights(self.weights, order),
         )
         self._set(tickets=np.array(self._tickets(), np.int64))
-        odds = least_odds(self.epsilon)
-        truth = Coin.below(odds / (1 + odds))
-        if truth.chance <= Fraction(1, 2):
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(truth=truth)
+        self._set(truth=truth_coin(self.epsilon))
 
     @property
     def characters(self) -> list[int]:
@@ -141,7 +135,7 @@ class FourierMarginalsRandomizer(RowsRandomizer):
         uses = {kind: _use(kind, sizes, self.order) for kind in set(kinds)}
         smallest = min(uses.values())
         roots = {kind: isqrt(int(_UNIT**2 * use / smallest)) for kind, use in uses.items()}
-        return [min(_MOST_WEIGHT, roots[kind]) for kind in kinds]
+        return [min(_MAX_WEIGHT, roots[kind]) for kind in kinds]
 
     @property
     def chances(self) -> list[Fraction]:
@@ -272,9 +266,9 @@ def _checked_weights(given: object, order: int) -> tuple[int, ...] | None:
         return None
     weights = tuple(given) if isinstance(given, tuple | list) else ()
     known = all(isinstance(one, int) and not isinstance(one, bool) for one in weights)
-    if len(weights) != order or not known or not all(1 <= one <= _MOST_WEIGHT for one in weights):
+    if len(weights) != order or not known or not all(1 <= one <= _MAX_WEIGHT for one in weights):
         raise ParameterError(
-            f"weights must be {order} whole numbers from 1 to {_MOST_WEIGHT}, got others; "
+            f"weights must be {order} whole numbers from 1 to {_MAX_WEIGHT}, got others; "
             "leave them out to have them chosen"
         )
     return weights

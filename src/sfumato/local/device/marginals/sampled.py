@@ -20,8 +20,8 @@ from sfumato.local.device.domains.categories import Domain
 
 __all__ = ["SampledMarginalsRandomizer", "checked_views"]
 
-_MOST_VIEWS: Final = 1 << 16
-_MOST_CELLS: Final = 1 << 20
+_MAX_VIEWS: Final = 1 << 16
+_MAX_CELLS: Final = 1 << 20
 
 
 @final
@@ -70,7 +70,7 @@ class SampledMarginalsRandomizer(SampledQuestionRandomizer, RowsRandomizer):
         given: object = self.protocols
         names = tuple(given) if isinstance(given, tuple | list) else ()
         if len(names) != len(views) or not all(isinstance(name, str) for name in names):
-            _check.refuse("protocols", f"be {len(views)} names", type(given).__name__, "pass one a table")
+            _check.refuse_type("protocols", f"be {len(views)} names", given, "pass one a table")
         cells = [prod(len(self.domains[at]) for at in view) for view in views]
         made = {
             (name, count): category_protocol("protocols", name)(
@@ -157,11 +157,9 @@ def checked_views(given: object, sizes: list[int]) -> tuple[tuple[int, ...], ...
             or list(view) != sorted(set(view))
             or not 0 <= view[0] <= view[-1] < len(sizes)
         ):
-            _check.refuse("views", rule, view, f"attributes are counted from 0 to {len(sizes) - 1}")
-        if prod(sizes[at] for at in view) > _MOST_CELLS:
-            _check.refuse(
-                "views", f"have at most {_MOST_CELLS} cells", view, "take fewer attributes together"
-            )
-    if not views or len(views) > _MOST_VIEWS or len(set(views)) < len(views):
-        _check.refuse("views", rule, len(views), f"pass from 1 to {_MOST_VIEWS}")
+            _check.refuse("views", rule, view, f"count attributes from 0 to {len(sizes) - 1}")
+        if prod(sizes[at] for at in view) > _MAX_CELLS:
+            _check.refuse("views", f"have at most {_MAX_CELLS} cells", view, "take fewer attributes together")
+    if not views or len(views) > _MAX_VIEWS or len(set(views)) < len(views):
+        _check.refuse("views", rule, len(views), f"pass from 1 to {_MAX_VIEWS}")
     return tuple(views)

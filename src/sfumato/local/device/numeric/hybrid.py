@@ -122,12 +122,12 @@ class HybridMeanRandomizer(NumericRandomizer):
         maximum = np.where(chosen, self.pieces.outputs, self.bit.outputs)
         return np.asarray((reports < maximum) & (~chosen | (self.choice is not None)))
 
-    def probabilities(self, place: int) -> dict[bytes, Fraction]:
+    def probabilities(self, point: int) -> dict[bytes, Fraction]:
         """Return the probability of each report, were a grid point true: private, for small grids.
 
         Parameters
         ----------
-        place : int
+        point : int
             A grid point, from 0 to `steps`.
 
         Returns
@@ -136,7 +136,7 @@ class HybridMeanRandomizer(NumericRandomizer):
             From each possible report to its exact probability; they sum to 1.
         """
         mixed = self.choice.chance if self.choice else Fraction(0)
-        up = Fraction(place, self.steps)
+        up = Fraction(point, self.steps)
         high, low = self.bit.inside.chance, 1 - self.bit.inside.chance
         one = up * high + (1 - up) * low
         distribution = {0: (1 - mixed) * (1 - one), 2: (1 - mixed) * one}
@@ -146,7 +146,7 @@ class HybridMeanRandomizer(NumericRandomizer):
                 (1 - self.pieces.inside.chance) / self.steps,
             )
             for at in range(self.pieces.outputs):
-                within = place <= at < place + self.pieces.window
+                within = point <= at < point + self.pieces.window
                 distribution[2 * at + 1] = mixed * (near if within else far)
         records = self.layout.pack(np.array(list(distribution), np.uint64))
         return {row.tobytes(): mass for row, mass in zip(records, distribution.values(), strict=True)}

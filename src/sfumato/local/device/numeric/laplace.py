@@ -19,7 +19,7 @@ __all__ = ["LaplaceMeanRandomizer"]
 
 _REACH: Final = 64
 """Scales that reports go beyond the grid: noise does so with probability below e^-64."""
-_LEAST_EPSILON: Final = 2.0**-10
+_MIN_EPSILON: Final = 2.0**-10
 
 
 @final
@@ -59,8 +59,8 @@ class LaplaceMeanRandomizer(NumericRandomizer):
     reach: int = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        if self.epsilon < _LEAST_EPSILON:
-            _check.refuse("epsilon", "be at least 2**-10", self.epsilon, "such reports carry no information")
+        if self.epsilon < _MIN_EPSILON:
+            _check.refuse("epsilon", "be at least 2**-10", self.epsilon, "raise it: reports are mere noise")
         self._set(reach=-int(-_REACH * self.scale // 1))
 
     def _chances(self) -> dict[str, Any]:

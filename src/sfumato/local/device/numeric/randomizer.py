@@ -50,7 +50,7 @@ class NumericRandomizer(Randomizer):
         self._set(bounds=_two_bounds(self.bounds))
         steps = _check.integer("steps", self.steps, minimum=1)
         if steps > _FINEST:
-            _check.refuse("steps", f"be at most {_FINEST}", steps, "the randomization hides finer grids")
+            _check.refuse("steps", f"be at most {_FINEST}", steps, "take fewer: the noise hides finer ones")
         self._set(steps=steps)
         self._choose()
 
@@ -90,7 +90,7 @@ class NumericRandomizer(Randomizer):
 def _two_bounds(given: Any) -> tuple[float, float]:
     """Return the bounds as two floats, the first below the second."""
     if not isinstance(given, tuple | list) or len(given) != 2:
-        _check.refuse("bounds", "be a lower and an upper bound", type(given).__name__, "pass (lower, upper)")
+        _check.refuse_type("bounds", "be a lower and an upper bound", given, "pass (lower, upper)")
     lower, upper = (_check.finite("bounds", bound) for bound in given)
     if not 0 < upper - lower < float("inf"):
         _check.refuse(

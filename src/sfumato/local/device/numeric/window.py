@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.numeric.randomizer import NumericRandomizer
 from sfumato.numerics.randomness.source import RandomSource
@@ -66,13 +66,7 @@ class WindowRandomizer(NumericRandomizer):
 
     def _choose(self) -> None:
         window = min(max(1, round(self.steps * self._width())), self.steps)
-        mass = least_odds(self.epsilon) * window
-        inside = Coin.below(mass / (mass + self.steps))
-        if inside.chance * self.steps <= (1 - inside.chance) * window:
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(window=window, inside=inside)
+        self._set(window=window, inside=truth_coin(self.epsilon, window, self.steps))
 
     def _chances(self) -> dict[str, Any]:
         return {"steps": self.steps, "window": self.window, "inside": self.inside.threshold}
@@ -92,12 +86,12 @@ class WindowRandomizer(NumericRandomizer):
     def _bits(self) -> int:
         return (self.outputs - 1).bit_length()
 
-    def drawn(self, places: NDArray[np.int64], source: RandomSource) -> NDArray[np.int64]:
+    def drawn(self, points: NDArray[np.int64], source: RandomSource) -> NDArray[np.int64]:
         """Draw a report for each grid point, as a whole number below `outputs`.
 
         Parameters
         ----------
-        places : int64 array, shape (n,)
+        points : int64 array, shape (n,)
             Grid points, from 0 to `steps`.
         source : RandomSource
 
@@ -105,10 +99,10 @@ class WindowRandomizer(NumericRandomizer):
         -------
         int64 array, shape (n,)
         """
-        near = places + uniform_integers(self.window, len(places), source)
-        far = uniform_integers(self.steps, len(places), source)
-        far += np.where(far >= places, self.window, 0)
-        return np.where(self.inside.flip(len(places), source), near, far)
+        near = points + uniform_integers(self.window, len(points), source)
+        far = uniform_integers(self.steps, len(points), source)
+        far += np.where(far >= points, self.window, 0)
+        return np.where(self.inside.flip(len(points), source), near, far)
 
     def _encode(self, positions: NDArray[np.int64], source: RandomSource) -> Records:
         return self.layout.pack(self.drawn(positions, source).astype(np.uint64))
@@ -127,12 +121,12 @@ class WindowRandomizer(NumericRandomizer):
         """
         return self.layout.unpack(records) < np.uint64(self.outputs)
 
-    def probabilities(self, place: int) -> dict[bytes, Fraction]:
+    def probabilities(self, point: int) -> dict[bytes, Fraction]:
         """Return the probability of each report, were a grid point true: private, for small grids.
 
         Parameters
         ----------
-        place : int
+        point : int
             A grid point, from 0 to `steps`.
 
         Returns
@@ -142,7 +136,7 @@ class WindowRandomizer(NumericRandomizer):
         """
         near, far = self.inside.chance / self.window, (1 - self.inside.chance) / self.steps
         records = self.layout.pack(np.arange(self.outputs, dtype=np.uint64))
-        inside = range(place, place + self.window)
+        inside = range(point, point + self.window)
         return {row.tobytes(): near if at in inside else far for at, row in enumerate(records)}
 
 

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _WORD: Final = 1 << 64
-_LEAST: Final = Fraction(1, 1 << 20)
+_MIN: Final = Fraction(1, 1 << 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +75,11 @@ class LevelsRandomizer(SampledQuestionRandomizer):
         if not isinstance(given, self.ordered):
             rule = f"be a {' or '.join(kind.__name__ for kind in self.ordered)}"
             remedy = "pass Domain(values), or Bins(edges) for numbers"
-            _check.refuse("domain", rule, type(given).__name__, remedy)
+            _check.refuse_type("domain", rule, given, remedy)
         sizes = self._sizes()
         named: object = self.protocols
         if not isinstance(named, tuple | list) or len(named) != len(sizes):
-            got = len(named) if isinstance(named, tuple | list) else type(named).__name__
-            _check.refuse("protocols", f"be a list of {len(sizes)} names", got, "pass one for each level")
+            _check.refuse("protocols", f"be a list of {len(sizes)} names", named, "pass one for each level")
         self._set(protocols=tuple(named), thresholds=_thresholds(self.weights, len(sizes)))
         plain = None if self.weights is None else tuple(float(weight) for weight in self.weights)
         self._set(weights=plain)
@@ -302,10 +301,9 @@ def _thresholds(weights: Any, count: int) -> tuple[int, ...]:
     """Return the cumulative chances of levels, in steps of 2^-64."""
     given = [1.0] * count if weights is None else weights
     if not isinstance(given, tuple | list) or len(given) != count:
-        got = len(given) if isinstance(given, tuple | list) else type(given).__name__
-        _check.refuse("weights", f"be {count} positive numbers", got, "pass one for each level")
+        _check.refuse("weights", f"be {count} positive numbers", given, "pass one for each level")
     parts = [Fraction(_check.positive("weights", weight)) for weight in given]
-    if min(parts) < _LEAST * sum(parts):
+    if min(parts) < _MIN * sum(parts):
         _check.refuse("weights", "be at least 2**-20 of their sum", min(given), "leave no level out")
     return tuple(int(reach * _WORD / sum(parts)) for reach in accumulate(parts))
 

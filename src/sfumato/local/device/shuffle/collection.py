@@ -23,7 +23,7 @@ _FORMAT: Final = Format("sfumato.collection")
 _INNER: Final = b"sfumato shuffle 1 report\x00"
 _OUTER: Final = b"sfumato shuffle 1 envelope\x00"
 _NONCE: Final = b"sfumato shuffle 1 nonce\x00"
-_LEAST_SECRET: Final = 16
+_MIN_SECRET: Final = 16
 _PARTS: Final = ("name", "randomizer", "batch_size", "colluders", "analyst", "shuffler")
 _KNOWN: Final = frozenset((*_PARTS, "protocol"))  # which is the analyst's, and not the device's
 
@@ -97,7 +97,7 @@ class PublicCollection:
         size = _check.integer("batch_size", self.batch_size, minimum=2)
         colluders = _check.integer("colluders", self.colluders)
         if colluders >= size:
-            remedy = "somebody in a batch must be honest, to be protected"
+            remedy = "tolerate fewer: somebody in a batch must be honest"
             _check.refuse("colluders", f"be below the batch_size {size}", colluders, remedy)
         for role in ("analyst", "shuffler"):
             key = getattr(self, role)
@@ -113,7 +113,7 @@ class PublicCollection:
             )
         name: object = self.name
         if not isinstance(name, str) or len(name) > 200:
-            _check.refuse("name", "be a text of at most 200 characters", type(name).__name__, "shorten it")
+            _check.refuse_type("name", "be a text of at most 200 characters", name, "shorten it")
         object.__setattr__(self, "batch_size", size)
         object.__setattr__(self, "colluders", colluders)
         text = canonical(self._with(self.randomizer.digest.hex()))
@@ -286,7 +286,8 @@ class PublicCollection:
 
 def _check_bytes(name: str, given: object, width: int | None, remedy: str) -> None:
     """Refuse what is not so many bytes, without showing it."""
-    rule = f"be {width} bytes" if width is not None else f"be at least {_LEAST_SECRET} bytes"
-    found = len(given) if isinstance(given, bytes) else -1
-    if found != width if width is not None else found < _LEAST_SECRET:
-        _check.refuse(name, rule, type(given).__name__ if found < 0 else found, remedy)
+    rule = f"be {width} bytes" if width is not None else f"be at least {_MIN_SECRET} bytes"
+    if not isinstance(given, bytes):
+        _check.refuse_type(name, rule, given, remedy)
+    if len(given) != width if width is not None else len(given) < _MIN_SECRET:
+        _check.refuse_state(name, rule, f"{len(given)} were given", remedy)

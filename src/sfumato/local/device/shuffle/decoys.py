@@ -18,7 +18,7 @@ from sfumato.local.device.base.record_layout import Layout, Records
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 
-__all__ = ["Decoys", "mixed", "whole_law"]
+__all__ = ["Decoys", "joint_distribution", "mixed"]
 
 
 @final
@@ -113,7 +113,7 @@ class Decoys:
         sent = self.coin.flip(size, source)
         return np.where(sent, even, symbols).reshape(clients, self.slots)
 
-    def law(self, symbols: int) -> dict[int, Fraction]:
+    def distribution(self, symbols: int) -> dict[int, Fraction]:
         """Return the distribution of one decoy.
 
         Parameters
@@ -144,12 +144,14 @@ def mixed(payloads: NDArray[np.int64], layout: Layout) -> Records:
     return layout.pack(np.sort(payloads, axis=1).ravel().astype(np.uint64))
 
 
-def whole_law(laws: Sequence[Mapping[int, Fraction]], layout: Layout) -> dict[bytes, Fraction]:
+def joint_distribution(
+    distributions: Sequence[Mapping[int, Fraction]], layout: Layout
+) -> dict[bytes, Fraction]:
     """Return the distribution of all messages of one client from that of each: for very few.
 
     Parameters
     ----------
-    laws : sequence of mapping
+    distributions : sequence of mapping
         For each message, the probability of each payload.
     layout : Layout
 
@@ -158,7 +160,7 @@ def whole_law(laws: Sequence[Mapping[int, Fraction]], layout: Layout) -> dict[by
     dict of bytes to Fraction
     """
     distribution: dict[tuple[int, ...], Fraction] = {}
-    for choice in product(*(each.items() for each in laws)):
+    for choice in product(*(each.items() for each in distributions)):
         mass = Fraction(1)
         for _, chance in choice:
             mass *= chance

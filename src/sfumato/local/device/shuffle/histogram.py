@@ -9,11 +9,10 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import _check
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, truth_coin
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.shuffle.decoys import Decoys, mixed, whole_law
+from sfumato.local.device.shuffle.decoys import Decoys, joint_distribution, mixed
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 
@@ -64,12 +63,8 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
 
     def _choose(self) -> None:
         self._set(decoys=Decoys.from_specification(self.decoys))
-        odds, count = least_odds(self.epsilon), len(self.domain)
-        truth = Coin.below(odds / (odds + count - 1))
-        if truth.chance * count <= 1:
-            remedy = "such reports carry no information; hash the domain to fewer values"
-            _check.refuse("epsilon", f"be greater for {count} categories", self.epsilon, remedy)
-        self._set(truth=truth)
+        count = len(self.domain)
+        self._set(truth=truth_coin(self.epsilon, 1, count - 1, categories=count))
 
     @property
     def messages(self) -> int:
@@ -121,4 +116,5 @@ class ShuffledHistogramRandomizer(CategoricalRandomizer):
         count = len(self.domain)
         lie = (1 - self.truth.chance) / (count - 1)
         named = {at: self.truth.chance if at == code else lie for at in range(count)}
-        return whole_law([named, *[self.decoys.law(count)] * self.decoys.slots], self.layout)
+        decoys = [self.decoys.distribution(count)] * self.decoys.slots
+        return joint_distribution([named, *decoys], self.layout)

@@ -18,7 +18,7 @@ __all__ = ["MOST_BITS", "MOST_SHARES", "Split"]
 
 MOST_BITS: Final = 52
 MOST_SHARES: Final = 256
-_MOST_CLIENTS: Final = 1 << 40
+_MAX_CLIENTS: Final = 1 << 40
 
 
 @final
@@ -46,9 +46,9 @@ class Split:
     bits: int
 
     def __post_init__(self) -> None:
-        if _check.integer("clients", self.clients, minimum=1) > _MOST_CLIENTS:
+        if _check.integer("clients", self.clients, minimum=1) > _MAX_CLIENTS:
             _check.refuse("clients", "be at most 2**40", self.clients, "count honest clients only")
-        remedy = "more honest clients need fewer shares"
+        remedy = "wait for more honest clients, who need fewer shares"
         if not 2 <= _check.integer("shares", self.shares) <= MOST_SHARES:
             _check.refuse("shares", f"be from 2 to {MOST_SHARES}", self.shares, remedy)
         if not 1 <= _check.integer("bits", self.bits) <= MOST_BITS:

@@ -22,8 +22,8 @@ from sfumato.local.device.strings.randomizer import FINGERPRINTS, StringsRandomi
 
 __all__ = ["BitstogramRandomizer", "FragmentRandomizer", "SequenceFragmentPuzzleRandomizer"]
 
-_MOST_CODES: Final = 1 << 22
-_MOST_TABLES: Final = 16
+_MAX_CODES: Final = 1 << 22
+_MAX_TABLES: Final = 16
 _SKETCHES: Final[dict[str, Any]] = {
     "count-mean-sketch": CountMeanSketchRandomizer,
     "hadamard-count-mean-sketch": HadamardCountMeanSketchRandomizer,
@@ -61,8 +61,8 @@ class FragmentRandomizer(StringsRandomizer):
             )
         buckets = _check.integer("buckets", self.buckets, minimum=2)
         if buckets & (buckets - 1) or buckets > 1 << 20:
-            _check.refuse("buckets", "be a power of two from 2 to 2**20", buckets, "256 is usual")
-        if buckets * self.strings.base**fragment > _MOST_CODES:
+            _check.refuse("buckets", "be a power of two from 2 to 2**20", buckets, "take 256, as is usual")
+        if buckets * self.strings.base**fragment > _MAX_CODES:
             _check.refuse(
                 "fragment",
                 f"make at most 2**22 codes with {buckets} buckets",
@@ -176,8 +176,8 @@ class BitstogramRandomizer(FragmentRandomizer):
     def rows(self) -> int:
         """The tables, which are checked here."""
         tables = _check.integer("tables", self.tables, minimum=1)
-        if tables > _MOST_TABLES:
-            _check.refuse("tables", f"be at most {_MOST_TABLES}", tables, "one is usual")
+        if tables > _MAX_TABLES:
+            _check.refuse("tables", f"be at most {_MAX_TABLES}", tables, "take one, as is usual")
         return tables
 
     def _part(self, epsilon: float) -> OneBitHadamardRandomizer:
@@ -237,7 +237,7 @@ class SequenceFragmentPuzzleRandomizer(FragmentRandomizer):
     def _sketch(self, epsilon: float, domain: Domain) -> CategoricalRandomizer:
         kind: object = self.sketch
         if not isinstance(kind, str) or kind not in _SKETCHES:
-            _check.refuse("sketch", f"be one of {', '.join(_SKETCHES)}", kind, "the second has short records")
+            _check.refuse("sketch", f"be one of {', '.join(_SKETCHES)}", kind, "take the second one")
         made: CategoricalRandomizer = _SKETCHES[kind](
             epsilon=epsilon, domain=domain, size=self.size, hashes=self.hashes, key=self.key
         )

@@ -20,7 +20,7 @@ from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["PrefixRoundRandomizer"]
 
-_MOST: Final = 1 << 20
+_MAX: Final = 1 << 20
 
 
 @final
@@ -90,7 +90,7 @@ class PrefixRoundRandomizer(Randomizer):
         named: object = self.given
         given = tuple(named) if isinstance(named, tuple | list) else ()
         rows = _given_rows(strings, given, start)
-        if len(rows) * strings.number_of_endings(stop - start) > _MOST:
+        if len(rows) * strings.number_of_endings(stop - start) > _MAX:
             _check.refuse("stop", "make at most 2**20 prefixes", stop, "go on by fewer characters")
         prefixes = strings.extended(rows, stop)
         part = kind(epsilon=self.epsilon, domain=Domain(range(len(prefixes) + 1)))

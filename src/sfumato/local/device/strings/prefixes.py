@@ -107,9 +107,6 @@ class PrefixExtendingRandomizer(PrefixRandomizer):
     def _part(self, epsilon: float) -> OptimalLocalHashingRandomizer:
         return OptimalLocalHashingRandomizer(epsilon=epsilon, domain=FINGERPRINTS)
 
-    def _whole(self, epsilon: float) -> OptimalLocalHashingRandomizer:
-        return self._part(epsilon)
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,9 +146,6 @@ class TreeHistRandomizer(PrefixRandomizer):
         return HadamardCountMeanSketchRandomizer(
             epsilon=epsilon, domain=FINGERPRINTS, size=self.size, hashes=self.hashes, key=self.key
         )
-
-    def _whole(self, epsilon: float) -> HadamardCountMeanSketchRandomizer:
-        return self._part(epsilon)
 
 
 def _levels(strings: Strings) -> tuple[int, ...]:

@@ -26,8 +26,8 @@ __all__ = ["FINGERPRINTS", "StringsRandomizer", "cut_points"]
 FINGERPRINTS: Final = Domain(range(1 << 32))
 """Hashes that stand for strings."""
 
-_MOST_QUESTIONS: Final = 200
-_MOST_WEIGHT: Final = 50
+_MAX_QUESTIONS: Final = 200
+_MAX_WEIGHT: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +77,15 @@ class StringsRandomizer(Randomizer):
         if not isinstance(given, Strings):
             _check.refuse_type("strings", "be Strings", given, "pass Strings(length=...)")
         weight, key = _check.integer("weight", self.weight), _check.integer("key", self.key)
-        if weight > _MOST_WEIGHT:
-            _check.refuse("weight", f"be at most {_MOST_WEIGHT}", weight, "2 is usual")
+        if weight > _MAX_WEIGHT:
+            _check.refuse("weight", f"be at most {_MAX_WEIGHT}", weight, "take 2, as is usual")
         if key >> 64:
-            _check.refuse("key", "be below 2**64", key, "any public number below it will do")
+            _check.refuse("key", "be below 2**64", key, "take any public number below it")
         self._set(weight=weight, key=key)
         self._arrange()
-        if self.questions > _MOST_QUESTIONS:
+        if self.questions > _MAX_QUESTIONS:
             _check.refuse(
-                "strings", f"make at most {_MOST_QUESTIONS} questions", self.questions, "take longer parts"
+                "strings", f"make at most {_MAX_QUESTIONS} questions", self.questions, "take longer parts"
             )
         epsilon = self.epsilon if weight else _half(self.epsilon)
         self._set(part=self._part(checked_epsilon(epsilon)), whole=self._whole(epsilon))
@@ -98,9 +98,9 @@ class StringsRandomizer(Randomizer):
     def _part(self, epsilon: float) -> CategoricalRandomizer:
         """Return what reports a part's code, an index in a range from 0 on."""
 
-    @abstractmethod
     def _whole(self, epsilon: float) -> CategoricalRandomizer:
-        """Return what reports a fingerprint."""
+        """Return what reports a fingerprint: the same as a part's code, if not overridden."""
+        return self._part(epsilon)
 
     @property
     @abstractmethod

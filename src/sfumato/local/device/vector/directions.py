@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.base.bernoulli import Coin, odds_below, truth_coin
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.vector.random_vectors import PIECE, gaussians, on_sphere
@@ -30,7 +30,7 @@ from sfumato.numerics.randomness.uniform import uniform_integers
 __all__ = ["DirectionRandomizer", "PrivUnitGRandomizer", "PrivUnitRandomizer", "SphereSamplingRandomizer"]
 
 _SEED_BITS: Final = 40
-_MOST: Final = 1 << 12
+_MAX: Final = 1 << 12
 _LARGEST: Final = 1 << 16
 _SLACK: Final = 1e-9
 
@@ -83,14 +83,8 @@ class DirectionRandomizer(Randomizer):
             _check.refuse("dimension", f"be at most {_LARGEST}", size, "report parts of the vector")
         self._set(dimension=size, radius=_check.positive("radius", self.radius))
         self._check_count()
-        near = self._best(least_odds(self.epsilon))
-        mass = least_odds(self.epsilon) * near
-        inside = Coin.below(mass / (mass + self.count - near))
-        if inside.chance * (self.count - near) <= (1 - inside.chance) * near:
-            _check.refuse(
-                "epsilon", "be above about 2**-60", self.epsilon, "such reports carry no information"
-            )
-        self._set(near=near, inside=inside)
+        near = self._best(odds_below(self.epsilon))
+        self._set(near=near, inside=truth_coin(self.epsilon, near, self.count - near))
 
     def _check_count(self) -> None:
         """Check the number of vectors that a seed makes."""
@@ -231,10 +225,10 @@ class CapRandomizer(DirectionRandomizer):
     def _check_count(self) -> None:
         if self.candidates is None:
             wanted = math.ceil(math.log2(8.0) + self.epsilon / math.log(2.0))
-            self._set(candidates=min(max(1 << min(wanted, 12), 64), _MOST))
+            self._set(candidates=min(max(1 << min(wanted, 12), 64), _MAX))
         found = _check.integer("candidates", self.candidates, minimum=2)
-        if found > _MOST:
-            _check.refuse("candidates", f"be at most {_MOST}", found, "more add hardly any information")
+        if found > _MAX:
+            _check.refuse("candidates", f"be at most {_MAX}", found, "take fewer: more gain hardly anything")
         self._set(candidates=found)
 
     @property

@@ -19,7 +19,7 @@ from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Association", "associate"]
 
-_MOST_CELLS: Final = 1024
+_MAX_CELLS: Final = 1024
 _ROUNDS: Final = 2000
 _CLOSE: Final = 1e-7
 _BLOCK: Final = 1 << 12
@@ -176,17 +176,15 @@ def associate(
         _check.refuse(
             "others", "be True for a single candidate", others, "pass others=True or more candidates"
         )
-    if cells > _MOST_CELLS:
-        _check.refuse("candidates", f"make at most {_MOST_CELLS} pairs", cells, "pass fewer")
+    if cells > _MAX_CELLS:
+        _check.refuse("candidates", f"make at most {_MAX_CELLS} pairs", cells, "pass fewer")
     given = (
         _records("first_reports", first, first_reports),
         _records("second_reports", second, second_reports),
     )
     if len(given[0]) != len(given[1]):
-        sizes = f"{len(given[0])} and {len(given[1])}"
-        _check.refuse(
-            "second_reports", "be as many as the first, device by device", sizes, "leave no device out"
-        )
+        rule, found = "be as many as the first", f"there are {len(given[0])} and {len(given[1])}"
+        _check.refuse_state("second_reports", rule, found, "pass one of each device, in the same order")
     sound = _sound(first, given[0]) & _sound(second, given[1])
     pairs = int(sound.sum())
     if not pairs:
@@ -211,9 +209,7 @@ def associate(
 
 def _names(name: str, given: object) -> tuple[str | bytes, ...]:
     if isinstance(given, str | bytes) or not isinstance(given, Sequence) or not given:
-        _check.refuse(
-            name, "be one or more different strings, in a list", type(given).__name__, "pass a list"
-        )
+        _check.refuse_type(name, "be one or more different strings, in a list", given, "pass a list")
     if len(set(given)) < len(given):
         _check.refuse(name, "be different from each other", len(given), "leave out repeats")
     return tuple(given)
@@ -223,7 +219,7 @@ def _records(name: str, oracle: Rappor, reports: ReportBatch) -> Records:
     _check.instance(name.removesuffix("_reports"), oracle, Rappor, "pass what the reports were made by")
     given: object = reports
     if not isinstance(given, ReportBatch):
-        _check.refuse(name, "be a ReportBatch", type(given).__name__, "pass ReportBatch.from_bytes(data)")
+        _check.refuse_type(name, "be a ReportBatch", given, "pass ReportBatch.from_bytes(data)")
     if given.digest != oracle.device.digest:
         _check.refuse(
             name, "be of the specification they are counted by", given.digest.hex()[:8], "pass its protocol"
@@ -249,7 +245,7 @@ def _likelihoods(oracle: Rappor, records: Records, names: Names, others: bool) -
         own = np.flatnonzero(cohorts == cohort)
         sent = np.unpackbits(rows[own], axis=1, bitorder="little").astype(np.float64)
         bits = np.zeros((len(names), device.bits))
-        np.put_along_axis(bits, device.places(names, [cohort] * len(names)), 1.0, axis=1)
+        np.put_along_axis(bits, device.indices(names, [cohort] * len(names)), 1.0, axis=1)
         logs[own, : len(names)] = sent @ bits.T * (one - zero) + bits.sum(axis=1) * zero
         if others:
             ones = sent.sum(axis=1)

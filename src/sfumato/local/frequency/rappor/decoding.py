@@ -28,7 +28,7 @@ __all__ = ["Decoded", "decoded"]
 
 _BY_CHANCE: Final = 50
 """About how many candidates that nobody reported the LASSO may let in."""
-_MOST_CHOSEN: Final = 2000
+_MAX_CHOSEN: Final = 2000
 
 
 @final
@@ -97,7 +97,7 @@ class Decoded:
     def detected(self) -> list[str | bytes]:
         """The strings that are significant, the most frequent first."""
         order = np.argsort(-self.frequencies, kind="stable")
-        return [self.candidates[place] for place in order.tolist() if self.significant[place]]
+        return [self.candidates[index] for index in order.tolist() if self.significant[index]]
 
     def interval(self, level: float = 0.95) -> Interval[Array]:
         """Return an interval for each share, within [0, 1], which is all of that for those left out.
@@ -132,15 +132,15 @@ class Decoded:
             ``"candidate"``, ``"frequency"``, ``"lower"``, ``"upper"``, ``"stddev"`` and ``"p_value"``.
         """
         order = np.argsort(-self.frequencies, kind="stable")
-        places = order[self.significant[order]]
+        indices = order[self.significant[order]]
         lower, upper, _ = self.interval(level)
         return {
-            "candidate": [self.candidates[place] for place in places.tolist()],
-            "frequency": self.frequencies[places],
-            "lower": lower[places],
-            "upper": upper[places],
-            "stddev": self.stddev[places],
-            "p_value": self.p_values[places],
+            "candidate": [self.candidates[index] for index in indices.tolist()],
+            "frequency": self.frequencies[indices],
+            "lower": lower[indices],
+            "upper": upper[indices],
+            "stddev": self.stddev[indices],
+            "p_value": self.p_values[indices],
         }
 
 
@@ -162,8 +162,8 @@ def decoded(
     listed = isinstance(given, Sequence) and not isinstance(given, str | bytes)
     names = tuple(candidates) if listed else ()
     if not names or len(set(names)) < len(names):
-        value = len(names) if listed else type(given).__name__
-        _check.refuse("candidates", "be one or more different strings, in a list", value, "pass each once")
+        rule = "be one or more different strings, in a list"
+        _check.refuse_type("candidates", rule, given, "pass each string once")
     fit = _Fit(np.zeros(len(names)), np.full(len(names), np.inf))
     rows = np.flatnonzero(np.isfinite(variances).ravel())
     if len(rows):
@@ -189,8 +189,8 @@ def _columns(device: RapporRandomizer, names: Sequence[str | bytes]) -> csr_matr
     """Return which bits of which cohorts each candidate has, shape (cohorts * bits, candidates)."""
     cohorts, count = device.cohorts, len(names)
     held = np.arange(cohorts).tolist()
-    places = device.places((name for name in names for _ in held), held * count)
-    lines = places.reshape(count, cohorts, -1) + (np.arange(cohorts) * device.bits)[:, None]
+    indices = device.indices((name for name in names for _ in held), held * count)
+    lines = indices.reshape(count, cohorts, -1) + (np.arange(cohorts) * device.bits)[:, None]
     columns = np.repeat(np.arange(count), cohorts * device.hashes)
     ones = np.ones(len(columns))
     made = csr_matrix((ones, (lines.ravel(), columns)), shape=(cohorts * device.bits, count))
@@ -215,9 +215,9 @@ def _chosen(design: DesignMatrix, target: Array) -> NDArray[np.int64]:
     free, count = design.apart(target), len(design.norms)
     entry = max(0.0, -float(ndtri(min(0.5, _BY_CHANCE / count))))
     chosen = np.flatnonzero(lasso(design, free, entry * design.norms))
-    if len(chosen) > _MOST_CHOSEN:
+    if len(chosen) > _MAX_CHOSEN:
         scores = design.back(free)[chosen] / design.norms[chosen]
-        chosen = np.sort(chosen[np.argsort(-scores)[:_MOST_CHOSEN]])
+        chosen = np.sort(chosen[np.argsort(-scores)[:_MAX_CHOSEN]])
     return chosen
 
 

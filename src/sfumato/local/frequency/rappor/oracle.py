@@ -184,9 +184,9 @@ class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
         for value, count in named_respondents("true_counts", true_counts).items():
             number = generator.multinomial(count, even)
             clients += number
-            places = self.device.places([value] * self.cohorts, range(self.cohorts))
+            indices = self.device.indices([value] * self.cohorts, range(self.cohorts))
             bits = np.zeros_like(held)
-            np.put_along_axis(bits, places, 1, axis=1)
+            np.put_along_axis(bits, indices, 1, axis=1)
             held += bits * number[:, None]
         p, q = map(float, self.device.chances)
         counts = generator.binomial(held, q) + generator.binomial(clients[:, None] - held, p)

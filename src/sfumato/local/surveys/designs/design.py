@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.surveys.designs.privacy_loss import Transition, loss_of, odds_of
 from sfumato.local.surveys.designs.tasks import Task
-from sfumato.local.surveys.estimates.answer_counts import counts, places
+from sfumato.local.surveys.estimates.answer_counts import counts, indices
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Design"]
 
-_MOST: Final = 1 << 62
+_MAX: Final = 1 << 62
 
 
 class Design(ABC):
@@ -117,7 +117,7 @@ class Design(ABC):
         """
         several = isinstance(truth, list | tuple) or getattr(truth, "ndim", 0) > 0
         given = np.asarray(truth if several else [truth])
-        said = self._draw(places("truth", given, self.categories), rng)
+        said = self._draw(indices("truth", given, self.categories), rng)
         if len(self.answers) == 2 and given.dtype.kind == "b":
             found: Any = said.astype(bool)
         else:
@@ -154,12 +154,12 @@ class Design(ABC):
         """Refuse what reveals nothing, shows somebody or cannot be drawn."""
         value = getattr(self, parameter)
         if any(not 0 < mass < 1 for row in self.transition for mass in row):
-            remedy = "an answer that only one truth can give betrays who gives it"
+            remedy = "choose chances at which each truth can give each answer"
             _check.refuse(parameter, "leave every answer possible for every truth", value, remedy)
         if not self.slope:
-            remedy = "such answers reveal nothing"
+            remedy = "choose other chances: such answers reveal nothing"
             _check.refuse(parameter, "make the answers depend on the truth", value, remedy)
-        if lcm(*(mass.denominator for row in self.transition for mass in row)) > _MOST:
+        if lcm(*(mass.denominator for row in self.transition for mass in row)) > _MAX:
             remedy = "take simpler fractions"
             _check.refuse(parameter, "have a common denominator of at most 2**62", value, remedy)
 

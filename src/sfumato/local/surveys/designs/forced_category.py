@@ -17,7 +17,7 @@ from sfumato.local.surveys.estimates.risk import CategoryRisk
 
 __all__ = ["ForcedCategory"]
 
-_MOST: Final = 32
+_MAX: Final = 32
 
 
 @final
@@ -65,9 +65,9 @@ class ForcedCategory(Design):
         given: object = self.names
         listed = isinstance(given, list | tuple) and all(isinstance(one, Hashable) for one in given)
         names = tuple(self.names) if listed else ()
-        if not 2 <= len(names) <= _MOST or any(name in names[:place] for place, name in enumerate(names)):
-            remedy = "for more use an oracle of sfumato.local"
-            _check.refuse("names", f"be from 2 to {_MOST} categories, none twice", self.names, remedy)
+        if not 2 <= len(names) <= _MAX or any(name in names[:index] for index, name in enumerate(names)):
+            remedy = "use an oracle of sfumato.local for more"
+            _check.refuse("names", f"be from 2 to {_MAX} categories, none twice", self.names, remedy)
         forced = [Fraction(1, len(names))] * len(names)
         if self.forced is not None:
             forced = list(several("forced", self.forced))

@@ -15,7 +15,7 @@ Chance: TypeAlias = int | float | Fraction | str
 """A probability: a number, taken as the exact rational it is, or a text such as ``"2/3"`` or ``"0.7"``."""
 
 _FORM: Final = re.compile(r"\s*\d{1,18}(\.\d{1,18})?(\s*/\s*\d{1,18})?\s*")
-_MOST: Final = 1 << 40
+_MAX: Final = 1 << 40
 
 
 def chance(name: str, value: Chance) -> Fraction:
@@ -45,10 +45,10 @@ def chance(name: str, value: Chance) -> Fraction:
             _check.refuse(name, rule, value, "write it as 2/3 or 0.7")
         found = Fraction(above.strip()) / (int(below) if bar else 1)
     else:
-        found = _check.fraction(name, value, "a chance of 0 or 1 hides nothing")
+        found = _check.fraction(name, value, "choose one in between: a chance of 0 or 1 hides nothing")
     if not 0 < found < 1:
-        _check.refuse(name, rule, value, "a chance of 0 or 1 hides nothing")
-    if found.denominator > _MOST:
+        _check.refuse(name, rule, value, "choose one in between: a chance of 0 or 1 hides nothing")
+    if found.denominator > _MAX:
         # Decimal floats are binary fractions; what is meant is the decimal.
         remedy = f'pass a Fraction or a text, such as "{found.limit_denominator(1000)}"'
         _check.refuse(name, "have a denominator of at most 2**40", value, remedy)
@@ -58,5 +58,5 @@ def chance(name: str, value: Chance) -> Fraction:
 def several(name: str, values: object) -> tuple[Fraction, ...]:
     """Return several probabilities, each strictly between 0 and 1."""
     if isinstance(values, str) or not isinstance(values, list | tuple):
-        _check.refuse(name, "be a list of probabilities", type(values).__name__, "pass a list")
+        _check.refuse_type(name, "be a list of probabilities", values, "pass a list")
     return tuple(chance(name, value) for value in values)

@@ -26,7 +26,7 @@ __all__ = ["TwoSamplePrevalence", "UnrelatedQuestionTwoSamples", "check_method"]
 def check_method(method: Method) -> None:
     """Refuse a way to find an interval that two samples do not have."""
     if method not in {"clopper-pearson", "wald"}:
-        _check.refuse("method", "be 'clopper-pearson' or 'wald'", method, "two samples have no other")
+        _check.refuse("method", "be 'clopper-pearson' or 'wald'", method, "leave it out")
 
 
 @final
@@ -190,7 +190,12 @@ class UnrelatedQuestionTwoSamples:
             _check.refuse("second", "differ from first", self.second, "pass 1 minus it")
         ends = several("between", self.between)
         if len(ends) != 2 or ends[0] > ends[1]:
-            _check.refuse("between", "be a lower and an upper bound", self.between, 'such as ("1/4", "3/4")')
+            _check.refuse(
+                "between",
+                "be a lower and an upper bound",
+                self.between,
+                'pass ("1/4", "3/4")',
+            )
         object.__setattr__(self, "first", plain(first))
         object.__setattr__(self, "second", plain(second))
         object.__setattr__(self, "between", tuple(map(plain, ends)))

@@ -11,13 +11,13 @@ from scipy.special import gammaln
 __all__ = ["exact_p_value", "exact_power", "feasible"]
 
 _Array: TypeAlias = NDArray[np.float64]
-_MOST: Final = 2000
+_MAX: Final = 2000
 _ROUNDING: Final = 1e-9
 
 
 def feasible(count: int) -> bool:
     """Return whether the exact power for two groups of this size is a matter of seconds."""
-    return count <= _MOST
+    return count <= _MAX
 
 
 def exact_p_value(hits: tuple[int, int], trials: tuple[int, int]) -> float:
@@ -36,9 +36,9 @@ def exact_p_value(hits: tuple[int, int], trials: tuple[int, int]) -> float:
     ----------
     Fisher (1935), "The logic of inductive inference".
     """
-    distribution, start = _law(trials, sum(hits))
-    place = hits[0] - start
-    tails = float(distribution[: place + 1].sum()), float(distribution[place:].sum())
+    distribution, start = _distribution(trials, sum(hits))
+    index = hits[0] - start
+    tails = float(distribution[: index + 1].sum()), float(distribution[index:].sum())
     return min(1.0, 2 * min(tails) * (1 + _ROUNDING))
 
 
@@ -56,7 +56,7 @@ def exact_power(count: int, first: float, second: float, risk: float) -> float:
     one, two = _binomial(count, first), _binomial(count, second)
     power = 0.0
     for total in range(2 * count + 1):
-        distribution, start = _law((count, count), total)
+        distribution, start = _distribution((count, count), total)
         # The first group's hits at which the smaller tail is below half of the risk.
         low = int(np.searchsorted(np.cumsum(distribution), risk / 2 / (1 + _ROUNDING), side="right"))
         high = int(np.searchsorted(np.cumsum(distribution[::-1]), risk / 2 / (1 + _ROUNDING), side="right"))
@@ -66,7 +66,7 @@ def exact_power(count: int, first: float, second: float, risk: float) -> float:
     return min(1.0, power)
 
 
-def _law(trials: tuple[int, int], total: int) -> tuple[_Array, int]:
+def _distribution(trials: tuple[int, int], total: int) -> tuple[_Array, int]:
     """Return the distribution of the first group's hits among all, and the minimum of them."""
     start, stop = max(0, total - trials[1]), min(trials[0], total)
     hits = np.arange(start, stop + 1, dtype=np.float64)

@@ -12,7 +12,7 @@ from scipy.special import bdtr, chdtrc
 
 from sfumato import _check
 from sfumato.local.surveys.designs.design import Design
-from sfumato.local.surveys.estimates.answer_counts import places
+from sfumato.local.surveys.estimates.answer_counts import indices
 from sfumato.local.surveys.estimates.category_shares import Shares
 from sfumato.local.surveys.estimates.estimated_design import EstimatedDesign
 from sfumato.local.surveys.estimates.prevalence import Prevalence
@@ -231,9 +231,9 @@ def independence(
             "be a pair, of how each was asked",
             "pass (None, design) if the first was asked directly",
         )
-        _check.refuse("designs", rule, type(asked).__name__, remedy)
+        _check.refuse_type("designs", rule, asked, remedy)
     rows, columns = (
-        _places(name, given, design)
+        _indices(name, given, design)
         for name, given, design in zip(("first", "second"), (first, second), designs, strict=True)
     )
     if len(rows[0]) != len(columns[0]):
@@ -260,7 +260,7 @@ def _check_estimates(**estimates: object) -> None:
     for name, given in estimates.items():
         if not isinstance(given, Prevalence | Shares):
             rule, remedy = "be an estimate of one sample", "pass what design.estimate(answers) returns"
-            _check.refuse(name, rule, type(given).__name__, remedy)
+            _check.refuse_type(name, rule, given, remedy)
 
 
 def _counts(estimate: Estimated) -> NDArray[np.int64]:
@@ -340,19 +340,17 @@ def _with_margins(table: NDArray[np.int64], rng: np.random.Generator) -> NDArray
     return np.concatenate(rows, axis=1)
 
 
-def _places(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.int64], int]:
+def _indices(name: str, given: Any, design: Design | None) -> tuple[NDArray[np.int64], int]:
     if design is not None:
-        return places(name, given, design.answers), len(design.answers)
+        return indices(name, given, design.answers), len(design.answers)
     listed = np.asarray(given)
     if isinstance(given, Mapping | str) or listed.ndim != 1:
-        _check.refuse(
-            name, "be an answer for each respondent", type(given).__name__, "pass a list or a column"
-        )
+        _check.refuse_type(name, "be an answer for each respondent", given, "pass a list or a column")
     values: list[Hashable] = listed.tolist()
     if not all(map(_is_there, values)):
         remedy = "drop such respondents from both, or give them an answer of their own"
-        _check.refuse(name, "have an answer for each respondent", type(given).__name__, remedy)
-    which = {label: place for place, label in enumerate(dict.fromkeys(values))}
+        _check.refuse_type(name, "have an answer for each respondent", given, remedy)
+    which = {label: index for index, label in enumerate(dict.fromkeys(values))}
     return np.array([which[value] for value in values], np.int64), max(1, len(which))
 
 

@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.local.surveys.designs.binary import BinaryDesign
 from sfumato.local.surveys.estimates.intervals import normal_quantile
 from sfumato.local.surveys.inference.fisher_exact import exact_power, feasible
-from sfumato.local.surveys.inference.sample_size import MOST_RESPONDENTS, Plan, smallest_count
+from sfumato.local.surveys.inference.sample_size import MAX_RESPONDENTS, Plan, smallest_count
 
 __all__ = ["chi_square_power", "power", "power_between", "respondents_between", "respondents_to_tell"]
 
@@ -104,11 +104,11 @@ def respondents_to_tell(
         counts = np.arange(max(1, middle - width), middle + width + 1)
         powers = _binomial_power(counts, first, second, risk, two_sided=two_sided)
         missed = np.flatnonzero(powers < wanted)
-        place = int(missed[-1]) + 1 if len(missed) else 0
-        if place + width >= len(counts) and place:
+        index = int(missed[-1]) + 1 if len(missed) else 0
+        if index + width >= len(counts) and index:
             middle += width
-        elif place or counts[0] == 1:
-            return Plan(respondents=int(counts[place]), achieved=float(powers[place]), exact=True)
+        elif index or counts[0] == 1:
+            return Plan(respondents=int(counts[index]), achieved=float(powers[index]), exact=True)
         else:
             middle -= width
 
@@ -238,9 +238,10 @@ def _rates(design: BinaryDesign, one: float, two: float) -> tuple[float, float]:
 
 
 def _affordable(name: str, guess: float) -> float:
-    if guess > MOST_RESPONDENTS:
-        remedy = "a larger difference, or a design with more truth"
-        _check.refuse(name, "be distinguished by at most 10**9 respondents", f"about {guess:.3g}", remedy)
+    if guess > MAX_RESPONDENTS:
+        found = f"about {guess:.3g} are needed"
+        remedy = "state a larger difference, or take a design with more truth"
+        _check.refuse_state(name, "be distinguished by at most 10**9 respondents", found, remedy)
     return max(1.0, guess)
 
 

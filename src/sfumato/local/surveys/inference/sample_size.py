@@ -15,7 +15,7 @@ from sfumato.local.surveys.designs.two_samples import UnrelatedQuestionTwoSample
 from sfumato.local.surveys.estimates.intervals import Method, normal_quantile, share_bounds
 
 __all__ = [
-    "MOST_RESPONDENTS",
+    "MAX_RESPONDENTS",
     "Plan",
     "SamplesPlan",
     "respondents_for_margin",
@@ -23,7 +23,7 @@ __all__ = [
     "smallest_count",
 ]
 
-MOST_RESPONDENTS: Final = 10**9
+MAX_RESPONDENTS: Final = 10**9
 """The largest number that is planned for."""
 
 
@@ -188,16 +188,17 @@ def samples_for_margin(
 def _margin(margin: float) -> float:
     wanted = _check.unit_interval("margin", margin)
     if wanted >= 0.5:
-        _check.refuse("margin", "be below 0.5", margin, "that one is met without respondents")
+        _check.refuse("margin", "be below 0.5", margin, "lower it: that one is met without respondents")
     return wanted
 
 
 def _guessed(margin: float, level: float) -> int:
     """Return about how many respondents a margin of the share of "yes" needs."""
     guess = max(2, int((normal_quantile((1 + level) / 2) / 2 / margin) ** 2))
-    if guess > MOST_RESPONDENTS:
-        remedy = "a wider one, or more truth"
-        _check.refuse("margin", "be met by at most 10**9 respondents", f"about {guess:.3g}", remedy)
+    if guess > MAX_RESPONDENTS:
+        found = f"about {guess:.3g} are needed"
+        remedy = "accept a wider one, or take a design with more truth"
+        _check.refuse_state("margin", "be met by at most 10**9 respondents", found, remedy)
     return guess
 
 

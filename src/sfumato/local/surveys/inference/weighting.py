@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.local.surveys.designs.binary import BinaryDesign
-from sfumato.local.surveys.estimates.answer_counts import places
+from sfumato.local.surveys.estimates.answer_counts import indices
 from sfumato.local.surveys.estimates.intervals import normal_quantile
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.numerics.interval import Interval
@@ -196,12 +196,10 @@ def weighted(design: BinaryDesign, answers: Any, weights: Any) -> Weighted:
     >>> round(TwoCoins().estimate(answers).prevalence, 6)
     0.3
     """
-    said = places("answers", answers, design.answers)
+    said = indices("answers", answers, design.answers)
     given = np.asarray(weights, dtype=np.float64)
     if given.shape != said.shape or not (np.isfinite(given) & (given > 0)).all():
-        _check.refuse(
-            "weights", "be one positive number for each answer", type(weights).__name__, "leave nobody out"
-        )
+        _check.refuse_type("weights", "be one positive number for each answer", weights, "leave nobody out")
     if len(said) < 2:
         return Weighted(prevalence=float("nan"), stddev=float("nan"), effective=float(len(said)))
     single = (said - float(design.yes_if_false)) / float(design.slope)

@@ -56,7 +56,7 @@ def analyst_page_of_two(design: UnrelatedQuestionTwoSamples, words: Words, *, qu
     """
     p, q = design.chances
     formula = f"{words.prevalence} = ({_bound(1 - q)} r1 - {_bound(1 - p)} r2) / {_bound(p - q)}"
-    spread = (
+    stddev = (
         f"stddev = sqrt({_bound((1 - q) ** 2)} r1 (1 - r1) / (n1 - 1) "
         f"+ {_bound((1 - p) ** 2)} r2 (1 - r2) / (n2 - 1)) / {_bound(abs(p - q))}"
     )
@@ -68,7 +68,7 @@ def analyst_page_of_two(design: UnrelatedQuestionTwoSamples, words: Words, *, qu
             Text(question, loud=True),
             Text(repr(design), formula=True),
             Heading(words.estimator),
-            Text(f"{formula}\n{spread}", formula=True),
+            Text(f"{formula}\n{stddev}", formula=True),
             Text(words.where.format(share=words.share_of.format(answer=words.yes))),
             *_privacy(design, words),
             Heading(words.conditions),
@@ -90,9 +90,9 @@ def _chances(design: Design, words: Words) -> Table:
 def _estimator(design: BinaryDesign, words: Words) -> list[Block]:
     yes = label(design.answers[1], words)
     formula = f"{words.prevalence} = (r - {design.yes_if_false}) / {_bound(design.slope)}"
-    spread = f"stddev = sqrt(r (1 - r) / (n - 1)) / {_bound(abs(design.slope))}"
+    stddev = f"stddev = sqrt(r (1 - r) / (n - 1)) / {_bound(abs(design.slope))}"
     share = words.share_of.format(answer=yes)
-    return [Text(f"{formula}\n{spread}", formula=True), Text(words.where.format(share=share))]
+    return [Text(f"{formula}\n{stddev}", formula=True), Text(words.where.format(share=share))]
 
 
 def _estimators(design: Design, words: Words) -> list[Block]:

@@ -69,8 +69,8 @@ def _element(block: Block) -> str:
             return f"<h2>{escape(text)}</h2>"
         case Text(text, loud=loud, formula=formula):
             kind = ' class="loud"' if loud else ' class="formula"' if formula else ""
-            kept = escape(text) if formula else escape(text).replace("\n", "<br>")
-            return f"<p{kind}>{kept}</p>"
+            shown = escape(text) if formula else escape(text).replace("\n", "<br>")
+            return f"<p{kind}>{shown}</p>"
         case Steps(items):
             return f"<ol>{_items(items)}</ol>"
         case Listed(items):

@@ -48,7 +48,7 @@ def respondent_page(
     harmless = any(task.kind in {Kind.OTHER, Kind.COMPARE} for task in design.tasks)
     if harmless != bool(other):
         rule = "be given" if harmless else "be left out"
-        _check.refuse("other", rule, other, "it is the harmless question of a design that has one")
+        _check.refuse("other", rule, other, "leave it out, or take a design with a harmless question")
     blocks: list[Block] = [Text(sample)] if sample else []
     blocks += [Heading(words.question), Text(question, loud=True)]
     if harmless:
@@ -98,11 +98,11 @@ def _shown(design: Design, words: Words, beside: tuple[BinaryDesign, ...]) -> li
         forced = sum((task.chance for task in design.tasks if task.kind is Kind.SAY), Fraction(0))
         return [Text(words.by_chance_categories.format(count=percent(forced)))]
     no, yes = (label(answer, words) for answer in design.answers)
-    laws = (design, *beside)
-    after = [[law.risk(_PRIOR).posterior[answer] for law in laws] for answer in design.answers]
+    designs = (design, *beside)
+    after = [[one.risk(_PRIOR).posterior[answer] for one in designs] for answer in design.answers]
     # The farther from before, the more an answer shows.
     after_no, after_yes = (percent(max(part, key=lambda x: abs(x - _PRIOR))) for part in after)
-    false, true = _span([law.yes_if_false for law in laws]), _span([law.yes_if_true for law in laws])
+    false, true = _span([one.yes_if_false for one in designs]), _span([one.yes_if_true for one in designs])
     return [
         Text(words.by_chance.format(answer=yes, false=false, true=true)),
         Text(

@@ -121,7 +121,7 @@ def instruction_sheet(
         )
     asked: object = question
     if not isinstance(asked, str) or not asked.strip():
-        _check.refuse("question", "be a text", question, "it is printed on the sheet")
+        _check.refuse("question", "be a text", question, "pass what is to be printed on the sheet")
     words = _WORDS[language]
     if not isinstance(design, UnrelatedQuestionTwoSamples):
         page = respondent_page(design, words, question=question, other=other, device=device)
