@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from sfumato.learning.adapters.lightning_callback import PrivacyCallback
     from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
     from sfumato.learning.adapters.trainer import PrivateTrainer, PrivateTrainerMixin
-    from sfumato.learning.checks.batch_shapes import batch_of
     from sfumato.learning.checks.leaks import LeakReport, leak_probe
+    from sfumato.learning.checks.random_batches import batch_of
     from sfumato.learning.checks.replacements import fix_module
     from sfumato.learning.checks.self_test import SelfTest, self_test
     from sfumato.learning.checks.validator import ModuleValidator
@@ -62,11 +62,7 @@ if TYPE_CHECKING:
     from sfumato.learning.recipes.weight_average import WeightAverage
     from sfumato.learning.recipes.weight_standardization import standardize_weights
     from sfumato.learning.reports.card import PrivacyCard
-    from sfumato.learning.reports.group_accuracy import (
-        GroupAccuracies,
-        GroupAccuracy,
-        group_accuracies,
-    )
+    from sfumato.learning.reports.group_accuracy import GroupAccuracies, GroupAccuracy, group_accuracies
     from sfumato.learning.reports.individual_losses import IndividualLosses, IndividualSummary
     from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
     from sfumato.learning.sampling.cyclic import CyclicSampler
@@ -286,7 +282,7 @@ __getattr__, __dir__ = attach(
         "WatchedBatches": "sfumato.learning.sampling.foreign_loader",
         "WeightAverage": "sfumato.learning.recipes.weight_average",
         "WithReplacementSampler": "sfumato.learning.sampling.fixed_size",
-        "batch_of": "sfumato.learning.checks.batch_shapes",
+        "batch_of": "sfumato.learning.checks.random_batches",
         "choose_strategy": "sfumato.learning.noise.strategy_choice",
         "clipped_by_user": "sfumato.learning.clipping.per_user",
         "clipped_grad": "sfumato.learning.engine.functional",

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
-from sfumato.learning.clipping.noise_allocation import allocated
+from sfumato.learning.clipping.per_group import allocated
 from tests.cases import cases
 from tests.run_time import run_time
 

@@ -10,8 +10,13 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of
-from sfumato.learning.clipping.noise_allocation import ALLOCATIONS, allocated, sizes_by_group
-from sfumato.learning.clipping.per_group import grouped_factors, root_of_squares
+from sfumato.learning.clipping.per_group import (
+    ALLOCATIONS,
+    allocated,
+    grouped_factors,
+    root_of_squares,
+    sizes_by_group,
+)
 from sfumato.numerics.rounding import div_down, mul_up, sqrt_up
 
 __all__ = ["PerLayer", "layer_of"]

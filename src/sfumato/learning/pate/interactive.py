@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.learning.pate.aggregator import UNANSWERED
+from sfumato.learning.pate.confident import NoisyCheckAggregator
 from sfumato.learning.pate.gnmax import noisy_winners
-from sfumato.learning.pate.noisy_check import NoisyCheckAggregator
 from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["InteractiveGNMax"]

@@ -19,8 +19,7 @@ from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.learning.training.distributed.shards import Shards
 from sfumato.learning.training.identity import clipping_to_json
-from sfumato.learning.training.loop.batch_reuse import BatchReuseCheck
-from sfumato.learning.training.loop.logical_batch import LogicalBatch, empty_sums
+from sfumato.learning.training.loop.logical_batch import BatchReuseCheck, LogicalBatch, empty_sums
 from sfumato.learning.training.loop.private_loader import GivenBatch
 from sfumato.learning.training.loop.run_loss import priced
 from sfumato.learning.training.loop.step_digest import StepDigest
