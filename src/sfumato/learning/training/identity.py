@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -48,20 +48,11 @@ from sfumato.mechanisms.factorization.strategies.lower_triangular import LowerTr
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
 from sfumato.mechanisms.factorization.strategies.strategy import Strategy
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION
 
 __all__ = ["clipping_to_json", "noise_to_json", "sampler_kind", "sampler_to_json"]
 
 Fields = dict[str, Codec[Any] | Field]
-
-_NEIGHBORING: Final = Names(
-    "a neighboring relation",
-    {
-        "add-remove": Neighboring.ADD_REMOVE,
-        "replace-one": Neighboring.REPLACE_ONE,
-        "zero-out": Neighboring.ZERO_OUT,
-    },
-)
 
 
 class _Kinds:
@@ -89,10 +80,10 @@ class _Kinds:
 
 
 _PUBLIC_SIZE = optional(NUMBER)
-_DRAWN: Fields = {"steps": INTEGER, "neighboring": _NEIGHBORING, "public_batch_size": _PUBLIC_SIZE}
+_DRAWN: Fields = {"steps": INTEGER, "neighboring": RELATION, "public_batch_size": _PUBLIC_SIZE}
 _ALL: Fields = {"population": INTEGER, **_DRAWN}
 _FIXED: Fields = {"population": INTEGER, "batch_size": INTEGER, "steps": INTEGER}
-_EPOCHS: Fields = {**_FIXED, "drop_last": BOOLEAN, "neighboring": _NEIGHBORING}
+_EPOCHS: Fields = {**_FIXED, "drop_last": BOOLEAN, "neighboring": RELATION}
 _RATE: Fields = {"sampling_probability": NUMBER}
 
 _SAMPLERS = _Kinds(
