@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from sfumato.learning.reports.group_accuracy import GroupAccuracies, GroupAccuracy, group_accuracies
     from sfumato.learning.reports.individual_losses import IndividualLosses, IndividualSummary
     from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
-    from sfumato.learning.sampling.cyclic import CyclicSampler
+    from sfumato.learning.sampling.epoch_sampler import CyclicSampler, ShuffledSampler
     from sfumato.learning.sampling.fixed_size import FixedSizeSampler, WithReplacementSampler
     from sfumato.learning.sampling.foreign_loader import ForeignLoader, WatchedBatches
     from sfumato.learning.sampling.full_batch import FullBatchSampler
@@ -74,7 +74,6 @@ if TYPE_CHECKING:
     from sfumato.learning.sampling.sampler import Sampler
     from sfumato.learning.sampling.seed import Seed
     from sfumato.learning.sampling.separated import SeparatedSampler
-    from sfumato.learning.sampling.shuffled import ShuffledSampler
     from sfumato.learning.sampling.training_plan import (
         TrainingPlan,
         TrainingPlanRow,
@@ -86,7 +85,7 @@ if TYPE_CHECKING:
     from sfumato.learning.training.distributed.data_parallel import DPDDP
     from sfumato.learning.training.individual_observer import IndividualObserver
     from sfumato.learning.training.learning_curve import LearningCurve, progress
-    from sfumato.learning.training.loop.batch_memory_manager import BatchMemoryManager
+    from sfumato.learning.training.loop.private_optimizer import BatchMemoryManager
     from sfumato.learning.training.privacy_engine import PrivacyEngine
     from sfumato.learning.training.setup.options import (
         GradientOptions,
@@ -207,7 +206,7 @@ __getattr__, __dir__ = attach(
         "AllocationSampler": "sfumato.learning.sampling.random_allocation",
         "Automatic": "sfumato.learning.clipping.automatic",
         "BallsInBinsSampler": "sfumato.learning.sampling.balls_in_bins",
-        "BatchMemoryManager": "sfumato.learning.training.loop.batch_memory_manager",
+        "BatchMemoryManager": "sfumato.learning.training.loop.private_optimizer",
         "ClippedGrad": "sfumato.learning.engine.functional",
         "ClippedSums": "sfumato.learning.engine.clipped_sums",
         "Clipping": "sfumato.learning.clipping.clipping",
@@ -216,7 +215,7 @@ __getattr__, __dir__ = attach(
         "Consensus": "sfumato.learning.pate.consensus",
         "ConsensusRelease": "sfumato.learning.pate.consensus_release",
         "CorrelatedNoise": "sfumato.learning.noise.correlated",
-        "CyclicSampler": "sfumato.learning.sampling.cyclic",
+        "CyclicSampler": "sfumato.learning.sampling.epoch_sampler",
         "DPDDP": "sfumato.learning.training.distributed.data_parallel",
         "Engine": "sfumato.learning.engine.engine",
         "FederatedTraining": "sfumato.learning.federated.federation",
@@ -266,7 +265,7 @@ __getattr__, __dir__ = attach(
         "Seed": "sfumato.learning.sampling.seed",
         "SelfTest": "sfumato.learning.checks.self_test",
         "SeparatedSampler": "sfumato.learning.sampling.separated",
-        "ShuffledSampler": "sfumato.learning.sampling.shuffled",
+        "ShuffledSampler": "sfumato.learning.sampling.epoch_sampler",
         "SimulatedNoise": "sfumato.learning.noise.keyed",
         "StandardScaler": "sfumato.learning.estimators.standard_scaler",
         "Teachers": "sfumato.learning.pate.teachers",

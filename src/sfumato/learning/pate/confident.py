@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, as_stddev, check_noise, vote_noise
+from sfumato.learning.pate.aggregator import (
+    UNANSWERED,
+    Aggregator,
+    Labels,
+    Probabilities,
+    Votes,
+    as_stddev,
+    check_noise,
+    vote_noise,
+)
 from sfumato.learning.pate.gnmax import noisy_winners
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.noise.gaussian import Gaussian
@@ -112,12 +121,8 @@ class ConfidentGNMax(NoisyCheckAggregator):
     """
 
     def label(
-        self,
-        votes: NDArray[np.int64],
-        answers: int,
-        source: RandomSource,
-        probabilities: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[np.int64], int]:
+        self, votes: Votes, answers: int, source: RandomSource, probabilities: Probabilities | None = None
+    ) -> tuple[Labels, int]:
         """Answer at most ``answers`` of the questions that pass the check; see `Aggregator.label`.
 
         Parameters

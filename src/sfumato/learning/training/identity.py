@@ -30,7 +30,7 @@ from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
-from sfumato.learning.sampling.cyclic import CyclicSampler
+from sfumato.learning.sampling.epoch_sampler import CyclicSampler, ShuffledSampler
 from sfumato.learning.sampling.fixed_size import FixedSizeSampler, WithReplacementSampler
 from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.independent import IndependentSampler
@@ -38,7 +38,6 @@ from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.random_allocation import AllocationSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.separated import SeparatedSampler
-from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
 from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz

@@ -8,10 +8,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sfumato.learning.engine.gradients.per_example import (
-    RecomputedGradients,
-    wide,
-)
+from sfumato.learning.engine.gradients.per_example import RecomputedGradients, wide
 from sfumato.learning.engine.rules.autocast import autocast_as_now
 from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout

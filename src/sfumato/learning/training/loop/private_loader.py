@@ -207,11 +207,6 @@ class PrivateLoader(DataLoader[Any]):
         """The most examples of a physical batch, in each process; None if there is no limit."""
         return self._drawn.largest
 
-    @property
-    def private_sampler(self) -> Sampler:
-        """What draws the batches."""
-        return self._drawn.sampler
-
     def __iter__(self) -> Any:
         """Yield the physical batches of an epoch."""
         self._receiver.restart()
