@@ -159,13 +159,7 @@ class _Drawn:
     """The noise of one tensor at one step."""
 
     def __init__(
-        self,
-        key: bytes,
-        stream: tuple[int, int],
-        stddev: float,
-        *,
-        like: float | None = None,
-        first: int = 0,
+        self, key: bytes, stream: tuple[int, int], stddev: float, *, like: float | None = None, first: int = 0
     ) -> None:
         if not _MIN <= stddev <= 1 / _MIN:
             _check.refuse("stddevs", "be 0, or between 2**-400 and 2**400", stddev, "rescale the loss")

@@ -100,10 +100,7 @@ _SAMPLERS = _Kinds(
         "with-replacement": (WithReplacementSampler, _FIXED),
         "shuffled": (ShuffledSampler, _EPOCHS),
         "cyclic": (CyclicSampler, {**_EPOCHS, "shuffle": BOOLEAN}),
-        "user-poisson": (
-            UserSampler,
-            {**_DRAWN, **_RATE, "max_examples": optional(INTEGER), "clip": TEXT},
-        ),
+        "user-poisson": (UserSampler, {**_DRAWN, **_RATE, "max_examples": optional(INTEGER), "clip": TEXT}),
         "user-records": (UserRecordsSampler, {**_DRAWN, **_RATE, "max_examples": INTEGER}),
     }
 )
@@ -159,10 +156,7 @@ _NOISES = _Kinds(
         "keyed-normal": (KeyedNoise, {}),
         "simulated-normal": (SimulatedNoise, {}),
         "grid-normal": (GridNoise, {}),
-        "correlated-normal": (
-            CorrelatedNoise,
-            {"strategy": _STRATEGY, "participation": _PARTICIPATION},
-        ),
+        "correlated-normal": (CorrelatedNoise, {"strategy": _STRATEGY, "participation": _PARTICIPATION}),
     }
 )
 
