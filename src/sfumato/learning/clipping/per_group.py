@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of, finite_only, norms_of
 from sfumato.numerics.rounding import add_up, mul_up, sqrt_up
 
-__all__ = ["ALLOCATIONS", "PerGroup", "allocated", "root_of_squares", "sizes_by_group"]
+__all__ = ["PerGroup", "SeveralNorms", "allocated", "grouped_factors", "root_of_squares"]
 
 
 ALLOCATIONS = ("optimal", "equal")
@@ -91,9 +91,53 @@ def grouped_factors(squared_norms: Tensor, clip_norms: Sequence[float]) -> Tenso
     return finite_only((bounds / norms).clamp(max=1), squared_norms)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeveralNorms(Clipping):
+    """Clipping of several groups of parameters, each to its own norm.
+
+    Parameters
+    ----------
+    allocation : {"optimal", "equal"}
+        The smallest total noise, see `allocated`, or the same standard deviation everywhere.
+    """
+
+    allocation: str = "optimal"
+
+    def _check_allocation(self) -> None:
+        if self.allocation not in ALLOCATIONS:
+            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
+
+    def stddevs(
+        self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
+    ) -> tuple[float, ...]:
+        """Return the standard deviation of each parameter's noise, see `allocated`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        names : sequence of str
+            The parameters' names.
+        sizes : sequence of int
+            Their numbers of entries.
+
+        Returns
+        -------
+        tuple of float
+            One for each parameter, for the sum over a batch.
+        """
+        noise = _check.non_negative("noise_multiplier", noise_multiplier)
+        groups, bounds = self.groups(names), self.group_sensitivities
+        by_group = sizes_by_group(groups, sizes, len(bounds))
+        if self.allocation == "equal":
+            return (mul_up(noise, self.sensitivity),) * len(names)
+        stddevs = allocated(noise, bounds, by_group)
+        return tuple(stddevs[group] for group in groups)
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PerGroup(Clipping):
+class PerGroup(SeveralNorms):
     """Clip each group of parameters to its own norm.
 
     Parameters
@@ -122,7 +166,6 @@ class PerGroup(Clipping):
     """
 
     clip_norms: Mapping[str, float] | tuple[tuple[str, float], ...]
-    allocation: str = "optimal"
 
     def __post_init__(self) -> None:
         given = self.clip_norms
@@ -132,8 +175,7 @@ class PerGroup(Clipping):
             remedy = "give each prefix one norm"
             rule = "have one or more different prefixes"
             _check.refuse_state("clip_norms", rule, "there are none, or one occurs twice", remedy)
-        if self.allocation not in ALLOCATIONS:
-            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
+        self._check_allocation()
         object.__setattr__(self, "clip_norms", checked)
 
     @property
@@ -159,7 +201,9 @@ class PerGroup(Clipping):
             fitting = [p for p in prefixes if p in {"", name} or name.startswith(p + ".")]
             if not fitting:
                 remedy = "add a group '' for what is left"
-                _check.refuse("clip_norms", "have a prefix of every parameter", name, remedy)
+                _check.refuse_state(
+                    "clip_norms", "have a prefix of every parameter", f"{name!r} has none", remedy
+                )
             found.append(prefixes.index(max(fitting, key=len)))
         if missing := set(range(len(prefixes))) - set(found):
             unused = [prefixes[index] for index in sorted(missing)]
@@ -190,30 +234,3 @@ class PerGroup(Clipping):
     def group_sensitivities(self) -> tuple[float, ...]:
         """Each clip norm, and what floats may add."""
         return tuple(bounded(norm) for _, norm in self._pairs)
-
-    def stddevs(
-        self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
-    ) -> tuple[float, ...]:
-        """Return the standard deviation of each parameter's noise, see `allocated`.
-
-        Parameters
-        ----------
-        noise_multiplier : float
-            Standard deviation of the noise over the sensitivity.
-        names : sequence of str
-            The parameters' names.
-        sizes : sequence of int
-            Their numbers of entries.
-
-        Returns
-        -------
-        tuple of float
-            One for each parameter, for the sum over a batch.
-        """
-        noise = _check.non_negative("noise_multiplier", noise_multiplier)
-        groups, bounds = self.groups(names), self.group_sensitivities
-        by_group = sizes_by_group(groups, sizes, len(bounds))
-        if self.allocation == "equal":
-            return (mul_up(noise, self.sensitivity),) * len(names)
-        stddevs = allocated(noise, bounds, by_group)
-        return tuple(stddevs[group] for group in groups)

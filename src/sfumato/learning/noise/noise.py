@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -32,7 +32,11 @@ class ParameterSlice(NamedTuple):
     whole: int
 
 
-def parts_of(gradients: Sequence[Tensor], parts: Sequence[ParameterSlice] | None) -> Sequence[ParameterSlice]:
+Slices: TypeAlias = Sequence[ParameterSlice]
+"""One for each tensor."""
+
+
+def parts_of(gradients: Sequence[Tensor], parts: Slices | None) -> Slices:
     """Return the parts that tensors are: the whole of each unless given.
 
     Raises
@@ -116,7 +120,7 @@ class Noise(ABC):
         *,
         step: int,
         stddevs: Sequence[float],
-        parts: Sequence[ParameterSlice] | None = None,
+        parts: Slices | None = None,
     ) -> None:
         """Add a step's noise to sums of clipped gradients, in place.
 
@@ -154,13 +158,7 @@ class Noise(ABC):
             self._add(gradients, step, stddevs, parts_of(gradients, parts))
 
     @abstractmethod
-    def _add(
-        self,
-        gradients: Sequence[Tensor],
-        step: int,
-        stddevs: Sequence[float],
-        parts: Sequence[ParameterSlice],
-    ) -> None:
+    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Slices) -> None:
         """Add noise to checked gradients."""
 
     @abstractmethod
