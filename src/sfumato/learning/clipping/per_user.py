@@ -71,7 +71,6 @@ def clipped_by_user(
     (tensor([1.5000]),)
     """
     if users.dim() != 1 or users.is_floating_point() or users.dtype is torch.bool:
-        f"{users.dtype} of shape {tuple(users.shape)}"
         _check.refuse_type("users", "be integers of shape (examples,)", users, "number the users")
     for gradient in gradients:
         if not gradient.dim() or len(gradient) != len(users):

@@ -77,7 +77,6 @@ class CorrelatedNoise(Noise):
         self.participation = participation
         self._key = NoiseKey.of(key, seed)
         self._rows = self._key.subkey("correlated rows")
-        self._scalars = self._key.subkey("correlated scalars")
         self._streams: list[_Parameter] = []
 
     @property

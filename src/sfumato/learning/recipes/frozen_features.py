@@ -137,7 +137,6 @@ def _parts(batch: Any) -> tuple[Tensor, list[Tensor]]:
 
 def _rows(output: Any, count: int) -> Tensor:
     if not isinstance(output, Tensor) or output.shape[:1] != (count,):
-        tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
         remedy = "return the features as one tensor"
         _check.refuse_type("extractor", "return one tensor with a row for each input", output, remedy)
     return output.detach().flatten(1)
