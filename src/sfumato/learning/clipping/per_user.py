@@ -78,9 +78,8 @@ def clipped_by_user(
             _check.refuse_type("gradients", rule, gradient, "pass one gradient for each example")
     groups = clipping.groups(names)
     if len(groups) != len(gradients):
-        remedy = "name each gradient once"
         rule = f"have one entry for each of the {len(gradients)} gradients"
-        _check.refuse_state("names", rule, f"they name {len(groups)}", remedy)
+        _check.refuse_state("names", rule, f"they name {len(groups)}", "name each gradient once")
     present, index = torch.unique(users, return_inverse=True)
     sums = [_summed(gradient, index, len(present)) for gradient in gradients]
     wide = torch.promote_types(torch.float32, sums[0].dtype) if sums else torch.float32

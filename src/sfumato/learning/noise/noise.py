@@ -47,9 +47,8 @@ def parts_of(gradients: Sequence[Tensor], parts: Slices | None) -> Slices:
     if parts is None:
         return [ParameterSlice(0, gradient.numel()) for gradient in gradients]
     if len(parts) != len(gradients):
-        remedy = "pass one part for each gradient"
         rule = f"have one entry for each of the {len(gradients)} gradients"
-        _check.refuse_state("parts", rule, f"there are {len(parts)}", remedy)
+        _check.refuse_state("parts", rule, f"there are {len(parts)}", "pass one part for each gradient")
     for gradient, (start, whole) in zip(gradients, parts, strict=True):
         if not 0 <= start <= whole - gradient.numel():
             _check.refuse_state(

@@ -135,9 +135,8 @@ def as_votes(votes: Any) -> NDArray[np.int64]:
     """Return votes as an array of shape (n, classes); the values are not looked at."""
     array = np.asarray(votes)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] < 2:
-        remedy = "count the teachers' votes for each class"
         rule = "be integers of shape (examples, classes), two classes or more"
-        _check.refuse_type("votes", rule, array, remedy)
+        _check.refuse_type("votes", rule, array, "count the teachers' votes for each class")
     return array.astype(np.int64)
 
 

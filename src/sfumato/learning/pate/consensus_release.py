@@ -123,7 +123,7 @@ class ConsensusRelease(Mechanism):
         return self.consensus.aggregator.neighboring
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell a bound on the divergence of the labels on these votes.
+        """Release a bound on the divergence of the labels on these votes.
 
         Parameters
         ----------

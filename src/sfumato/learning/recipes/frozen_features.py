@@ -89,9 +89,8 @@ def frozen_features(
         rule = "be True, for an extractor whose weights follow from public data only"
         _check.refuse("public", rule, public, remedy)
     if normalization not in get_args(Normalization):
-        remedy = "use the default if unsure"
         rule = f"be one of {', '.join(get_args(Normalization))}"
-        _check.refuse("normalization", rule, normalization, remedy)
+        _check.refuse("normalization", rule, normalization, "use the default if unsure")
     size = _check.integer("batch_size", batch_size, minimum=1)
     if not getattr(dataset, "__len__", int)():
         _check.refuse_type("dataset", "have a length and examples", dataset, "pass a Dataset with indices")

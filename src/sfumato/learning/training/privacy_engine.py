@@ -113,7 +113,7 @@ class PrivacyEngine:
         optimizer : torch.optim.Optimizer
             Returned as it is, but for ``step`` and ``zero_grad``; no LBFGS.
         data_loader : DataLoader
-            Tells the dataset, the collate function and the expected batch size; the run draws the batches.
+            Gives the dataset, the collate function and the expected batch size; the run draws the batches.
         noise_multiplier : float
             Standard deviation of the noise over the clipping's sensitivity.
         max_grad_norm : float

@@ -145,7 +145,7 @@ class DenseGradients(PerExampleGradients):
 
 
 def faint(norms: Tensor, reach: Tensor) -> Tensor:
-    """Tell which squared norms are below 2**-22 of the square of what their terms' norms add up to.
+    """Return which squared norms are below 2**-22 of the square of what their terms' norms add up to.
 
     In float32 such a gradient is what rounding left; in a sum with others, its terms would round theirs away.
     """

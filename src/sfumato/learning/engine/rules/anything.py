@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.engine.gradients.per_example import RecomputedGradients, wide
-from sfumato.learning.engine.rules.autocast import autocast_as_now
-from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, autocast_as_now, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 from sfumato.learning.engine.trace.calls import called, tensors_in
 from sfumato.learning.engine.vmap import over_examples

@@ -18,9 +18,8 @@ from sfumato.learning.engine.gradients.per_example import (
     squares,
     wide,
 )
-from sfumato.learning.engine.rules.autocast import lowered
 from sfumato.learning.engine.rules.im2col import autocorrelated, by_patches, suited, turned
-from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, lowered, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["convolution"]

@@ -210,8 +210,7 @@ class Assembly:
     def _loader(self, run: TrainingRun) -> PrivateLoader:
         data_loader, sampling = self.data_loader, self.sampling
         if self.record.replayable and data_loader.num_workers:
-            remedy = "use num_workers=0"
-            _check.refuse("replayable", "load in this process", data_loader.num_workers, remedy)
+            _check.refuse("replayable", "load in this process", data_loader.num_workers, "use num_workers=0")
         loader = PrivateLoader(
             data_loader,
             sampler=run.sampler,
