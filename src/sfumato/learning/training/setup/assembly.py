@@ -149,6 +149,9 @@ class Assembly:
 
     def _reservation(self, ranks: Ranks) -> Reservation:
         record = self.record
+        if record.replayable and (workers := self.data_loader.num_workers):
+            remedy = "load batches in this process"
+            _check.refuse("num_workers", "be 0 where steps are replayable", workers, remedy)
         return Reservation(
             ledger=record.ledger,
             delta=record.delta,
@@ -209,8 +212,6 @@ class Assembly:
 
     def _loader(self, run: TrainingRun) -> PrivateLoader:
         data_loader, sampling = self.data_loader, self.sampling
-        if self.record.replayable and data_loader.num_workers:
-            _check.refuse("replayable", "load in this process", data_loader.num_workers, "use num_workers=0")
         loader = PrivateLoader(
             data_loader,
             sampler=run.sampler,
