@@ -94,8 +94,7 @@ if TYPE_CHECKING:
         SamplingOptions,
     )
     from sfumato.learning.training.table_classifier import Columns, TrainedTable, train_table
-    from sfumato.learning.tuning.runs import Runs
-    from sfumato.learning.tuning.tune import tune
+    from sfumato.learning.tuning.tune import Runs, tune
 
 __all__ = [
     "DPDDP",
@@ -269,8 +268,7 @@ _HOMES = {
     "training.privacy_engine": ["PrivacyEngine"],
     "training.setup.options": ["GradientOptions", "NoiseOptions", "RecordOptions", "SamplingOptions"],
     "training.table_classifier": ["Columns", "TrainedTable", "train_table"],
-    "tuning.runs": ["Runs"],
-    "tuning.tune": ["tune"],
+    "tuning.tune": ["Runs", "tune"],
 }
 
 __getattr__, __dir__ = attach(
