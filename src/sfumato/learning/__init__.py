@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from sfumato.learning.adapters.lightning_callback import PrivacyCallback
     from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
     from sfumato.learning.adapters.trainer import PrivateTrainer, PrivateTrainerMixin
-    from sfumato.learning.checks.batch_shapes import batch_of
     from sfumato.learning.checks.leaks import LeakReport, leak_probe
+    from sfumato.learning.checks.random_batches import batch_of
     from sfumato.learning.checks.replacements import fix_module
     from sfumato.learning.checks.self_test import SelfTest, self_test
     from sfumato.learning.checks.validator import ModuleValidator
@@ -62,14 +62,10 @@ if TYPE_CHECKING:
     from sfumato.learning.recipes.weight_average import WeightAverage
     from sfumato.learning.recipes.weight_standardization import standardize_weights
     from sfumato.learning.reports.card import PrivacyCard
-    from sfumato.learning.reports.group_accuracy import (
-        GroupAccuracies,
-        GroupAccuracy,
-        group_accuracies,
-    )
+    from sfumato.learning.reports.group_accuracy import GroupAccuracies, GroupAccuracy, group_accuracies
     from sfumato.learning.reports.individual_losses import IndividualLosses, IndividualSummary
     from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
-    from sfumato.learning.sampling.cyclic import CyclicSampler
+    from sfumato.learning.sampling.epoch_sampler import CyclicSampler, ShuffledSampler
     from sfumato.learning.sampling.fixed_size import FixedSizeSampler, WithReplacementSampler
     from sfumato.learning.sampling.foreign_loader import ForeignLoader, WatchedBatches
     from sfumato.learning.sampling.full_batch import FullBatchSampler
@@ -78,7 +74,6 @@ if TYPE_CHECKING:
     from sfumato.learning.sampling.sampler import Sampler
     from sfumato.learning.sampling.seed import Seed
     from sfumato.learning.sampling.separated import SeparatedSampler
-    from sfumato.learning.sampling.shuffled import ShuffledSampler
     from sfumato.learning.sampling.training_plan import (
         TrainingPlan,
         TrainingPlanRow,
@@ -90,7 +85,7 @@ if TYPE_CHECKING:
     from sfumato.learning.training.distributed.data_parallel import DPDDP
     from sfumato.learning.training.individual_observer import IndividualObserver
     from sfumato.learning.training.learning_curve import LearningCurve, progress
-    from sfumato.learning.training.loop.batch_memory_manager import BatchMemoryManager
+    from sfumato.learning.training.loop.private_optimizer import BatchMemoryManager
     from sfumato.learning.training.privacy_engine import PrivacyEngine
     from sfumato.learning.training.setup.options import (
         GradientOptions,
@@ -99,8 +94,7 @@ if TYPE_CHECKING:
         SamplingOptions,
     )
     from sfumato.learning.training.table_classifier import Columns, TrainedTable, train_table
-    from sfumato.learning.tuning.runs import Runs
-    from sfumato.learning.tuning.tune import tune
+    from sfumato.learning.tuning.tune import Runs, tune
 
 __all__ = [
     "DPDDP",
@@ -202,109 +196,84 @@ __all__ = [
     "train_table",
     "tune",
 ]
+_HOMES = {
+    "adapters.lightning_callback": ["PrivacyCallback"],
+    "adapters.privacy_arguments": ["PrivacyArguments"],
+    "adapters.trainer": ["PrivateTrainer", "PrivateTrainerMixin"],
+    "checks.leaks": ["LeakReport", "leak_probe"],
+    "checks.random_batches": ["batch_of"],
+    "checks.replacements": ["fix_module"],
+    "checks.self_test": ["SelfTest", "self_test"],
+    "checks.validator": ["ModuleValidator"],
+    "clipping.adaptive_quantile": ["AdaptiveQuantile"],
+    "clipping.automatic": ["Automatic"],
+    "clipping.clipping": ["Clipping"],
+    "clipping.flat": ["Flat"],
+    "clipping.per_group": ["PerGroup"],
+    "clipping.per_layer": ["PerLayer"],
+    "clipping.per_user": ["clipped_by_user"],
+    "engine.clipped_sums": ["ClippedSums"],
+    "engine.engine": ["Engine"],
+    "engine.functional": ["ClippedGrad", "clipped_grad"],
+    "estimators.boosted_trees": ["GradientBoostingClassifier", "GradientBoostingRegressor"],
+    "estimators.gaussian_nb": ["GaussianNB"],
+    "estimators.kmeans": ["KMeans"],
+    "estimators.linear_regression": ["LinearRegression"],
+    "estimators.logistic_regression": ["LogisticRegression"],
+    "estimators.pca": ["PCA"],
+    "estimators.private_estimator": ["PrivateEstimator", "UndeclaredClasses"],
+    "estimators.standard_scaler": ["StandardScaler"],
+    "federated.aggregation": ["SecureAggregation", "TrustedAggregator"],
+    "federated.client_training": ["local_sgd"],
+    "federated.federation": ["FederatedTraining"],
+    "noise.correlated": ["CorrelatedNoise"],
+    "noise.grid": ["GridNoise"],
+    "noise.keyed": ["KeyedNoise", "SimulatedNoise"],
+    "noise.noise": ["Noise"],
+    "noise.strategy_choice": ["choose_strategy"],
+    "pate.aggregator": ["Aggregator"],
+    "pate.confident": ["ConfidentGNMax"],
+    "pate.consensus": ["Consensus"],
+    "pate.consensus_release": ["ConsensusRelease"],
+    "pate.distillation": ["distill", "distill_in_rounds"],
+    "pate.gnmax": ["GNMax"],
+    "pate.interactive": ["InteractiveGNMax"],
+    "pate.lnmax": ["LNMax"],
+    "pate.poll": ["Poll"],
+    "pate.teachers": ["Teachers"],
+    "recipes.augmentation": ["Views"],
+    "recipes.frozen_features": ["frozen_features"],
+    "recipes.weight_average": ["WeightAverage"],
+    "recipes.weight_standardization": ["standardize_weights"],
+    "reports.card": ["PrivacyCard"],
+    "reports.group_accuracy": ["GroupAccuracies", "GroupAccuracy", "group_accuracies"],
+    "reports.individual_losses": ["IndividualLosses", "IndividualSummary"],
+    "sampling.balls_in_bins": ["BallsInBinsSampler"],
+    "sampling.epoch_sampler": ["CyclicSampler", "ShuffledSampler"],
+    "sampling.fixed_size": ["FixedSizeSampler", "WithReplacementSampler"],
+    "sampling.foreign_loader": ["ForeignLoader", "WatchedBatches"],
+    "sampling.full_batch": ["FullBatchSampler"],
+    "sampling.poisson": ["PoissonSampler"],
+    "sampling.random_allocation": ["AllocationSampler"],
+    "sampling.sampler": ["Sampler"],
+    "sampling.seed": ["Seed"],
+    "sampling.separated": ["SeparatedSampler"],
+    "sampling.training_plan": ["TrainingPlan", "TrainingPlanRow", "noise_for", "plan_training"],
+    "sampling.truncated_poisson": ["TruncatedPoissonSampler"],
+    "sampling.users": ["UserRecordsSampler", "UserSampler"],
+    "training.distributed.data_parallel": ["DPDDP"],
+    "training.individual_observer": ["IndividualObserver"],
+    "training.learning_curve": ["LearningCurve", "progress"],
+    "training.loop.private_optimizer": ["BatchMemoryManager"],
+    "training.privacy_engine": ["PrivacyEngine"],
+    "training.setup.options": ["GradientOptions", "NoiseOptions", "RecordOptions", "SamplingOptions"],
+    "training.table_classifier": ["Columns", "TrainedTable", "train_table"],
+    "tuning.tune": ["Runs", "tune"],
+}
 
 __getattr__, __dir__ = attach(
     __name__,
-    {
-        "AdaptiveQuantile": "sfumato.learning.clipping.adaptive_quantile",
-        "Aggregator": "sfumato.learning.pate.aggregator",
-        "AllocationSampler": "sfumato.learning.sampling.random_allocation",
-        "Automatic": "sfumato.learning.clipping.automatic",
-        "BallsInBinsSampler": "sfumato.learning.sampling.balls_in_bins",
-        "BatchMemoryManager": "sfumato.learning.training.loop.batch_memory_manager",
-        "ClippedGrad": "sfumato.learning.engine.functional",
-        "ClippedSums": "sfumato.learning.engine.clipped_sums",
-        "Clipping": "sfumato.learning.clipping.clipping",
-        "Columns": "sfumato.learning.training.table_classifier",
-        "ConfidentGNMax": "sfumato.learning.pate.confident",
-        "Consensus": "sfumato.learning.pate.consensus",
-        "ConsensusRelease": "sfumato.learning.pate.consensus_release",
-        "CorrelatedNoise": "sfumato.learning.noise.correlated",
-        "CyclicSampler": "sfumato.learning.sampling.cyclic",
-        "DPDDP": "sfumato.learning.training.distributed.data_parallel",
-        "Engine": "sfumato.learning.engine.engine",
-        "FederatedTraining": "sfumato.learning.federated.federation",
-        "FixedSizeSampler": "sfumato.learning.sampling.fixed_size",
-        "Flat": "sfumato.learning.clipping.flat",
-        "ForeignLoader": "sfumato.learning.sampling.foreign_loader",
-        "FullBatchSampler": "sfumato.learning.sampling.full_batch",
-        "GNMax": "sfumato.learning.pate.gnmax",
-        "GaussianNB": "sfumato.learning.estimators.gaussian_nb",
-        "GradientBoostingClassifier": "sfumato.learning.estimators.boosted_trees",
-        "GradientBoostingRegressor": "sfumato.learning.estimators.boosted_trees",
-        "GradientOptions": "sfumato.learning.training.setup.options",
-        "GridNoise": "sfumato.learning.noise.grid",
-        "GroupAccuracies": "sfumato.learning.reports.group_accuracy",
-        "GroupAccuracy": "sfumato.learning.reports.group_accuracy",
-        "IndividualLosses": "sfumato.learning.reports.individual_losses",
-        "IndividualObserver": "sfumato.learning.training.individual_observer",
-        "IndividualSummary": "sfumato.learning.reports.individual_losses",
-        "InteractiveGNMax": "sfumato.learning.pate.interactive",
-        "KMeans": "sfumato.learning.estimators.kmeans",
-        "KeyedNoise": "sfumato.learning.noise.keyed",
-        "LNMax": "sfumato.learning.pate.lnmax",
-        "LeakReport": "sfumato.learning.checks.leaks",
-        "LearningCurve": "sfumato.learning.training.learning_curve",
-        "LinearRegression": "sfumato.learning.estimators.linear_regression",
-        "LogisticRegression": "sfumato.learning.estimators.logistic_regression",
-        "ModuleValidator": "sfumato.learning.checks.validator",
-        "Noise": "sfumato.learning.noise.noise",
-        "NoiseOptions": "sfumato.learning.training.setup.options",
-        "PCA": "sfumato.learning.estimators.pca",
-        "PerGroup": "sfumato.learning.clipping.per_group",
-        "PerLayer": "sfumato.learning.clipping.per_layer",
-        "PoissonSampler": "sfumato.learning.sampling.poisson",
-        "Poll": "sfumato.learning.pate.poll",
-        "PrivacyArguments": "sfumato.learning.adapters.privacy_arguments",
-        "PrivacyCallback": "sfumato.learning.adapters.lightning_callback",
-        "PrivacyCard": "sfumato.learning.reports.card",
-        "PrivacyEngine": "sfumato.learning.training.privacy_engine",
-        "PrivateEstimator": "sfumato.learning.estimators.private_estimator",
-        "PrivateTrainer": "sfumato.learning.adapters.trainer",
-        "PrivateTrainerMixin": "sfumato.learning.adapters.trainer",
-        "RecordOptions": "sfumato.learning.training.setup.options",
-        "Runs": "sfumato.learning.tuning.runs",
-        "Sampler": "sfumato.learning.sampling.sampler",
-        "SamplingOptions": "sfumato.learning.training.setup.options",
-        "SecureAggregation": "sfumato.learning.federated.aggregation",
-        "Seed": "sfumato.learning.sampling.seed",
-        "SelfTest": "sfumato.learning.checks.self_test",
-        "SeparatedSampler": "sfumato.learning.sampling.separated",
-        "ShuffledSampler": "sfumato.learning.sampling.shuffled",
-        "SimulatedNoise": "sfumato.learning.noise.keyed",
-        "StandardScaler": "sfumato.learning.estimators.standard_scaler",
-        "Teachers": "sfumato.learning.pate.teachers",
-        "TrainedTable": "sfumato.learning.training.table_classifier",
-        "TrainingPlan": "sfumato.learning.sampling.training_plan",
-        "TrainingPlanRow": "sfumato.learning.sampling.training_plan",
-        "TruncatedPoissonSampler": "sfumato.learning.sampling.truncated_poisson",
-        "TrustedAggregator": "sfumato.learning.federated.aggregation",
-        "UndeclaredClasses": "sfumato.learning.estimators.private_estimator",
-        "UserRecordsSampler": "sfumato.learning.sampling.users",
-        "UserSampler": "sfumato.learning.sampling.users",
-        "Views": "sfumato.learning.recipes.augmentation",
-        "WatchedBatches": "sfumato.learning.sampling.foreign_loader",
-        "WeightAverage": "sfumato.learning.recipes.weight_average",
-        "WithReplacementSampler": "sfumato.learning.sampling.fixed_size",
-        "batch_of": "sfumato.learning.checks.batch_shapes",
-        "choose_strategy": "sfumato.learning.noise.strategy_choice",
-        "clipped_by_user": "sfumato.learning.clipping.per_user",
-        "clipped_grad": "sfumato.learning.engine.functional",
-        "distill": "sfumato.learning.pate.distillation",
-        "distill_in_rounds": "sfumato.learning.pate.distillation",
-        "fix_module": "sfumato.learning.checks.replacements",
-        "frozen_features": "sfumato.learning.recipes.frozen_features",
-        "group_accuracies": "sfumato.learning.reports.group_accuracy",
-        "leak_probe": "sfumato.learning.checks.leaks",
-        "local_sgd": "sfumato.learning.federated.client_training",
-        "noise_for": "sfumato.learning.sampling.training_plan",
-        "plan_training": "sfumato.learning.sampling.training_plan",
-        "progress": "sfumato.learning.training.learning_curve",
-        "self_test": "sfumato.learning.checks.self_test",
-        "standardize_weights": "sfumato.learning.recipes.weight_standardization",
-        "train_table": "sfumato.learning.training.table_classifier",
-        "tune": "sfumato.learning.tuning.tune",
-    },
+    {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names},
     extras={
         "torch": "torch",
         "sklearn": "scikit-learn",

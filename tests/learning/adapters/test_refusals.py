@@ -175,8 +175,8 @@ def test_a_search_is_refused(tmp_path: Path) -> None:
 @cases(
     ("changes", "told"),
     [
-        ({}, "target_epsilon must be given, or noise_multiplier, got 'neither'"),
-        ({"target_epsilon": 1.0, "noise_multiplier": 1.0}, "got 'both'"),
+        ({}, "target_epsilon must be given, or noise_multiplier, but neither was given"),
+        ({"target_epsilon": 1.0, "noise_multiplier": 1.0}, "but both were given"),
         ({"noise_multiplier": 1.0, "delta": 0.0}, "delta must"),
         ({"noise_multiplier": 1.0, "max_grad_norm": 0.0}, "max_grad_norm must be positive"),
         ({"noise_multiplier": 1.0, "options": {"steps": 3}}, "options must be among"),

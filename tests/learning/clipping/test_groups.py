@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
-from sfumato.learning.clipping.noise_allocation import allocated
+from sfumato.learning.clipping.per_group import allocated
 from tests.cases import cases
 from tests.run_time import run_time
 
@@ -108,7 +108,7 @@ def test_a_parameter_belongs_to_its_longest_prefix() -> None:
 
 
 def test_bad_groups_are_told() -> None:
-    with pytest.raises(ParameterError, match=r"clip_norms must have a prefix of every parameter, got 'head"):
+    with pytest.raises(ParameterError, match=r"clip_norms must have a prefix of every parameter, but 'head"):
         PerGroup(clip_norms={"body": 1.0}).groups(NAMES)
     with pytest.raises(
         ParameterError, match=r"clip_norms must have prefixes of trained parameters only, got"
@@ -122,7 +122,7 @@ def test_bad_groups_are_told() -> None:
         ParameterError, match="squared_norms must have one row for each of the 2 groups, but it has 1"
     ):
         PerGroup(clip_norms={"a": 1.0, "b": 1.0}).factors(torch.ones(1, 4))
-    with pytest.raises(ParameterError, match="layers must have every parameter's, got 'tail"):
+    with pytest.raises(ParameterError, match="layers must hold every parameter, but 'tail"):
         PerLayer.of(NAMES, clip_norm=1.0).groups([*NAMES, "tail.weight"])
     with pytest.raises(ParameterError, match="layers must be of trained parameters only"):
         PerLayer.of(NAMES, clip_norm=1.0).groups(NAMES[:2])

@@ -14,7 +14,7 @@ import pytest
 
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
-from sfumato.learning.sampling.cyclic import CyclicSampler
+from sfumato.learning.sampling.epoch_sampler import CyclicSampler
 from sfumato.learning.sampling.fixed_size import WithReplacementSampler
 from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler

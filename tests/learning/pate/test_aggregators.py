@@ -16,12 +16,12 @@ from sfumato.learning.pate.aggregator import Aggregator
 from sfumato.learning.pate.confident import ConfidentGNMax
 from sfumato.learning.pate.gnmax import GNMax
 from sfumato.learning.pate.interactive import InteractiveGNMax
-from sfumato.learning.pate.label_distribution import label_distribution, vote_divergence
 from sfumato.learning.pate.lnmax import LNMax
 from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussian, Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
+from tests.learning.pate.label_distribution import label_distribution, vote_divergence
 
 REPLACE = Neighboring.REPLACE_ONE
 AGGREGATORS: list[Aggregator] = [

@@ -14,10 +14,10 @@ from sfumato.learning.pate.confident import ConfidentGNMax
 from sfumato.learning.pate.consensus import Consensus, _log_tails
 from sfumato.learning.pate.consensus_release import ConsensusRelease
 from sfumato.learning.pate.gnmax import GNMax
-from sfumato.learning.pate.label_distribution import vote_divergence
 from sfumato.learning.pate.lnmax import LNMax
 from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy import Neighboring
+from tests.learning.pate.label_distribution import vote_divergence
 
 
 def test_the_bound_holds_for_every_vote_of_a_few_teachers() -> None:

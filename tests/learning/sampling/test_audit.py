@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import betaincinv
 
+from sfumato.learning.sampling.epoch_sampler import ShuffledSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
-from sfumato.learning.sampling.shuffled import ShuffledSampler
 from tests.chance import FALSE_ALARM, accepts_only
 
 N, RUNS, NOISE, EPSILON = 100, 1500, 0.4, 2.0

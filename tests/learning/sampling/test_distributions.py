@@ -9,12 +9,11 @@ from itertools import combinations, combinations_with_replacement, permutations,
 import pytest
 
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
-from sfumato.learning.sampling.cyclic import CyclicSampler
+from sfumato.learning.sampling.epoch_sampler import CyclicSampler, ShuffledSampler
 from sfumato.learning.sampling.fixed_size import FixedSizeSampler, WithReplacementSampler
 from sfumato.learning.sampling.random_allocation import AllocationSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.separated import SeparatedSampler
-from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
 from tests.chance import accepts_only

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.errors import NeighboringMismatch, ParameterError
+from sfumato.learning.sampling.epoch_sampler import ShuffledSampler
 from sfumato.learning.sampling.foreign_loader import ForeignLoader, WatchedBatches
-from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.privacy import Gaussian, Neighboring
 
 ZERO, REPLACE = Neighboring.ZERO_OUT, Neighboring.REPLACE_ONE

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
-from sfumato.learning.sampling.cyclic import CyclicSampler
+from sfumato.learning.sampling.epoch_sampler import CyclicSampler, ShuffledSampler
 from sfumato.learning.sampling.fixed_size import FixedSizeSampler, WithReplacementSampler
 from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
@@ -19,7 +19,6 @@ from sfumato.learning.sampling.random_allocation import AllocationSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import Seed
 from sfumato.learning.sampling.separated import SeparatedSampler
-from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
 from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz

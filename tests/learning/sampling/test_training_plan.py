@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from sfumato.errors import ParameterError
+from sfumato.learning.sampling.epoch_sampler import ShuffledSampler
 from sfumato.learning.sampling.fixed_size import FixedSizeSampler
 from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
-from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.training_plan import noise_for, plan_training
 from sfumato.privacy import analytic_gaussian_stddev
 

@@ -14,7 +14,7 @@ from scipy.special import chdtr, chdtrc
 
 from sfumato.errors import BudgetExceeded, ParameterError, RunExhausted, SimulatedCharge, UnfitModule
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
-from sfumato.learning.sampling.cyclic import CyclicSampler
+from sfumato.learning.sampling.epoch_sampler import CyclicSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.ledger import Ledger
 from sfumato.mechanisms import BandedToeplitz
@@ -34,7 +34,7 @@ if run_time(__name__):
     from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
     from sfumato.learning.training import learning_curve as curve_file
     from sfumato.learning.training.learning_curve import LearningCurve, progress
-    from sfumato.learning.training.loop.batch_memory_manager import BatchMemoryManager
+    from sfumato.learning.training.loop.private_optimizer import BatchMemoryManager
     from sfumato.learning.training.privacy_engine import PrivacyEngine
     from sfumato.learning.training.setup.options import GradientOptions, RecordOptions
     from tests.learning.training.conftest import Made, clipped_mean, make_data, make_module

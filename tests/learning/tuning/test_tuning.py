@@ -11,8 +11,7 @@ import pytest
 
 from sfumato.audit import audit
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge
-from sfumato.learning.tuning.runs import Runs
-from sfumato.learning.tuning.tune import tune
+from sfumato.learning.tuning.tune import Runs, tune
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.mechanisms import Laplace
 from sfumato.numerics.randomness.source import RandomSource

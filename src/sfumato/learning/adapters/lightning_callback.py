@@ -10,11 +10,7 @@ from pathlib import Path
 from typing import Any, final
 
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import (
-    BatchSizeFinder,
-    GradientAccumulationScheduler,
-    LearningRateFinder,
-)
+from lightning.pytorch.callbacks import BatchSizeFinder, GradientAccumulationScheduler, LearningRateFinder
 from lightning.pytorch.strategies import SingleDeviceStrategy
 from torch import nn
 from torch.utils.data import DataLoader
@@ -124,7 +120,7 @@ class PrivacyCallback(Callback):
         Parameters
         ----------
         data_loader : DataLoader
-            Tells the dataset, the collate function and the expected batch size.
+            Gives the dataset, the collate function and the expected batch size.
 
         Returns
         -------
@@ -361,8 +357,7 @@ def _check_module(pl_module: LightningModule, name: str | None) -> None:
     """Refuse modules whose steps are not one backward of one loss."""
     kind = type(pl_module)
     if not pl_module.automatic_optimization:
-        remedy = "use PrivacyEngine in a loop of your own"
-        _check.refuse("automatic_optimization", "be on", False, remedy)
+        _check.refuse("automatic_optimization", "be on", False, "use PrivacyEngine in a loop of your own")
     for hook in ("configure_gradient_clipping", "optimizer_step", "optimizer_zero_grad", "backward"):
         if getattr(kind, hook) is not getattr(LightningModule, hook):
             remedy = "the private step takes its place"

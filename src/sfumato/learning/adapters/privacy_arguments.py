@@ -91,8 +91,9 @@ class PrivacyArguments:
         _check.unit_interval("delta", self.delta, "use 1e-5, say: below one over the number of examples")
         _check.positive("max_grad_norm", self.max_grad_norm)
         if (self.target_epsilon is None) == (self.noise_multiplier is None):
-            given = "neither" if self.target_epsilon is None else "both"
-            _check.refuse("target_epsilon", "be given, or noise_multiplier", given, "pass one of them")
+            given = "neither was given" if self.target_epsilon is None else "both were given"
+            rule = "be given, or noise_multiplier"
+            _check.refuse_state("target_epsilon", rule, given, "pass one of them")
         known = set(inspect.signature(PrivacyEngine.make_private).parameters) - _THE_LOOPS
         for name in self.options:
             if name not in known:

@@ -16,7 +16,7 @@ __all__ = ["apart", "different", "leaking_module"]
 
 
 def different(first: Tensor, second: Tensor) -> Tensor:
-    """Tell which entries differ; two NaN are the same."""
+    """Return which entries differ; two NaN are the same."""
     return (first != second) & ~((first != first) & (second != second))  # noqa: PLR0124
 
 

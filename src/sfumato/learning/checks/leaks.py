@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,14 +11,76 @@ from torch import Tensor, nn
 
 from sfumato import _check
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.batch_tensors import batch_size, call, leaves
+from sfumato.learning.checks.batch_tensors import batch_size, call, is_example, leaves, mapped
 from sfumato.learning.checks.deterministic_mode import aligned
 from sfumato.learning.checks.leak_location import apart, different, leaking_module
-from sfumato.learning.checks.perturbations import alike, changes, leavings
 from sfumato.learning.checks.random_batches import drawing_for
 from sfumato.learning.checks.state_restoration import Buffers, preserved_state, seeded
 
 __all__ = ["Leak", "LeakReport", "leak_probe"]
+
+
+_LARGE = 1e3
+_NEAR = 1e-3
+
+
+def changes(batch: Any, other: Any, example: int, size: int) -> Iterator[tuple[str, Any]]:
+    """Yield what is done to the example, and the batch in which it is done.
+
+    A fresh draw shows in means, a large one in maxima, a copy where examples are counted or compared, and NaN
+    in sums that come to nothing otherwise.
+    """
+    neighbor = (example + 1) % size
+    fresh = dict(leaves(other))
+    yield "drawn anew", _changed(batch, example, size, lambda path, _: fresh[path][example])
+    yield "copied from another", _changed(batch, example, size, lambda _, t: t[neighbor])
+    if any(t.is_floating_point() for _, t in leaves(batch)):
+        yield "made large", _changed(batch, example, size, lambda _, t: t[example] * _times(t, _LARGE))
+        yield "NaN", _changed(batch, example, size, lambda _, t: t[example] * _times(t, torch.nan))
+
+
+def leavings(crowd: Any, other: Any, size: int) -> Iterator[tuple[str, Any]]:
+    """Yield changes that make the first of a crowd ask for another position.
+
+    A large multiple and its opposite ask a linear router for two positions, one of them not the crowd's.
+    """
+    fresh = dict(leaves(other))
+    yield "drawn anew", _changed(crowd, 0, size, lambda path, _: fresh[path][0])
+    if any(t.is_floating_point() for _, t in leaves(crowd)):
+        yield "made large", _changed(crowd, 0, size, lambda _, t: t[0] * _times(t, _LARGE))
+        yield "made large and opposite", _changed(crowd, 0, size, lambda _, t: t[0] * _times(t, -_LARGE))
+
+
+def alike(batch: Any, size: int, seed: int) -> Any:
+    """Return a batch of examples that are all nearly the first, so that they ask for the same positions."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def diverse(_: str, tensor: Tensor) -> Tensor:
+        if not is_example(tensor, size):
+            return tensor
+        same = tensor[:1].expand_as(tensor).clone()
+        if not tensor.is_floating_point():
+            return same
+        noise = torch.randn(tensor.shape, generator=generator)
+        return same * (1 + _NEAR * noise).to(device=tensor.device, dtype=tensor.dtype)
+
+    return mapped(diverse, batch)
+
+
+def _times(tensor: Tensor, factor: float) -> float:
+    return factor if tensor.is_floating_point() else 1
+
+
+def _changed(batch: Any, example: int, size: int, make: Callable[[str, Tensor], Tensor]) -> Any:
+    def put(path: str, tensor: Tensor) -> Tensor:
+        if not is_example(tensor, size):
+            return tensor
+        copy = tensor.clone()
+        copy[example] = make(path, tensor)
+        return copy
+
+    return mapped(put, batch)
+
 
 _SIZES = (5, 7, 3)
 _CROWDS = 2

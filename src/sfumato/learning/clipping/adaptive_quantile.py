@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, final
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of, finite_only, norms_of
+from sfumato.learning.clipping.clipping import Clipping, norms_of
+from sfumato.learning.clipping.flat import SingleNorm
 from sfumato.numerics.rounding import div_up, mul_up
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _SLACK = 1 + 2.0**-48
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdaptiveQuantile(Clipping):
+class AdaptiveQuantile(SingleNorm):
     r"""Flat clipping whose norm moves towards a quantile of the norms after every step.
 
     Parameters
@@ -62,56 +63,15 @@ class AdaptiveQuantile(Clipping):
     1.005038
     """
 
-    clip_norm: float
     count_stddev: float
     quantile: float = 0.5
     learning_rate: float = 0.2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "clip_norm", clip_norm_of("clip_norm", self.clip_norm))
+        SingleNorm.__post_init__(self)
         object.__setattr__(self, "count_stddev", _check.positive("count_stddev", self.count_stddev))
         object.__setattr__(self, "quantile", _check.unit_interval("quantile", self.quantile))
         object.__setattr__(self, "learning_rate", _check.positive("learning_rate", self.learning_rate))
-
-    def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return 0 for each parameter.
-
-        Parameters
-        ----------
-        names : sequence of str
-            The parameters' names.
-
-        Returns
-        -------
-        tuple of int
-            The group of each parameter, from 0.
-        """
-        return (0,) * len(names)
-
-    def factors(self, squared_norms: Tensor) -> Tensor:
-        """Return the clip norm over the norm, at most 1.
-
-        Parameters
-        ----------
-        squared_norms : Tensor of shape (groups, examples)
-            Of each example's gradient.
-
-        Returns
-        -------
-        Tensor of shape (groups, examples)
-            At most what keeps each example within its bound; 0 where a norm is not finite.
-        """
-        return finite_only((self.clip_norm / norms_of(squared_norms)).clamp(max=1), squared_norms)
-
-    @property
-    def sensitivity(self) -> float:
-        """The present clip norm, and what floats may add."""
-        return bounded(self.clip_norm)
-
-    @property
-    def group_sensitivities(self) -> tuple[float, ...]:
-        """One group has it all."""
-        return (self.sensitivity,)
 
     def gradient_multiplier(self, noise_multiplier: float) -> float:
         """Return the noise multiplier of the gradients alone, rounded up.

@@ -39,7 +39,6 @@ def bounded(norm: float) -> float:
 def norms_of(squared_norms: Tensor) -> Tensor:
     """Return the norms, of shape (groups, examples); what rounding made negative counts as 0."""
     if squared_norms.dim() != 2 or squared_norms.dtype not in {torch.float32, torch.float64}:
-        f"{squared_norms.dtype} of shape {tuple(squared_norms.shape)}"
         rule = "be float32 or float64 of shape (groups, examples)"
         _check.refuse_type("squared_norms", rule, squared_norms, "accumulate norms in float32")
     return squared_norms.clamp(min=0).sqrt()

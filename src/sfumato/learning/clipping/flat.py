@@ -10,32 +10,17 @@ from torch import Tensor
 
 from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of, finite_only, norms_of
 
-__all__ = ["Flat"]
+__all__ = ["Flat", "SingleNorm"]
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flat(Clipping):
-    """Scale an example's gradient down to a norm, over all parameters together.
+class SingleNorm(Clipping):
+    """Clipping by one norm over all parameters together.
 
     Parameters
     ----------
     clip_norm : float
-        Between 2**-40 and 2**40.
-
-    Notes
-    -----
-    Guarantee: see `Clipping`, with the clip norm as the bound.
-
-    References
-    ----------
-    Abadi et al. (2016), "Deep learning with differential privacy", Algorithm 1.
-
-    Examples
-    --------
-    >>> import torch
-    >>> Flat(clip_norm=1.0).factors(torch.tensor([[0.25, 4.0, float("nan")]])).tolist()
-    [[1.0, 0.5, 0.0]]
+        The L2 bound on an example's whole gradient.
     """
 
     clip_norm: float
@@ -82,3 +67,29 @@ class Flat(Clipping):
     def group_sensitivities(self) -> tuple[float, ...]:
         """One group has it all."""
         return (self.sensitivity,)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flat(SingleNorm):
+    """Scale an example's gradient down to a norm, over all parameters together.
+
+    Parameters
+    ----------
+    clip_norm : float
+        Between 2**-40 and 2**40.
+
+    Notes
+    -----
+    Guarantee: see `Clipping`, with the clip norm as the bound.
+
+    References
+    ----------
+    Abadi et al. (2016), "Deep learning with differential privacy", Algorithm 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> Flat(clip_norm=1.0).factors(torch.tensor([[0.25, 4.0, float("nan")]])).tolist()
+    [[1.0, 0.5, 0.0]]
+    """

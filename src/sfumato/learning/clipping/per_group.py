@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum, sqrt
 from typing import final
 
 import torch
@@ -11,10 +12,64 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of, finite_only, norms_of
-from sfumato.learning.clipping.noise_allocation import ALLOCATIONS, allocated, sizes_by_group
 from sfumato.numerics.rounding import add_up, mul_up, sqrt_up
 
-__all__ = ["PerGroup", "root_of_squares"]
+__all__ = ["PerGroup", "SeveralNorms", "allocated", "grouped_factors", "root_of_squares"]
+
+
+ALLOCATIONS = ("optimal", "equal")
+
+_SLACK = 1 + 2.0**-40
+
+
+def sizes_by_group(groups: Sequence[int], sizes: Sequence[int], count: int) -> list[int]:
+    """Return how many entries each group has."""
+    if len(groups) != len(sizes):
+        remedy = "pass the sizes in the order of the names"
+        rule = f"have one entry for each of the {len(groups)} names"
+        _check.refuse_state("sizes", rule, f"there are {len(sizes)}", remedy)
+    total = [0] * count
+    for group, size in zip(groups, sizes, strict=True):
+        total[group] += _check.integer("sizes", size)
+    return total
+
+
+def allocated(noise_multiplier: float, bounds: Sequence[float], sizes: Sequence[int]) -> list[float]:
+    r"""Return each group's standard deviation, such that the expected squared noise is smallest.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Of the release of all groups.
+    bounds : sequence of float
+        Each group's sensitivity in the L2 norm.
+    sizes : sequence of int
+        Each group's number of entries.
+
+    Returns
+    -------
+    list of float
+        :math:`\sigma_g = z \sqrt{(C_g / \sqrt{d_g}) \sum_h C_h \sqrt{d_h}}`, rounded up.
+
+    Notes
+    -----
+    Guarantee: divided by its :math:`\sigma_g`, the sum over all groups has the noise of the standard normal
+    distribution in every entry, and moves by at most :math:`\sqrt{\sum_g C_g^2/\sigma_g^2} = 1/z`: the loss
+    is that of ``Gaussian(z)``.
+
+    Least: among all :math:`\sigma` with that sum, :math:`\sum_g d_g \sigma_g^2 \ge z^2 (\sum_g C_g
+    \sqrt{d_g})^2` by Cauchy and Schwarz, applied to :math:`\sqrt{d_g} \sigma_g` and :math:`C_g/\sigma_g`;
+    it is attained where both are proportional, at the deviations returned.
+
+    Examples
+    --------
+    >>> [round(stddev, 6) for stddev in allocated(1.0, [1.0, 1.0], [100, 100])]
+    [1.414214, 1.414214]
+    """
+    roots = [sqrt(max(size, 1)) for size in sizes]
+    total = fsum(bound * root for bound, root in zip(bounds, roots, strict=True))
+    shares = [sqrt(bound / root) * sqrt(total) for bound, root in zip(bounds, roots, strict=True)]
+    return [mul_up(noise_multiplier, share * _SLACK) for share in shares]
 
 
 def root_of_squares(norms: Sequence[float]) -> float:
@@ -36,9 +91,53 @@ def grouped_factors(squared_norms: Tensor, clip_norms: Sequence[float]) -> Tenso
     return finite_only((bounds / norms).clamp(max=1), squared_norms)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeveralNorms(Clipping):
+    """Clipping of several groups of parameters, each to its own norm.
+
+    Parameters
+    ----------
+    allocation : {"optimal", "equal"}
+        The smallest total noise, see `allocated`, or the same standard deviation everywhere.
+    """
+
+    allocation: str = "optimal"
+
+    def _check_allocation(self) -> None:
+        if self.allocation not in ALLOCATIONS:
+            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
+
+    def stddevs(
+        self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
+    ) -> tuple[float, ...]:
+        """Return the standard deviation of each parameter's noise, see `allocated`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        names : sequence of str
+            The parameters' names.
+        sizes : sequence of int
+            Their numbers of entries.
+
+        Returns
+        -------
+        tuple of float
+            One for each parameter, for the sum over a batch.
+        """
+        noise = _check.non_negative("noise_multiplier", noise_multiplier)
+        groups, bounds = self.groups(names), self.group_sensitivities
+        by_group = sizes_by_group(groups, sizes, len(bounds))
+        if self.allocation == "equal":
+            return (mul_up(noise, self.sensitivity),) * len(names)
+        stddevs = allocated(noise, bounds, by_group)
+        return tuple(stddevs[group] for group in groups)
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PerGroup(Clipping):
+class PerGroup(SeveralNorms):
     """Clip each group of parameters to its own norm.
 
     Parameters
@@ -67,7 +166,6 @@ class PerGroup(Clipping):
     """
 
     clip_norms: Mapping[str, float] | tuple[tuple[str, float], ...]
-    allocation: str = "optimal"
 
     def __post_init__(self) -> None:
         given = self.clip_norms
@@ -77,8 +175,7 @@ class PerGroup(Clipping):
             remedy = "give each prefix one norm"
             rule = "have one or more different prefixes"
             _check.refuse_state("clip_norms", rule, "there are none, or one occurs twice", remedy)
-        if self.allocation not in ALLOCATIONS:
-            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
+        self._check_allocation()
         object.__setattr__(self, "clip_norms", checked)
 
     @property
@@ -104,7 +201,9 @@ class PerGroup(Clipping):
             fitting = [p for p in prefixes if p in {"", name} or name.startswith(p + ".")]
             if not fitting:
                 remedy = "add a group '' for what is left"
-                _check.refuse("clip_norms", "have a prefix of every parameter", name, remedy)
+                _check.refuse_state(
+                    "clip_norms", "have a prefix of every parameter", f"{name!r} has none", remedy
+                )
             found.append(prefixes.index(max(fitting, key=len)))
         if missing := set(range(len(prefixes))) - set(found):
             unused = [prefixes[index] for index in sorted(missing)]
@@ -135,30 +234,3 @@ class PerGroup(Clipping):
     def group_sensitivities(self) -> tuple[float, ...]:
         """Each clip norm, and what floats may add."""
         return tuple(bounded(norm) for _, norm in self._pairs)
-
-    def stddevs(
-        self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
-    ) -> tuple[float, ...]:
-        """Return the standard deviation of each parameter's noise, see `allocated`.
-
-        Parameters
-        ----------
-        noise_multiplier : float
-            Standard deviation of the noise over the sensitivity.
-        names : sequence of str
-            The parameters' names.
-        sizes : sequence of int
-            Their numbers of entries.
-
-        Returns
-        -------
-        tuple of float
-            One for each parameter, for the sum over a batch.
-        """
-        noise = _check.non_negative("noise_multiplier", noise_multiplier)
-        groups, bounds = self.groups(names), self.group_sensitivities
-        by_group = sizes_by_group(groups, sizes, len(bounds))
-        if self.allocation == "equal":
-            return (mul_up(noise, self.sensitivity),) * len(names)
-        stddevs = allocated(noise, bounds, by_group)
-        return tuple(stddevs[group] for group in groups)

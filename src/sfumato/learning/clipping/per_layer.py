@@ -9,10 +9,9 @@ from typing import final
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of
-from sfumato.learning.clipping.noise_allocation import ALLOCATIONS, allocated, sizes_by_group
-from sfumato.learning.clipping.per_group import grouped_factors, root_of_squares
-from sfumato.numerics.rounding import div_down, mul_up, sqrt_up
+from sfumato.learning.clipping.clipping import bounded, clip_norm_of
+from sfumato.learning.clipping.per_group import SeveralNorms, grouped_factors, root_of_squares
+from sfumato.numerics.rounding import div_down, sqrt_up
 
 __all__ = ["PerLayer", "layer_of"]
 
@@ -24,7 +23,7 @@ def layer_of(name: str) -> str:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PerLayer(Clipping):
+class PerLayer(SeveralNorms):
     """Clip each module's own parameters alike, such that all together have one norm.
 
     Parameters
@@ -50,7 +49,6 @@ class PerLayer(Clipping):
 
     clip_norm: float
     layers: tuple[str, ...]
-    allocation: str = "optimal"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clip_norm", clip_norm_of("clip_norm", self.clip_norm))
@@ -59,8 +57,7 @@ class PerLayer(Clipping):
             remedy = "use PerLayer.of(names, clip_norm=...)"
             rule = "be one or more different names"
             _check.refuse_state("layers", rule, "there are none, or one occurs twice", remedy)
-        if self.allocation not in ALLOCATIONS:
-            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation, "use 'optimal' if unsure")
+        self._check_allocation()
 
     @classmethod
     def of(cls, names: Sequence[str], *, clip_norm: float, allocation: str = "optimal") -> PerLayer:
@@ -104,7 +101,8 @@ class PerLayer(Clipping):
         indices = {layer: index for index, layer in enumerate(self.layers)}
         for name in names:
             if layer_of(name) not in indices:
-                _check.refuse("layers", "have every parameter's", name, "make them by PerLayer.of")
+                remedy = "make them by PerLayer.of"
+                _check.refuse_state("layers", "hold every parameter", f"{name!r} is in none", remedy)
         if len({layer_of(name) for name in names}) != len(indices):
             _check.refuse("layers", "be of trained parameters only", self.layers, "make them by PerLayer.of")
         return tuple(indices[layer_of(name)] for name in names)
@@ -133,30 +131,3 @@ class PerLayer(Clipping):
     def group_sensitivities(self) -> tuple[float, ...]:
         """Each layer's clip norm, and what floats may add."""
         return (bounded(self.layer_norm),) * len(self.layers)
-
-    def stddevs(
-        self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
-    ) -> tuple[float, ...]:
-        """Return the standard deviation of each parameter's noise, see `allocated`.
-
-        Parameters
-        ----------
-        noise_multiplier : float
-            Standard deviation of the noise over the sensitivity.
-        names : sequence of str
-            The parameters' names.
-        sizes : sequence of int
-            Their numbers of entries.
-
-        Returns
-        -------
-        tuple of float
-            One for each parameter, for the sum over a batch.
-        """
-        noise = _check.non_negative("noise_multiplier", noise_multiplier)
-        groups, bounds = self.groups(names), self.group_sensitivities
-        by_group = sizes_by_group(groups, sizes, len(bounds))
-        if self.allocation == "equal":
-            return (mul_up(noise, self.sensitivity),) * len(names)
-        stddevs = allocated(noise, bounds, by_group)
-        return tuple(stddevs[group] for group in groups)

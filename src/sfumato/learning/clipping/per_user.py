@@ -71,7 +71,6 @@ def clipped_by_user(
     (tensor([1.5000]),)
     """
     if users.dim() != 1 or users.is_floating_point() or users.dtype is torch.bool:
-        f"{users.dtype} of shape {tuple(users.shape)}"
         _check.refuse_type("users", "be integers of shape (examples,)", users, "number the users")
     for gradient in gradients:
         if not gradient.dim() or len(gradient) != len(users):
@@ -79,9 +78,8 @@ def clipped_by_user(
             _check.refuse_type("gradients", rule, gradient, "pass one gradient for each example")
     groups = clipping.groups(names)
     if len(groups) != len(gradients):
-        remedy = "name each gradient once"
         rule = f"have one entry for each of the {len(gradients)} gradients"
-        _check.refuse_state("names", rule, f"they name {len(groups)}", remedy)
+        _check.refuse_state("names", rule, f"they name {len(groups)}", "name each gradient once")
     present, index = torch.unique(users, return_inverse=True)
     sums = [_summed(gradient, index, len(present)) for gradient in gradients]
     wide = torch.promote_types(torch.float32, sums[0].dtype) if sums else torch.float32

@@ -197,8 +197,7 @@ class Engine:
             )
         if examples is not None and sums.examples != _check.integer("examples", examples):
             remedy = "pass the batch as the first tensor of the forward, or set batch_dim="
-            rule = "be as many as the forward took"
-            _check.refuse_state("examples", rule, "the forward took another number", remedy)
+            _check.refuse("examples", "be as many as the forward took", examples, remedy)
         return sums
 
     def forget(self) -> int:

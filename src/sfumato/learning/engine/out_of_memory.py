@@ -29,7 +29,7 @@ class OutOfMemoryRemedy:
         """Do nothing."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Tell the remedy if memory has ended."""
+        """Raise the error with the remedy if memory has ended."""
         if _is_out_of_memory(error):
             raise OutOfMemory(
                 f"batch must fit into memory with what its clipping keeps, got one that does not; {_REMEDY}"

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Final, Self, final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.private_estimator import (
+    PrivateClassifier,
     PrivateEstimator,
     box,
     encoded,
@@ -88,14 +89,14 @@ class _Boosting(PrivateEstimator):
             current += tree.scores(positions)
             self.trees_.append(tree)
 
-    def _raw(self, X: Any) -> _Array:
+    def _scores(self, X: Any) -> _Array:
         check_is_fitted(self)
         positions = scaled(self._table(X, reset=False), self._bounds)
         return np.asarray(sum(tree.scores(positions) for tree in self.trees_))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GradientBoostingClassifier(ClassifierMixin, _Boosting):
+class GradientBoostingClassifier(_Boosting, PrivateClassifier):
     r"""Gradient-boosted trees for classes, with splits that are drawn without the data.
 
     Parameters
@@ -145,8 +146,6 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):
     True
     """
 
-    classes: Any = None
-
     _charged_as: ClassVar[str] = "GradientBoostingClassifier"
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -163,7 +162,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):
         """
         X, y, finite = self._labelled(X, y, numeric=False)
         self._bounds = box("bounds", self.bounds, X.shape[1])
-        self.classes_ = self._classes(y[finite], self.classes)
+        self.classes_ = self._classes(y[finite])
         scores = max(1, len(self.classes_))
         (total,), source = self._pay(self._parts(scores))
         labels = encoded(y, self.classes_, finite)
@@ -189,35 +188,8 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):
         -------
         array of shape (n,) or (n, n_classes)
         """
-        raw = self._raw(X)
+        raw = self._scores(X)
         return np.asarray(raw[:, 1] - raw[:, 0] if raw.shape[1] == 2 else raw)
-
-    def predict_proba(self, X: Any) -> _Array:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n, n_classes)
-        """
-        return np.asarray(softmax(self._raw(X), axis=1))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likeliest class of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        raw = self._raw(X)
-        return np.asarray(self.classes_[raw.argmax(axis=1)])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -294,6 +266,6 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):
         -------
         array of shape (n,)
         """
-        position = np.clip(self._raw(X)[:, 0], -1.0, 1.0)
+        position = np.clip(self._scores(X)[:, 0], -1.0, 1.0)
         lower, upper = (float(end[0]) for end in self._y_bounds)
         return np.asarray((lower + upper) / 2 + position * (upper - lower) / 2)

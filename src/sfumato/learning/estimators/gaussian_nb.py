@@ -8,13 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
-from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, scaled
+from sfumato.learning.estimators.private_estimator import PrivateClassifier, box, encoded, scaled
 
 __all__ = ["GaussianNB"]
 
@@ -22,7 +20,7 @@ _Array = NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class GaussianNB(ClassifierMixin, PrivateEstimator):
+class GaussianNB(PrivateClassifier):
     r"""Naive Bayes: in each class every feature is normal and independent of the others.
 
     Parameters
@@ -69,7 +67,6 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
     True
     """
 
-    classes: Any = None
     smoothing: float = 1e-4
 
     _charged_as: ClassVar[str] = "GaussianNB"
@@ -88,7 +85,7 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
         """
         X, y, finite = self._labelled(X, y, numeric=False)
         lower, upper = self._bounds = box("bounds", self.bounds, X.shape[1])
-        self.classes_ = self._classes(y[finite], self.classes)
+        self.classes_ = self._classes(y[finite])
         smoothing = _check.positive("smoothing", self.smoothing)
         (total,), source = self._pay([mean_and_variance_part(X.shape[1])])
         labels = encoded(y, self.classes_, finite)
@@ -115,33 +112,6 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
         """
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
-
-    def predict_proba(self, X: Any) -> _Array:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n, n_classes)
-        """
-        return np.asarray(softmax(self._scores(X), axis=1))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likeliest class of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        scores = self._scores(X)
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def _scores(self, X: Any) -> _Array:
         check_is_fitted(self)

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
-from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, scaled
+from sfumato.learning.estimators.private_estimator import PrivateClassifier, box, encoded, scaled
 from sfumato.learning.estimators.vector_sums import SumSpecification, products
 
 __all__ = ["LogisticRegression"]
@@ -26,7 +25,7 @@ _COUNT_WEIGHT: Final = 5.0
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LogisticRegression(ClassifierMixin, PrivateEstimator):
+class LogisticRegression(PrivateClassifier):
     r"""Logistic regression, also of several classes, by gradient descent on all rows with Gaussian noise.
 
     Parameters
@@ -89,7 +88,6 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
     (True, True)
     """
 
-    classes: Any = None
     steps: int = 60
     learning_rate: float = 8.0
     clip_norm: float = 1.0
@@ -115,7 +113,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         if self.solver not in ("descent", "objective"):
             _check.refuse("solver", "be 'descent' or 'objective'", self.solver, "use 'descent' if unsure")
         self._bounds = box("bounds", self.bounds, X.shape[1])
-        self.classes_ = self._classes(y[finite], self.classes)
+        self.classes_ = self._classes(y[finite])
         labels = encoded(y, self.classes_, finite)
         learn = self._descend if self.solver == "descent" else self._solve
         learn(X[labels >= 0], labels[labels >= 0])
@@ -174,41 +172,18 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         -------
         array of shape (n,) or (n, n_classes)
         """
-        check_is_fitted(self)
-        scores = self._features(self._table(X, reset=False)) @ self._weights.T
+        scores = self._linear_scores(X)
         return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores)
 
-    def predict_proba(self, X: Any) -> _Array:
-        """Return the probability of each class.
+    def _linear_scores(self, X: Any) -> _Array:
+        check_is_fitted(self)
+        return np.asarray(self._features(self._table(X, reset=False)) @ self._weights.T)
 
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n, n_classes)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.stack([np.zeros_like(scores), scores], axis=1)[:, -len(self.classes_) :]
-        return np.asarray(softmax(scores, axis=1))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likeliest class of each row.
-
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.asarray(self.classes_[np.where(scores > 0, len(self.classes_) - 1, 0)])
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
+    def _scores(self, X: Any) -> _Array:
+        scores = self._linear_scores(X)
+        if scores.shape[1] > 1:
+            return scores
+        return np.concatenate([np.zeros_like(scores), scores], axis=1)[:, -len(self.classes_) :]
 
     def _features(self, X: _Array) -> _Array:
         """Return the positions in the bounds, from 0 to 1, and a one."""

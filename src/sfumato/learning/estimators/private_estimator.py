@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -21,7 +23,15 @@ from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum,
 from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["PrivateEstimator", "UndeclaredClasses", "box", "encoded", "plain_draws", "scaled"]
+__all__ = [
+    "PrivateClassifier",
+    "PrivateEstimator",
+    "UndeclaredClasses",
+    "box",
+    "encoded",
+    "plain_draws",
+    "scaled",
+]
 
 _Array = NDArray[np.float64]
 
@@ -148,10 +158,48 @@ class PrivateEstimator(BaseEstimator):
             y = np.where(finite, y, given)
         return X, y, finite if len(finite) == len(y) else np.ones(len(y), np.bool_)
 
-    def _classes(self, y: Any, classes: Any) -> NDArray[Any]:
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):
+    """A private estimator of classes: the likeliest is the one with the highest score."""
+
+    classes: Any = None
+
+    @abstractmethod
+    def _scores(self, X: Any) -> _Array:
+        """Return the log of each class's probability for each row, up to a constant of the row."""
+
+    def predict_proba(self, X: Any) -> _Array:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+        """
+        return np.asarray(softmax(self._scores(X), axis=1))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the likeliest class of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        likeliest = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def _classes(self, y: Any) -> NDArray[Any]:
         """Return the classes that were declared, or those in the data."""
-        if classes is not None:
-            return np.asarray(classes)
+        if self.classes is not None:
+            return np.asarray(self.classes)
         check_classification_targets(y)
         warnings.warn(
             "classes must be declared, got None; pass classes= from public knowledge, as those found in the "

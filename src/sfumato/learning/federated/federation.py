@@ -239,9 +239,8 @@ class FederatedTraining(Generic[T]):
         number, self.rounds = self.rounds, self.rounds + 1
         parameters = trained(self.module)
         if list(parameters) != self._names:
-            remedy = "begin a new training"
             rule = "have the parameters that the training began with"
-            _check.refuse_state("module", rule, "they were exchanged", remedy)
+            _check.refuse_state("module", rule, "they were exchanged", "begin a new training")
         norms: list[Tensor] = []
         like = [parameter.detach() for parameter in parameters.values()]
         sums = self._aggregation.total(self._contributions(number, norms), like)

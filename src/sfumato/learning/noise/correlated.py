@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.noise.keyed import change_entries
-from sfumato.learning.noise.noise import Noise, ParameterSlice
+from sfumato.learning.noise.noise import Noise, ParameterSlice, Slices
 from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.strategy import NoiseStream, Strategy
@@ -77,7 +77,6 @@ class CorrelatedNoise(Noise):
         self.participation = participation
         self._key = NoiseKey.of(key, seed)
         self._rows = self._key.subkey("correlated rows")
-        self._scalars = self._key.subkey("correlated scalars")
         self._streams: list[_Parameter] = []
 
     @property
@@ -112,13 +111,7 @@ class CorrelatedNoise(Noise):
         """
         return self.strategy.loss(noise_multiplier, participation=self.participation, neighboring=neighboring)
 
-    def _add(
-        self,
-        gradients: Sequence[Tensor],
-        step: int,
-        stddevs: Sequence[float],
-        parts: Sequence[ParameterSlice],
-    ) -> None:
+    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Slices) -> None:
         if step >= self.strategy.steps:
             remedy = "make a strategy of more steps"
             _check.refuse("step", f"be below the strategy's {self.strategy.steps}", step, remedy)

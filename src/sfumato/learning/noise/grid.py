@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.noise.keyed import change_entries
-from sfumato.learning.noise.noise import Noise, ParameterSlice
+from sfumato.learning.noise.noise import Noise, Slices
 from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.numerics.randomness.keyed_normal import rounded_normals
 from sfumato.numerics.rounding import div_down, mul_up
@@ -110,13 +110,7 @@ class GridNoise(Noise):
         worse = (1 + noise * 2.0**-_BITS * root) / (1 + _MULTIPLIER * 2.0**-_BITS * root)
         return div_down(noise, mul_up(worse, 1 + 2.0**-48))
 
-    def _add(
-        self,
-        gradients: Sequence[Tensor],
-        step: int,
-        stddevs: Sequence[float],
-        parts: Sequence[ParameterSlice],
-    ) -> None:
+    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Slices) -> None:
         entries = sum(part.whole for part in parts)
         more = 1 + mul_up(_MULTIPLIER * 2.0**-_BITS, sqrt(entries) * (1 + 2.0**-48))
         for index, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
@@ -159,13 +153,7 @@ class _Drawn:
     """The noise of one tensor at one step."""
 
     def __init__(
-        self,
-        key: bytes,
-        stream: tuple[int, int],
-        stddev: float,
-        *,
-        like: float | None = None,
-        first: int = 0,
+        self, key: bytes, stream: tuple[int, int], stddev: float, *, like: float | None = None, first: int = 0
     ) -> None:
         if not _MIN <= stddev <= 1 / _MIN:
             _check.refuse("stddevs", "be 0, or between 2**-400 and 2**400", stddev, "rescale the loss")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.noise.device_normal import add_normals_on_device
-from sfumato.learning.noise.noise import Noise, ParameterSlice
+from sfumato.learning.noise.noise import Noise, Slices
 from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.numerics.randomness.keyed_normal import add_normals
 
@@ -83,13 +83,7 @@ class _Keyed(Noise):
         """Whether the noise follows from a seed; then it protects nobody."""
         return self._key.simulated
 
-    def _add(
-        self,
-        gradients: Sequence[Tensor],
-        step: int,
-        stddevs: Sequence[float],
-        parts: Sequence[ParameterSlice],
-    ) -> None:
+    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Slices) -> None:
         for index, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
             drawn = (self._entries, (step, index), stddev, part.start)
             if gradient.device.type == "cuda":

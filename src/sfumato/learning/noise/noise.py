@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -32,7 +32,11 @@ class ParameterSlice(NamedTuple):
     whole: int
 
 
-def parts_of(gradients: Sequence[Tensor], parts: Sequence[ParameterSlice] | None) -> Sequence[ParameterSlice]:
+Slices: TypeAlias = Sequence[ParameterSlice]
+"""One for each tensor."""
+
+
+def parts_of(gradients: Sequence[Tensor], parts: Slices | None) -> Slices:
     """Return the parts that tensors are: the whole of each unless given.
 
     Raises
@@ -43,9 +47,8 @@ def parts_of(gradients: Sequence[Tensor], parts: Sequence[ParameterSlice] | None
     if parts is None:
         return [ParameterSlice(0, gradient.numel()) for gradient in gradients]
     if len(parts) != len(gradients):
-        remedy = "pass one part for each gradient"
         rule = f"have one entry for each of the {len(gradients)} gradients"
-        _check.refuse_state("parts", rule, f"there are {len(parts)}", remedy)
+        _check.refuse_state("parts", rule, f"there are {len(parts)}", "pass one part for each gradient")
     for gradient, (start, whole) in zip(gradients, parts, strict=True):
         if not 0 <= start <= whole - gradient.numel():
             _check.refuse_state(
@@ -116,7 +119,7 @@ class Noise(ABC):
         *,
         step: int,
         stddevs: Sequence[float],
-        parts: Sequence[ParameterSlice] | None = None,
+        parts: Slices | None = None,
     ) -> None:
         """Add a step's noise to sums of clipped gradients, in place.
 
@@ -154,13 +157,7 @@ class Noise(ABC):
             self._add(gradients, step, stddevs, parts_of(gradients, parts))
 
     @abstractmethod
-    def _add(
-        self,
-        gradients: Sequence[Tensor],
-        step: int,
-        stddevs: Sequence[float],
-        parts: Sequence[ParameterSlice],
-    ) -> None:
+    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Slices) -> None:
         """Add noise to checked gradients."""
 
     @abstractmethod

@@ -177,10 +177,6 @@ def _candidates(
         )
     for buffers in range(1, min(memory, _MAX_BUFFERS) + 1 if steps > 1 else 1):
         strategy = BufferedToeplitz.optimal(
-            steps=steps,
-            buffers=buffers,
-            participation=participation,
-            workload=workload,
-            objective="mean",
+            steps=steps, buffers=buffers, participation=participation, workload=workload, objective="mean"
         )
         yield f"buffered, {buffers} buffers", strategy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,12 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["UNANSWERED", "Aggregator", "as_stddev", "as_votes", "check_noise", "vote_noise"]
 
+Votes: TypeAlias = NDArray[np.int64]
+"""Counts of shape (questions, classes)."""
+Labels: TypeAlias = NDArray[np.int64]
+"""Of shape (questions,)."""
+Probabilities: TypeAlias = NDArray[np.float64]
+"""Of shape (questions, classes)."""
 UNANSWERED: Final = -1
 """What stands for a label where none was released."""
 
@@ -102,12 +108,8 @@ class Aggregator(ABC):
 
     @abstractmethod
     def label(
-        self,
-        votes: NDArray[np.int64],
-        answers: int,
-        source: RandomSource,
-        probabilities: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[np.int64], int]:
+        self, votes: Votes, answers: int, source: RandomSource, probabilities: Probabilities | None = None
+    ) -> tuple[Labels, int]:
         """Return a label for each row, and how many of ``answers`` were paid for; the caller's to charge.
 
         Parameters
@@ -133,9 +135,8 @@ def as_votes(votes: Any) -> NDArray[np.int64]:
     """Return votes as an array of shape (n, classes); the values are not looked at."""
     array = np.asarray(votes)
     if array.ndim != 2 or array.dtype.kind not in "iu" or array.shape[1] < 2:
-        remedy = "count the teachers' votes for each class"
         rule = "be integers of shape (examples, classes), two classes or more"
-        _check.refuse_type("votes", rule, array, remedy)
+        _check.refuse_type("votes", rule, array, "count the teachers' votes for each class")
     return array.astype(np.int64)
 
 

@@ -64,9 +64,9 @@ class ConsensusRelease(Mechanism):
     *Smooth sensitivity.* A question's cost is a function of two whole numbers, the most votes and the gap
     (`Consensus.table_indices`). One teacher moves them by at most 1 and 2; so by how much a neighbor's cost
     differs at most, for any votes d units away, is the largest such difference in a window of the table.
-    Summed over the questions, times :math:`e^{-\beta d}`, and maximized over d, this is
-    :math:`\beta`-smooth and at least the local sensitivity (Nissim, Raskhodnikova, Smith 2007). Costs are
-    whole steps, rounded up, so the sums are exact.
+    Summed over the questions, times :math:`e^{-\beta d}`, and maximized over d, this is :math:`\beta`-smooth
+    and at least the local sensitivity (Nissim, Raskhodnikova, Smith 2007). Costs are whole steps, rounded
+    up, so the sums are exact.
 
     It is worth its own cost where teachers are many and mostly agree: a sum of costs that is small because
     votes are a few hundred units away from an even one has a smooth sensitivity that is small too.
@@ -123,11 +123,11 @@ class ConsensusRelease(Mechanism):
         return self.consensus.aggregator.neighboring
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell a bound on the divergence of the labels on these votes.
+        """Release a bound on the divergence of the labels on these votes.
 
         Parameters
         ----------
-        value : int array of shape (questions, classes)
+        value : integer array of shape (questions, classes)
             The votes, of all questions asked.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.

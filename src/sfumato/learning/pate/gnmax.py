@@ -8,7 +8,15 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, as_stddev, vote_noise
+from sfumato.learning.pate.aggregator import (
+    UNANSWERED,
+    Aggregator,
+    Labels,
+    Probabilities,
+    Votes,
+    as_stddev,
+    vote_noise,
+)
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.selection.noisy_max import random_argmax
@@ -69,12 +77,8 @@ class GNMax(Aggregator):
         return self.noise.privacy_loss
 
     def label(
-        self,
-        votes: NDArray[np.int64],
-        answers: int,
-        source: RandomSource,
-        probabilities: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[np.int64], int]:
+        self, votes: Votes, answers: int, source: RandomSource, probabilities: Probabilities | None = None
+    ) -> tuple[Labels, int]:
         """Answer the first ``answers`` questions; see `Aggregator.label`.
 
         Parameters

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.learning.pate.aggregator import UNANSWERED
+from sfumato.learning.pate.aggregator import UNANSWERED, Labels, Probabilities, Votes
+from sfumato.learning.pate.confident import NoisyCheckAggregator
 from sfumato.learning.pate.gnmax import noisy_winners
-from sfumato.learning.pate.noisy_check import NoisyCheckAggregator
 from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["InteractiveGNMax"]
@@ -68,12 +68,8 @@ class InteractiveGNMax(NoisyCheckAggregator):
         NoisyCheckAggregator._settle(self)  # noqa: SLF001  # a slotted dataclass has no super() without arguments
 
     def label(
-        self,
-        votes: NDArray[np.int64],
-        answers: int,
-        source: RandomSource,
-        probabilities: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[np.int64], int]:
+        self, votes: Votes, answers: int, source: RandomSource, probabilities: Probabilities | None = None
+    ) -> tuple[Labels, int]:
         """Answer at most ``answers`` of the questions that pass the check; see `Aggregator.label`.
 
         Parameters

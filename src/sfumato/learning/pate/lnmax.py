@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, as_stddev
+from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, Labels, Probabilities, Votes, as_stddev
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.selection.noisy_max import NoisyMax, random_argmax
 from sfumato.numerics.randomness.source import RandomSource
@@ -62,12 +61,8 @@ class LNMax(Aggregator):
         return self._noise.privacy_loss
 
     def label(
-        self,
-        votes: NDArray[np.int64],
-        answers: int,
-        source: RandomSource,
-        probabilities: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[np.int64], int]:
+        self, votes: Votes, answers: int, source: RandomSource, probabilities: Probabilities | None = None
+    ) -> tuple[Labels, int]:
         """Answer the first ``answers`` questions; see `Aggregator.label`.
 
         Parameters

@@ -149,9 +149,8 @@ class Poll:
         """
         array = as_votes(votes)
         if os.getpid() != self._process:
-            remedy = "make another poll"
             rule = "be asked by the process that made it"
-            _check.refuse_state("poll", rule, "this process is a fork of it", remedy)
+            _check.refuse_state("poll", rule, "this process is a fork of it", "make another poll")
         with self._lock:
             if len(array) > self._questions:
                 remedy = "make another poll, which is another charge"

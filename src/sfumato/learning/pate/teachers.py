@@ -106,8 +106,7 @@ class Teachers:
             On real rows a failure is a vote for the first class.
         """
         if isinstance(X, list | tuple):
-            remedy = "pass an array, whose type no row decides"
-            _check.refuse_type("X", "be an array", X, remedy)
+            _check.refuse_type("X", "be an array", X, "pass an array, whose type no row decides")
         X, y, units, known = np.asarray(X), column(y), column(units), _classes(classes)  # noqa: N806
         if X.ndim < 2 or y.shape != X.shape[:1] or units.shape != y.shape:
             _check.refuse_state(

@@ -89,9 +89,8 @@ def frozen_features(
         rule = "be True, for an extractor whose weights follow from public data only"
         _check.refuse("public", rule, public, remedy)
     if normalization not in get_args(Normalization):
-        remedy = "use the default if unsure"
         rule = f"be one of {', '.join(get_args(Normalization))}"
-        _check.refuse("normalization", rule, normalization, remedy)
+        _check.refuse("normalization", rule, normalization, "use the default if unsure")
     size = _check.integer("batch_size", batch_size, minimum=1)
     if not getattr(dataset, "__len__", int)():
         _check.refuse_type("dataset", "have a length and examples", dataset, "pass a Dataset with indices")
@@ -137,7 +136,6 @@ def _parts(batch: Any) -> tuple[Tensor, list[Tensor]]:
 
 def _rows(output: Any, count: int) -> Tensor:
     if not isinstance(output, Tensor) or output.shape[:1] != (count,):
-        tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
         remedy = "return the features as one tensor"
         _check.refuse_type("extractor", "return one tensor with a row for each input", output, remedy)
     return output.detach().flatten(1)

@@ -186,9 +186,8 @@ class WeightAverage:
             If it is of other parameters or of another decay.
         """
         if missing := {"decay", "updates", "weights"} - set(state):
-            remedy = "pass it unchanged"
             rule = "be what state_dict() returned"
-            _check.refuse_state("state", rule, f"it has no {', '.join(sorted(missing))}", remedy)
+            _check.refuse_state("state", rule, f"it has no {', '.join(sorted(missing))}", "pass it unchanged")
         stored: Mapping[str, Tensor] = state["weights"]
         shapes = {name: average.shape for name, average in self.weights.items()}
         if {name: average.shape for name, average in stored.items()} != shapes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
@@ -14,16 +14,17 @@ from sfumato.learning.sampling.sampler import Sampler
 from sfumato.privacy._outward import text_above, text_below
 from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
 
 __all__ = ["PrivacyCard", "public_sampling", "shown"]
 
 FORMAT: Final = Format("sfumato.model-card", 1)
-_NEIGHBORINGS: Final = {
-    "add-remove": Neighboring.ADD_REMOVE,
-    "replace-one": Neighboring.REPLACE_ONE,
-    "zero-out": Neighboring.ZERO_OUT,
-}
+_GUARANTEE: Final = ("epsilon", "delta", "neighboring", "unit", "float_safe", "simulated")
+_RUN: Final = (
+    *("steps", "sampler", "participation", "noise"),
+    *("noise_multiplier", "clipping", "foreign_steps", "loss"),
+)
+"""The fields of the card's two parts, by their wire names."""
 _CHANCES = ("sampling_probability",)
 _COUNTS = ("population", "batch_size")
 _DECLARED = "public_batch_size"
@@ -199,26 +200,17 @@ class PrivacyCard:
         return json.dumps(self._document(), indent=2, allow_nan=False)
 
     def _document(self) -> dict[str, Any]:
-        neighboring = next(name for name, relation in _NEIGHBORINGS.items() if relation is self.neighboring)
+        written = {name: getattr(self, name) for name in (*_GUARANTEE, *_RUN)} | {
+            "epsilon": NUMBER.encode(self.epsilon),
+            "neighboring": RELATION.encode(self.neighboring),
+            "sampler": {"kind": self.sampler, **self.sampling},
+            "noise": dict(self.noise),
+            "clipping": dict(self.clipping),
+            "loss": self.loss.to_json(),
+        }
         fields = {
-            "guarantee": {
-                "epsilon": NUMBER.encode(self.epsilon),
-                "delta": self.delta,
-                "neighboring": neighboring,
-                "unit": self.unit,
-                "float_safe": self.float_safe,
-                "simulated": self.simulated,
-            },
-            "run": {
-                "steps": self.steps,
-                "sampler": {"kind": self.sampler, **self.sampling},
-                "participation": self.participation,
-                "noise": dict(self.noise),
-                "noise_multiplier": self.noise_multiplier,
-                "clipping": dict(self.clipping),
-                "foreign_steps": self.foreign_steps,
-                "loss": self.loss.to_json(),
-            },
+            "guarantee": {name: written[name] for name in _GUARANTEE},
+            "run": {name: written[name] for name in _RUN},
             "ledger": dict(self.ledger),
             "software": dict(self.software),
             "conditions": list(self.conditions),
@@ -245,35 +237,21 @@ class PrivacyCard:
             It is no card, of a later version, or has other fields.
         """
         _, fields = FORMAT.unwrap("card", parse("card", text))
-        _require_fields("card", fields, {"guarantee", "run", "ledger", "software", "conditions"})
+        _require_fields("card", fields, ("guarantee", "run", "ledger", "software", "conditions"))
         guarantee, run = fields["guarantee"], fields["run"]
         _require_fields("guarantee", guarantee, _GUARANTEE)
         _require_fields("run", run, _RUN)
-        neighboring = _NEIGHBORINGS.get(guarantee["neighboring"])
-        if neighboring is None:
-            remedy = "check the file"
-            rule = f"be one of {', '.join(_NEIGHBORINGS)}"
-            _check.refuse("neighboring", rule, guarantee["neighboring"], remedy)
+        relation = RELATION.decode("neighboring", guarantee["neighboring"])
+        _check.instance("neighboring", relation, Neighboring, "check the file")
         sampling = dict(run["sampler"])
-        return cls(
-            epsilon=NUMBER.decode("epsilon", guarantee["epsilon"]),
-            delta=guarantee["delta"],
-            neighboring=neighboring,
-            unit=guarantee["unit"],
-            loss=loss_from_json(run["loss"]),
-            steps=run["steps"],
-            sampler=sampling.pop("kind"),
-            sampling=sampling,
-            participation=run["participation"],
-            noise=run["noise"],
-            noise_multiplier=run["noise_multiplier"],
-            clipping=run["clipping"],
-            float_safe=guarantee["float_safe"],
-            simulated=guarantee["simulated"],
-            foreign_steps=run["foreign_steps"],
-            ledger=fields["ledger"],
-            software=fields["software"],
-        )
+        decoded = {
+            "epsilon": NUMBER.decode("epsilon", guarantee["epsilon"]),
+            "neighboring": relation,
+            "loss": loss_from_json(run["loss"]),
+            "sampler": sampling.pop("kind"),
+        }
+        more = {"sampling": sampling, "ledger": fields["ledger"], "software": fields["software"]}
+        return cls(**(guarantee | run | decoded | more))
 
     def to_markdown(self) -> str:
         """Return the card as a section of a model card.
@@ -324,20 +302,7 @@ class PrivacyCard:
         ]
 
 
-_GUARANTEE: Final = {"epsilon", "delta", "neighboring", "unit", "float_safe", "simulated"}
-_RUN: Final = {
-    "steps",
-    "sampler",
-    "participation",
-    "noise",
-    "noise_multiplier",
-    "clipping",
-    "foreign_steps",
-    "loss",
-}
-
-
-def _require_fields(name: str, document: object, fields: set[str]) -> None:
-    if not isinstance(document, dict) or document.keys() != fields:
+def _require_fields(name: str, document: object, fields: Sequence[str]) -> None:
+    if not isinstance(document, dict) or document.keys() != set(fields):
         remedy = "pass what to_json wrote"
         _check.refuse_state(name, f"have the fields {', '.join(sorted(fields))}", "it has others", remedy)

@@ -189,9 +189,8 @@ class IndividualLosses:
 
     def _counted(self, steps: int) -> None:
         if self._steps + steps > self._sampler.steps:
-            remedy = "plan a longer run"
             rule = f"add up to at most the planned {self._sampler.steps}"
-            _check.refuse_state("steps", rule, f"this makes {self._steps + steps}", remedy)
+            _check.refuse_state("steps", rule, f"this makes {self._steps + steps}", "plan a longer run")
         self._steps += steps
 
     def loss_of(self, example: int) -> PrivacyLoss:

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from typing import final
 
 from sfumato import _check
-from sfumato.learning.sampling.independent import IndependentSampler
+from sfumato.learning.sampling.independent import ExampleSampler
 from sfumato.learning.sampling.permutations import Allocated, LastValue
 from sfumato.learning.sampling.sampler import Indices
-from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.balls_in_bins import BallsInBins
 
 __all__ = ["BallsInBinsSampler"]
@@ -21,7 +19,7 @@ __all__ = ["BallsInBinsSampler"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BallsInBinsSampler(IndependentSampler):
+class BallsInBinsSampler(ExampleSampler):
     """Epochs of the same batches, into which each example was thrown by itself: next to a shuffle.
 
     Parameters
@@ -53,17 +51,11 @@ class BallsInBinsSampler(IndependentSampler):
     (True, 50.0)
     """
 
-    population: int
     bins: int
-    steps: int
-    neighboring: Neighboring = Neighboring.ADD_REMOVE
-    public_batch_size: float | None = None
-    seed: SeedLike = field(default=None, repr=False)
     _last: LastValue[Allocated] = field(default_factory=LastValue, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_independent()
-        self._check_population()
+        self._check_examples()
         self._set("bins", _check.integer("bins", self.bins, minimum=1))
 
     @property

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
-from sfumato.learning.sampling.permutations import Indices, LastValue
+from sfumato.learning.sampling.permutations import Indices, LastValue, permutation
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import SeedLike
+from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["EpochSampler"]
+__all__ = ["CyclicSampler", "EpochSampler", "ShuffledSampler"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -126,3 +130,97 @@ def check_public_number(neighboring: Neighboring) -> None:
             "neighboring must be zero-out or replace-one, got add/remove; where a unit is absent, all "
             "batches of a list change: use a Poisson or a balls-in-bins sampler"
         )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShuffledSampler(EpochSampler):
+    """What most loaders do: a fresh random order of all examples in each epoch. It amplifies nothing.
+
+    Parameters
+    ----------
+    population, batch_size : int
+        Public; the batch size is at most the population.
+    steps : int
+        The planned number of batches, over all epochs.
+    drop_last : bool
+        Whether an epoch ends before a batch that would be smaller.
+    neighboring : Neighboring
+        Zero-out or replace-one.
+    seed : None, bytes, Seed or int
+        As for `PoissonSampler`.
+
+    Notes
+    -----
+    Guarantee: see `EpochSampler`: one unamplified step for each epoch. `sfumato.privacy.Shuffled` is about
+    reports that each client randomizes by itself and never applies to batches.
+
+    Examples
+    --------
+    >>> sampler = ShuffledSampler(population=10, batch_size=4, steps=6, seed=1)
+    >>> [batch.size for batch in sampler.batches()]
+    [4, 4, 2, 4, 4, 2]
+    >>> sampler.loss(2.0)
+    Gaussian(noise_multiplier=2.0, neighboring=<Neighboring.ZERO_OUT: 'zero-out'>) * 2
+    """
+
+    @property
+    def participation(self) -> Participation:
+        """One step in each epoch; the last of one and the first of the next may be one step apart."""
+        return Participation(max_participations=self.epochs(self.steps))
+
+    def _order(self, epoch: int) -> Indices:
+        return self._last.of(epoch, lambda: permutation(self.population, self._stream("shuffled", epoch)))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CyclicSampler(EpochSampler):
+    """The same batches in the same order in each epoch, as correlated noise likes them.
+
+    Parameters
+    ----------
+    population, batch_size : int
+        Public; the batch size is at most the population.
+    steps : int
+        The planned number of batches, over all epochs.
+    shuffle : bool
+        Whether the one order is random. In the given order, it must not follow from the data.
+    drop_last : bool
+        Whether an epoch ends before a batch that would be smaller; the rest is never used then.
+    neighboring : Neighboring
+        Zero-out or replace-one.
+    seed : None, bytes, Seed or int
+        As for `PoissonSampler`.
+
+    Notes
+    -----
+    Guarantee: see `EpochSampler`. An example's steps are an epoch apart, exactly: ``participation`` says so
+    to strategies of correlated noise.
+
+    Examples
+    --------
+    >>> sampler = CyclicSampler(population=6, batch_size=2, steps=4, shuffle=False)
+    >>> [batch.tolist() for batch in sampler.batches()]
+    [[0, 1], [2, 3], [4, 5], [0, 1]]
+    >>> sampler.participation
+    Participation(max_participations=None, separation=3, fixed_order=True)
+    """
+
+    shuffle: bool = True
+
+    def __post_init__(self) -> None:
+        self._check_epochs()
+        if not isinstance(self.shuffle, bool):
+            _check.refuse("shuffle", "be True or False", self.shuffle, "use True for a random order")
+
+    @property
+    def participation(self) -> Participation:
+        """Steps that are an epoch apart."""
+        return Participation(max_participations=None, separation=self.steps_per_epoch, fixed_order=True)
+
+    def _order(self, epoch: int) -> Indices:
+        del epoch
+        if not self.shuffle:
+            return np.arange(self.population, dtype=np.int64)
+        return self._last.of(0, lambda: permutation(self.population, self._stream("cyclic", 0)))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.learning.sampling.epoch_sampler import check_public_number
-from sfumato.learning.sampling.step_loss import gaussian_step
+from sfumato.learning.sampling.sampler import gaussian_step
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.loss import PrivacyLoss

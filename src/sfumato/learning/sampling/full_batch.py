@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from sfumato import _check
-from sfumato.learning.sampling.independent import IndependentSampler
+from sfumato.learning.sampling.independent import ExampleSampler
 from sfumato.learning.sampling.poisson import EVERY_STEP
 from sfumato.learning.sampling.sampler import Indices
-from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -21,7 +20,7 @@ __all__ = ["FullBatchSampler"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FullBatchSampler(IndependentSampler):
+class FullBatchSampler(ExampleSampler):
     """All examples in each step: the smallest noise for a guarantee, where it can be afforded.
 
     Parameters
@@ -46,12 +45,6 @@ class FullBatchSampler(IndependentSampler):
     >>> FullBatchSampler(population=3, steps=2).batch(1).tolist()
     [0, 1, 2]
     """
-
-    population: int
-    steps: int
-    neighboring: Neighboring = Neighboring.ADD_REMOVE
-    public_batch_size: float | None = None
-    seed: SeedLike = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self._check_common()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 from sfumato import _check
 from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.sampling.seed import SeedLike
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["IndependentSampler"]
+__all__ = ["ExampleSampler", "IndependentSampler"]
 
 
 class IndependentSampler(Sampler):
@@ -91,6 +92,35 @@ class IndependentSampler(Sampler):
             remedy = "pass the sampling probability times a public number of examples"
             size = _check.positive("public_batch_size", self.public_batch_size, remedy)
             self._set("public_batch_size", size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExampleSampler(IndependentSampler):
+    """Each example is drawn by itself: what the samplers of examples have in common.
+
+    Parameters
+    ----------
+    population : int
+        How many examples there are; at least 1, or 0 where their number is private.
+    steps : int
+        The planned number of batches.
+    neighboring : Neighboring
+        Add/remove, or zero-out where the number of examples is public.
+    public_batch_size : float, optional
+        The expected batch size where the number of examples is private; see `IndependentSampler`.
+    seed : None, bytes, Seed or int
+        None draws a fresh secret; an int simulates.
+    """
+
+    population: int
+    steps: int
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
+    seed: SeedLike = field(default=None, repr=False)
+
+    def _check_examples(self) -> None:
+        self._check_independent()
+        self._check_population()
 
     def _check_population(self) -> None:
         """Take any number of examples, also none, where the number is private."""

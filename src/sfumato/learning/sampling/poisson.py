@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
 from sfumato import _check
 from sfumato.learning.sampling.bernoulli import heads
-from sfumato.learning.sampling.independent import IndependentSampler
+from sfumato.learning.sampling.independent import ExampleSampler
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 
 __all__ = ["PoissonSampler"]
@@ -24,7 +23,7 @@ EVERY_STEP = Participation(max_participations=None)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PoissonSampler(IndependentSampler):
+class PoissonSampler(ExampleSampler):
     """Each step is a fresh Poisson sample: the default of private training.
 
     Parameters
@@ -58,16 +57,10 @@ class PoissonSampler(IndependentSampler):
     PoissonSubsampled(loss=Gaussian(noise_multiplier=1.0), sampling_probability=0.02) * 100
     """
 
-    population: int
     sampling_probability: float
-    steps: int
-    neighboring: Neighboring = Neighboring.ADD_REMOVE
-    public_batch_size: float | None = None
-    seed: SeedLike = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_independent()
-        self._check_population()
+        self._check_examples()
         self._set("sampling_probability", checked_probability(self.sampling_probability))
 
     @classmethod

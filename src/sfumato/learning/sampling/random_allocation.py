@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from typing import final
 
 from sfumato import _check
-from sfumato.learning.sampling.independent import IndependentSampler
+from sfumato.learning.sampling.independent import ExampleSampler
 from sfumato.learning.sampling.permutations import Allocated, LastValue, subsets
 from sfumato.learning.sampling.sampler import Indices
-from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.allocation import RandomAllocation
 
 __all__ = ["AllocationSampler"]
@@ -20,7 +18,7 @@ __all__ = ["AllocationSampler"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AllocationSampler(IndependentSampler):
+class AllocationSampler(ExampleSampler):
     """In each round, each example is in a fixed number of the batches, of its own and fresh in every round.
 
     Parameters
@@ -53,18 +51,12 @@ class AllocationSampler(IndependentSampler):
     (10, 2.5)
     """
 
-    population: int
     round_steps: int
     selected: int = 1
-    steps: int
-    neighboring: Neighboring = Neighboring.ADD_REMOVE
-    public_batch_size: float | None = None
-    seed: SeedLike = field(default=None, repr=False)
     _last: LastValue[Allocated] = field(default_factory=LastValue, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_independent()
-        self._check_population()
+        self._check_examples()
         for name in ("round_steps", "selected"):
             self._set(name, _check.integer(name, getattr(self, name), minimum=1))
         if self.selected > self.round_steps:

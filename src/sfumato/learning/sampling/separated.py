@@ -12,13 +12,12 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.learning.sampling.bernoulli import heads
-from sfumato.learning.sampling.independent import IndependentSampler
+from sfumato.learning.sampling.independent import ExampleSampler
 from sfumato.learning.sampling.poisson import checked_probability
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.separated_poisson import SeparatedPoisson
 
 __all__ = ["SeparatedSampler"]
@@ -47,7 +46,7 @@ class _Rests:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SeparatedSampler(IndependentSampler):
+class SeparatedSampler(ExampleSampler):
     """Poisson batches of those examples that have rested, as banded correlated noise wants them.
 
     Parameters
@@ -84,18 +83,12 @@ class SeparatedSampler(IndependentSampler):
     (20.0, [45, 31, 11, 5, 23])
     """
 
-    population: int
     sampling_probability: float
     separation: int
-    steps: int
-    neighboring: Neighboring = Neighboring.ADD_REMOVE
-    public_batch_size: float | None = None
-    seed: SeedLike = field(default=None, repr=False)
     _rests: _Rests = field(default_factory=_Rests, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_independent()
-        self._check_population()
+        self._check_examples()
         self._set("separation", _check.integer("separation", self.separation, minimum=1))
         self._set("sampling_probability", checked_probability(self.sampling_probability))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.learning.sampling.bernoulli import heads
-from sfumato.learning.sampling.independent import IndependentSampler
+from sfumato.learning.sampling.independent import ExampleSampler
 from sfumato.learning.sampling.permutations import subset
 from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
 from sfumato.learning.sampling.sampler import Indices
-from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.truncated import TruncatedPoisson
 
 __all__ = ["TruncatedPoissonSampler"]
@@ -26,7 +24,7 @@ __all__ = ["TruncatedPoissonSampler"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TruncatedPoissonSampler(IndependentSampler):
+class TruncatedPoissonSampler(ExampleSampler):
     """Fresh Poisson samples; of one that is too large, a random part is retained.
 
     Parameters
@@ -64,18 +62,12 @@ class TruncatedPoissonSampler(IndependentSampler):
     ((24,), True)
     """
 
-    population: int
     sampling_probability: float
     max_batch_size: int
-    steps: int
     population_bound: int | None = None
-    neighboring: Neighboring = Neighboring.ADD_REMOVE
-    public_batch_size: float | None = None
-    seed: SeedLike = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_independent()
-        self._check_population()
+        self._check_examples()
         self._set("max_batch_size", _check.integer("max_batch_size", self.max_batch_size, minimum=1))
         self._set("sampling_probability", checked_probability(self.sampling_probability))
         if self.public_batch_size is not None:

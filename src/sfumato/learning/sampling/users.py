@@ -27,16 +27,20 @@ __all__ = ["UserRecordsSampler", "UserSampler"]
 Clip = Literal["user", "example"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Users(IndependentSampler):
     """Examples sorted by their users: add/remove or zero-out of one user with all examples."""
 
-    __slots__ = ()
-
+    user_ids: InitVar[ArrayLike]
     sampling_probability: float
-    max_examples: int | None
-    owners: Indices
-    _examples: Indices
-    _starts: Indices
+    steps: int
+    max_examples: int | None = None
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
+    seed: SeedLike = field(default=None, repr=False)
+    owners: Indices = field(init=False, repr=False)
+    _examples: Indices = field(init=False, repr=False)
+    _starts: Indices = field(init=False, repr=False)
 
     @property
     def population(self) -> int:
@@ -141,17 +145,7 @@ class UserSampler(_Users):
     ([0, 1, 0, 2, 0, 1], 3, 1.5)
     """
 
-    user_ids: InitVar[ArrayLike]
-    sampling_probability: float
-    steps: int
-    max_examples: int | None = None
     clip: Clip = "user"
-    neighboring: Neighboring = Neighboring.ADD_REMOVE
-    public_batch_size: float | None = None
-    seed: SeedLike = field(default=None, repr=False)
-    owners: Indices = field(init=False, repr=False)
-    _examples: Indices = field(init=False, repr=False)
-    _starts: Indices = field(init=False, repr=False)
 
     def __post_init__(self, user_ids: ArrayLike) -> None:
         if self.clip not in {"user", "example"}:
@@ -256,16 +250,7 @@ class UserRecordsSampler(_Users):
     2.5
     """
 
-    user_ids: InitVar[ArrayLike]
-    sampling_probability: float
     max_examples: int
-    steps: int
-    neighboring: Neighboring = Neighboring.ADD_REMOVE
-    public_batch_size: float | None = None
-    seed: SeedLike = field(default=None, repr=False)
-    owners: Indices = field(init=False, repr=False)
-    _examples: Indices = field(init=False, repr=False)
-    _starts: Indices = field(init=False, repr=False)
     _chosen: Indices = field(init=False, repr=False)
 
     def __post_init__(self, user_ids: ArrayLike) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
-from sfumato.learning.sampling.cyclic import CyclicSampler
+from sfumato.learning.sampling.epoch_sampler import CyclicSampler, ShuffledSampler
 from sfumato.learning.sampling.fixed_size import FixedSizeSampler, WithReplacementSampler
 from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.independent import IndependentSampler
@@ -38,7 +38,6 @@ from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.random_allocation import AllocationSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.separated import SeparatedSampler
-from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
 from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
@@ -48,20 +47,11 @@ from sfumato.mechanisms.factorization.strategies.lower_triangular import LowerTr
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
 from sfumato.mechanisms.factorization.strategies.strategy import Strategy
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION
 
 __all__ = ["clipping_to_json", "noise_to_json", "sampler_kind", "sampler_to_json"]
 
 Fields = dict[str, Codec[Any] | Field]
-
-_NEIGHBORING: Final = Names(
-    "a neighboring relation",
-    {
-        "add-remove": Neighboring.ADD_REMOVE,
-        "replace-one": Neighboring.REPLACE_ONE,
-        "zero-out": Neighboring.ZERO_OUT,
-    },
-)
 
 
 class _Kinds:
@@ -89,10 +79,10 @@ class _Kinds:
 
 
 _PUBLIC_SIZE = optional(NUMBER)
-_DRAWN: Fields = {"steps": INTEGER, "neighboring": _NEIGHBORING, "public_batch_size": _PUBLIC_SIZE}
+_DRAWN: Fields = {"steps": INTEGER, "neighboring": RELATION, "public_batch_size": _PUBLIC_SIZE}
 _ALL: Fields = {"population": INTEGER, **_DRAWN}
 _FIXED: Fields = {"population": INTEGER, "batch_size": INTEGER, "steps": INTEGER}
-_EPOCHS: Fields = {**_FIXED, "drop_last": BOOLEAN, "neighboring": _NEIGHBORING}
+_EPOCHS: Fields = {**_FIXED, "drop_last": BOOLEAN, "neighboring": RELATION}
 _RATE: Fields = {"sampling_probability": NUMBER}
 
 _SAMPLERS = _Kinds(
@@ -110,10 +100,7 @@ _SAMPLERS = _Kinds(
         "with-replacement": (WithReplacementSampler, _FIXED),
         "shuffled": (ShuffledSampler, _EPOCHS),
         "cyclic": (CyclicSampler, {**_EPOCHS, "shuffle": BOOLEAN}),
-        "user-poisson": (
-            UserSampler,
-            {**_DRAWN, **_RATE, "max_examples": optional(INTEGER), "clip": TEXT},
-        ),
+        "user-poisson": (UserSampler, {**_DRAWN, **_RATE, "max_examples": optional(INTEGER), "clip": TEXT}),
         "user-records": (UserRecordsSampler, {**_DRAWN, **_RATE, "max_examples": INTEGER}),
     }
 )
@@ -169,10 +156,7 @@ _NOISES = _Kinds(
         "keyed-normal": (KeyedNoise, {}),
         "simulated-normal": (SimulatedNoise, {}),
         "grid-normal": (GridNoise, {}),
-        "correlated-normal": (
-            CorrelatedNoise,
-            {"strategy": _STRATEGY, "participation": _PARTICIPATION},
-        ),
+        "correlated-normal": (CorrelatedNoise, {"strategy": _STRATEGY, "participation": _PARTICIPATION}),
     }
 )
 

@@ -104,8 +104,7 @@ class IndividualObserver:
             remedy = "train in one process"
             _check.refuse_state("run", "run in one process", "several processes train it", remedy)
         if run.clipping.adapts:
-            remedy = "use a fixed clip norm"
-            _check.refuse_type("clipping", "not adapt to the norms", run.clipping, remedy)
+            _check.refuse_type("clipping", "not adapt to the norms", run.clipping, "use a fixed clip norm")
         if not isinstance(run.noise, KeyedNoise | SimulatedNoise):
             remedy = "leave noise and float_safe out"
             _check.refuse_type("noise", "be independent in each step, and not on a grid", run.noise, remedy)

@@ -25,7 +25,7 @@ from sfumato.learning.training.loop.run_loss import priced
 from sfumato.learning.training.model_card import card_of
 from sfumato.learning.training.saving import load, save
 from sfumato.learning.training.setup import arguments, batches
-from sfumato.learning.training.setup.assembly import Assembly, MechanismArguments, RunParts, TrainedModel
+from sfumato.learning.training.setup.assembly import Assembly, RunParts
 from sfumato.learning.training.setup.options import (
     GradientOptions,
     NoiseOptions,
@@ -113,7 +113,7 @@ class PrivacyEngine:
         optimizer : torch.optim.Optimizer
             Returned as it is, but for ``step`` and ``zero_grad``; no LBFGS.
         data_loader : DataLoader
-            Tells the dataset, the collate function and the expected batch size; the run draws the batches.
+            Gives the dataset, the collate function and the expected batch size; the run draws the batches.
         noise_multiplier : float
             Standard deviation of the noise over the clipping's sensitivity.
         max_grad_norm : float
@@ -162,22 +162,18 @@ class PrivacyEngine:
             remedy = "make another PrivacyEngine"
             _check.refuse_state("engine", "make only one run private", "it has made one already", remedy)
         self._parts = Assembly(
-            model=TrainedModel(
-                module=module,
-                optimizer=optimizer,
-                data_loader=data_loader,
-                criterion=criterion,
-                batch_first=batch_first,
-                loss_reduction=loss_reduction,
-            ),
-            mechanism=MechanismArguments(
-                noise_multiplier=noise_multiplier,
-                max_grad_norm=max_grad_norm,
-                clipping=clipping,
-                poisson_sampling=poisson_sampling,
-                noise_generator=noise_generator,
-                grad_sample_mode=grad_sample_mode,
-            ),
+            module=module,
+            optimizer=optimizer,
+            data_loader=data_loader,
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=max_grad_norm,
+            criterion=criterion,
+            batch_first=batch_first,
+            loss_reduction=loss_reduction,
+            poisson_sampling=poisson_sampling,
+            clipping=clipping,
+            noise_generator=noise_generator,
+            grad_sample_mode=grad_sample_mode,
             sampling=option("sampling", sampling, SamplingOptions),
             gradients=option("gradients", gradients, GradientOptions),
             noise=option("noise", noise, NoiseOptions),

@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from sfumato import _check
 from sfumato._durable import write_whole
 from sfumato._wire import Format
+from sfumato.learning.estimators.table_entries import number
 from sfumato.learning.training.privacy_engine import PrivacyEngine
 from sfumato.learning.training.setup.options import RecordOptions, SamplingOptions
 from sfumato.ledger.ledger import Ledger
@@ -63,7 +64,7 @@ class Columns:
 
     def __post_init__(self) -> None:
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
-            _check.refuse("classes", "have two or more different classes", self.classes, "write y=no,yes")
+            _check.refuse("classes", "be two or more different classes", self.classes, "write y=no,yes")
         for name, (lower, upper) in self.numbers.items():
             if not _check.finite(name, lower) < _check.finite(name, upper):
                 _check.refuse(name, "have a lower bound below the upper", (lower, upper), "write age=0:100")
@@ -280,15 +281,8 @@ def _text(value: object) -> str:
 
 
 def _scaled(column: pa.ChunkedArray, lower: float, upper: float) -> NDArray[np.float64]:
-    values = np.array([_number(value) for value in column.to_pylist()])
+    values = np.array([number(value) for value in column.to_pylist()])
     middle, half = (lower + upper) / 2, (upper - lower) / 2
     values = np.where(np.isnan(values), middle, np.clip(values, lower, upper))
     scaled: NDArray[np.float64] = (values - middle) / half
     return scaled
-
-
-def _number(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return float("nan")

@@ -26,10 +26,11 @@ from tests.run_time import run_time
 if run_time(__name__):
     import torch
     from torch import nn
+    from torch.utils.data import DataLoader
 
     from sfumato.learning import AdaptiveQuantile
     from sfumato.learning.training.checkpoint.checkpoint import Checkpoint
-    from tests.learning.training.conftest import Made, make_module
+    from tests.learning.training.conftest import Made, make_data, make_module
 
     Make = Callable[..., Made]
 Open = Callable[..., Ledger]
@@ -283,6 +284,16 @@ def test_a_clip_norm_that_adapts_goes_on_without_a_ledger(make: Make, tmp_path: 
     fixed.epoch()
     fixed.engine.save_checkpoint(path=tmp_path / "fixed.pt")
     assert "clip_norm" not in json.loads(Checkpoint.read(tmp_path / "fixed.pt").run_to_json())
+
+
+def test_replayed_steps_are_loaded_in_this_process_or_not_charged(
+    make: Make, open_ledger: Open, tmp_path: Path, deterministic: None
+) -> None:
+    ledger = open_ledger(tmp_path / "one.ledger", simulated=False)
+    loader = DataLoader(make_data(), batch_size=16, num_workers=1)
+    with pytest.raises(ParameterError, match="num_workers must be 0 where steps are replayable, got 1"):
+        make(**REAL, ledger=ledger, epochs=1, replayable=True, data_loader=loader)
+    assert not ledger.entries()
 
 
 def test_weights_of_a_wrapped_module_and_of_one_by_itself_are_the_same(make: Make, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import final
 
 import torch
@@ -13,7 +12,12 @@ from sfumato import _check
 from sfumato.errors import UnfitModule
 from sfumato.learning.engine.gradients.gathered_rows import GatheredRows
 from sfumato.learning.engine.gradients.outer_products import OuterProducts
-from sfumato.learning.engine.gradients.per_example import DenseGradients, PerExampleGradients, squares
+from sfumato.learning.engine.gradients.per_example import (
+    DenseGradients,
+    PerExampleGradients,
+    RecomputedGradients,
+    squares,
+)
 
 __all__ = ["of_examples", "power_of_two", "whole"]
 
@@ -53,7 +57,7 @@ def of_examples(by_row: PerExampleGradients, views: int, *, max_entries: int) ->
 
     Parameters
     ----------
-    use : Use
+    by_row : PerExampleGradients
         Of one row after the other; ``squared_norms`` was not called.
     views : int
         How many rows in a row are one example.
@@ -79,23 +83,22 @@ def of_examples(by_row: PerExampleGradients, views: int, *, max_entries: int) ->
 
 
 @final
-class _Joined(PerExampleGradients):
+class _Joined(RecomputedGradients):
     """The gradients of another use, added up over the rows of each example.
 
     Parameters
     ----------
-    rows : Use
+    rows : PerExampleGradients
     views : int
     max_entries : int
         How many entries of gradients may be stored.
     """
 
-    __slots__ = ("_few", "_rows", "_views", "_whole")
+    __slots__ = ("_rows", "_views", "_whole")
 
     def __init__(self, rows: PerExampleGradients, views: int, max_entries: int) -> None:
-        super().__init__(rows.shape, rows.count // views)
+        super().__init__(rows.shape, rows.count // views, max_entries // views)
         self._rows, self._views = rows, views
-        self._few = max(1, min(self.count, max_entries // max(1, views * math.prod(self.shape))))
         self._whole: Tensor | None = None
         if self.count * math.prod(self.shape) <= max_entries:
             self._whole = torch.cat([part for _, part in self._parts()])
@@ -108,25 +111,13 @@ class _Joined(PerExampleGradients):
         joined: Tensor = rows.unflatten(0, (stop - start, self._views)).sum(1)
         return joined
 
-    def _parts(self) -> Iterator[tuple[int, Tensor]]:
-        for start in range(0, self.count, self._few):
-            part = self.per_example(start, min(start + self._few, self.count))
-            yield start, part.reshape(len(part), -1)
-
     def weighted(self, factors: Tensor) -> Tensor:
-        """Return the sum of each example's own gradient: views that cancel out round no other's away."""
-        if self._whole is not None:
-            return (factors.to(self._whole.dtype) @ self._whole).view(self.shape)
-        total = factors.new_zeros(math.prod(self.shape))
-        for start, part in self._parts():
-            own = factors[start : start + len(part)].to(part.dtype)
-            total = total + own @ part.masked_fill((own == 0)[:, None], 0)
-        return total.view(self.shape)
+        if self._whole is None:
+            return super().weighted(factors)
+        return (factors.to(self._whole.dtype) @ self._whole).view(self.shape)
 
     def squared_norms(self) -> Tensor:
-        if self._whole is not None:
-            return squares(self._whole)
-        return torch.cat([squares(part) for _, part in self._parts()])
+        return super().squared_norms() if self._whole is None else squares(self._whole)
 
     def drop(self, examples: Tensor) -> None:
         if self._whole is not None:

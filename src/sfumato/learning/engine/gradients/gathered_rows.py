@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.engine.gradients.outer_products import OuterProducts
-from sfumato.learning.engine.gradients.per_example import PerExampleGradients, faint, squares, wide
+from sfumato.learning.engine.gradients.per_example import PerExampleGradients, squares, wide
 
 __all__ = ["GatheredRows", "inner"]
 
@@ -61,11 +61,7 @@ class GatheredRows(PerExampleGradients):
         owner = torch.arange(count, device=row.device).repeat_interleave(rows)
         norms = moved.new_zeros(count)
         norms.index_add_(0, owner[first.flatten()], squares(added[: int(row[-1]) + 1]))
-        lost = faint(norms, torch.linalg.vector_norm(self.rows, dim=-1).sum(1).square())
-        if lost.any():
-            self.drop(lost)
-            norms = norms.masked_fill(lost, 0)
-        return norms
+        return self.without_faint(norms, torch.linalg.vector_norm(self.rows, dim=-1).sum(1).square())
 
     def drop(self, examples: Tensor) -> None:
         """Fill rows with zeros."""

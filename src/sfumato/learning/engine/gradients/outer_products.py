@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.engine.gradients.memory_pool import MemoryPool
-from sfumato.learning.engine.gradients.per_example import LARGE, PerExampleGradients, faint, squares, wide
+from sfumato.learning.engine.gradients.per_example import LARGE, PerExampleGradients, squares, wide
 
 __all__ = ["OuterProducts"]
 
@@ -80,7 +80,7 @@ class OuterProducts(PerExampleGradients):
         reach, largest = self._terms()
         gram = rows * (first + second) < entries
         norms = self._by_gram(reach, largest) if gram else self._by_parts(range(self.count))
-        return self._without_faint(norms, reach)
+        return self.without_faint(norms, reach)
 
     def _product(self, own: Tensor, other: Tensor) -> Tensor:
         """Return products of squares, in double where one may be too small for the other."""
@@ -98,13 +98,6 @@ class OuterProducts(PerExampleGradients):
         largest = torch.maximum(*(side.amax(1) for side in sides)).square()
         reach: Tensor = (sides[0] * sides[1]).sum(1).square()
         return reach, largest
-
-    def _without_faint(self, norms: Tensor, reach: Tensor) -> Tensor:
-        lost = faint(norms, reach)
-        if lost.any():
-            self.drop(lost)
-            norms = norms.masked_fill(lost, 0)
-        return norms
 
     def _by_gram(self, reach: Tensor, largest: Tensor) -> Tensor:
         """Return inner products of rows with rows; where they cancel out, the gradients decide.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["DenseGradients", "PerExampleGradients", "faint", "wide"]
+__all__ = ["DenseGradients", "PerExampleGradients", "RecomputedGradients", "faint", "wide"]
 
 _FAINT = 2.0**-22
 _BLOCK = 2048
@@ -59,6 +61,50 @@ class PerExampleGradients(ABC):
     def drop(self, examples: Tensor) -> None:
         """Make the gradients of these examples zero, whatever they were; a boolean for each example."""
 
+    def without_faint(self, norms: Tensor, reach: Tensor) -> Tensor:
+        """Return squared norms after dropping the examples whose norms are `faint`."""
+        lost = faint(norms, reach)
+        if lost.any():
+            self.drop(lost)
+            norms = norms.masked_fill(lost, 0)
+        return norms
+
+
+class RecomputedGradients(PerExampleGradients):
+    """Gradients that are computed whenever they are asked for, some examples at a time.
+
+    Parameters
+    ----------
+    shape : sequence of int
+    count : int
+    max_entries : int
+        How many entries of gradients may be held at a time.
+    """
+
+    __slots__ = ("_few",)
+
+    def __init__(self, shape: Sequence[int], count: int, max_entries: int) -> None:
+        super().__init__(shape, count)
+        self._few = max(1, min(count, max_entries // max(1, math.prod(self.shape))))
+
+    def _parts(self) -> Iterator[tuple[int, Tensor]]:
+        for start in range(0, self.count, self._few):
+            part = self.per_example(start, min(start + self._few, self.count))
+            yield start, part.reshape(len(part), -1)
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        """Return the sum of each example's own gradient: what cancels within one rounds no other's away."""
+        total: Any = 0
+        for start, part in self._parts():
+            own = factors[start : start + len(part)].to(part.dtype)
+            total = total + own @ part.masked_fill((own == 0)[:, None], 0)
+        summed: Tensor = total
+        return summed.view(self.shape)
+
+    def squared_norms(self) -> Tensor:
+        """Return sums of squares."""
+        return torch.cat([squares(part) for _, part in self._parts()])
+
 
 class DenseGradients(PerExampleGradients):
     """Per-example gradients as they are.
@@ -99,7 +145,7 @@ class DenseGradients(PerExampleGradients):
 
 
 def faint(norms: Tensor, reach: Tensor) -> Tensor:
-    """Tell which squared norms are below 2**-22 of the square of what their terms' norms add up to.
+    """Return which squared norms are below 2**-22 of the square of what their terms' norms add up to.
 
     In float32 such a gradient is what rounding left; in a sum with others, its terms would round theirs away.
     """

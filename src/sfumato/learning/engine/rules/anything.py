@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import torch
 from torch import Tensor
 
-from sfumato.learning.engine.gradients.per_example import PerExampleGradients, squares, wide
-from sfumato.learning.engine.rules.autocast import autocast_as_now
-from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
+from sfumato.learning.engine.gradients.per_example import RecomputedGradients, wide
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, autocast_as_now, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 from sfumato.learning.engine.trace.calls import called, tensors_in
 from sfumato.learning.engine.vmap import over_examples
@@ -20,7 +18,7 @@ __all__ = ["anything"]
 
 
 @final
-class _Pulled(PerExampleGradients):
+class _Pulled(RecomputedGradients):
     """The gradients of one call, from its inputs and the gradient of its output."""
 
     __slots__ = ("_index", "_operation", "_outputs", "_values")
@@ -28,7 +26,8 @@ class _Pulled(PerExampleGradients):
     def __init__(
         self, operation: _Anything, index: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]
     ) -> None:
-        super().__init__(operation.parameters[index].shape, operation.call.count)
+        call = operation.call
+        super().__init__(operation.parameters[index].shape, call.count, call.collector.max_entries)
         self._operation, self._index = operation, index
         self._values, self._outputs = list(values), list(outputs)
 
@@ -43,26 +42,6 @@ class _Pulled(PerExampleGradients):
             for layout, gradient in zip(operation.outputs, self._outputs, strict=True)
         ]
         return operation.per_example(self._index, values, outputs)
-
-    def weighted(self, factors: Tensor) -> Tensor:
-        """Return the sum of each example's own gradient: what cancels within one rounds no other's away."""
-        total: Any = 0
-        for start, part in self._parts():
-            own = factors[start : start + len(part)].to(part.dtype)
-            total = total + own @ part.masked_fill((own == 0)[:, None], 0)
-        summed: Tensor = total
-        return summed.view(self.shape)
-
-    def squared_norms(self) -> Tensor:
-        return torch.cat([squares(part) for _, part in self._parts()])
-
-    def _parts(self) -> Iterator[tuple[int, Tensor]]:
-        few = max(
-            1, min(self.count, self._operation.call.collector.max_entries // max(1, math.prod(self.shape)))
-        )
-        for start in range(0, self.count, few):
-            part = self.per_example(start, min(start + few, self.count))
-            yield start, part.reshape(len(part), -1)
 
     def drop(self, examples: Tensor) -> None:
         layouts = (*self._operation.layouts, *self._operation.outputs)

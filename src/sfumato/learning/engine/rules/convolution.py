@@ -15,13 +15,11 @@ from sfumato.learning.engine.gradients.per_example import (
     LARGE,
     DenseGradients,
     PerExampleGradients,
-    faint,
     squares,
     wide,
 )
-from sfumato.learning.engine.rules.autocast import lowered
 from sfumato.learning.engine.rules.im2col import autocorrelated, by_patches, suited, turned
-from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, lowered, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["convolution"]
@@ -164,20 +162,13 @@ class Convolved(PerExampleGradients):
             if doubtful.any():
                 chosen = doubtful.nonzero()[:, 0]
                 norms[chosen] = self._by_parts(self._values[chosen], self._gradients[chosen])
-            return self._without_faint(norms, reach)
+            return self.without_faint(norms, reach)
         if self._collector.pool.holds(self.count * math.prod(self.shape)):
             self._whole = self._made(self._values, self._gradients, self._collector.pool)
             self._values = self._gradients = self._values.new_empty(0)  # the gradients say all
             return squares(self._whole).sum(0)
         reach = self._form.reach(self._gradients, self._values, self._weight)
-        return self._without_faint(self._by_parts(self._values, self._gradients), reach)
-
-    def _without_faint(self, norms: Tensor, reach: Tensor) -> Tensor:
-        lost = faint(norms, reach)
-        if lost.any():
-            self.drop(lost)
-            norms = norms.masked_fill(lost, 0)
-        return norms
+        return self.without_faint(self._by_parts(self._values, self._gradients), reach)
 
     def _by_parts(self, values: Tensor, gradients: Tensor) -> Tensor:
         few = max(1, self._collector.max_entries // math.prod(self.shape))

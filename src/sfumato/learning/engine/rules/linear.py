@@ -11,8 +11,7 @@ from torch import Tensor
 from sfumato.learning.engine.gradients.collector import GradientCollector
 from sfumato.learning.engine.gradients.outer_products import OuterProducts
 from sfumato.learning.engine.gradients.per_example import DenseGradients, squares, wide
-from sfumato.learning.engine.rules.autocast import lowered
-from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, run
+from sfumato.learning.engine.rules.operation import BatchedCall, NoRule, Operation, lowered, run
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["linear", "matmul"]

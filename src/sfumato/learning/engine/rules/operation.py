@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from sfumato.learning.engine.trace.batch_layout import BatchLayout
 from sfumato.learning.engine.trace.calls import tensors_in
 from sfumato.learning.engine.trace.plan import Step
 
-__all__ = ["BatchedCall", "NoRule", "Operation", "run"]
+__all__ = ["BatchedCall", "NoRule", "Operation", "autocast_as_now", "lowered", "run"]
 
 
 class NoRule(Exception):
@@ -116,3 +117,20 @@ def run(collector: GradientCollector, operation: Operation, *data: Tensor) -> An
     """Run an operation as a node of the graph."""
     apply: Any = _Routed.apply
     return apply(operation, collector, collector.anchor, *data)
+
+
+def lowered(tensor: Tensor) -> Tensor:
+    """Return a tensor as autocast hands it to a function that runs in lower precision; as it is, without."""
+    kind = tensor.device.type
+    if not torch.is_autocast_enabled(kind) or not tensor.is_floating_point() or tensor.dtype == torch.float64:
+        return tensor
+    return tensor.to(torch.get_autocast_dtype(kind))
+
+
+def autocast_as_now(tensors: Sequence[Tensor]) -> Callable[[], AbstractContextManager[object]]:
+    """Return what makes contexts with autocast as it is now: a backward runs without, by itself."""
+    kind = tensors[0].device.type
+    if not torch.is_autocast_enabled(kind):
+        return nullcontext
+    wanted = torch.get_autocast_dtype(kind)
+    return lambda: torch.autocast(kind, wanted)

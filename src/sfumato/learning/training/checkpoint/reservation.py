@@ -128,13 +128,11 @@ class Reservation:
         """Return the checkpoint's run, on a ledger that still knows all that it knew then."""
         position = saved.position
         if position is None:
-            remedy = "leave ledger= out"
             rule = "be the checkpoint of a run on a ledger"
-            _check.refuse_state("resume_from", rule, "its run has no ledger", remedy)
+            _check.refuse_state("resume_from", rule, "its run has no ledger", "leave ledger= out")
         if ledger.ledger_id != position.ledger:
-            remedy = "open the ledger that charged the run"
             rule = f"have the id {position.ledger}, under which the run was charged"
-            _check.refuse("ledger", rule, ledger.ledger_id, remedy)
+            _check.refuse("ledger", rule, ledger.ledger_id, "open the ledger that charged the run")
         run = ledger.run(position.run, digest=position.charge)
         if run.claimed < position.claimed:
             raise LedgerCorrupt(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, final
 
 import torch
 from torch import nn
@@ -12,9 +12,11 @@ from torch.optim import LBFGS, Optimizer
 
 from sfumato import _check
 from sfumato.learning.training.distributed.shards import apart_as
+from sfumato.learning.training.loop.private_loader import PrivateLoader
 from sfumato.learning.training.loop.run import TrainingRun
 
-__all__ = ["is_private", "make_optimizer_private", "restore_optimizer"]
+__all__ = ["BatchMemoryManager", "is_private", "make_optimizer_private", "restore_optimizer"]
+
 
 _RUN = "_private_run"
 _COUNTED = "_wrapped_by_lr_sched"
@@ -109,3 +111,54 @@ def restore_optimizer(optimizer: Optimizer) -> None:
     for name in ("step", "zero_grad", _SCALED, "noise_multiplier", "expected_batch_size", "max_grad_norm"):
         vars(optimizer).pop(name, None)
     vars(optimizer).update(own_attributes)
+
+
+@final
+class BatchMemoryManager:
+    """Lets a private loader give batches in parts; the optimizer steps with the last part of each.
+
+    Parameters
+    ----------
+    data_loader : PrivateLoader
+        As `PrivacyEngine.make_private` returned it.
+    max_physical_batch_size : int
+        The most examples of a part.
+    optimizer : Optimizer
+        Of the same run.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import DataLoader, TensorDataset
+    >>> from sfumato.learning import PrivacyEngine
+    >>> module = torch.nn.Linear(3, 1)
+    >>> module, optimizer, loader = PrivacyEngine().make_private(
+    ...     module=module,
+    ...     optimizer=torch.optim.SGD(module.parameters()),
+    ...     data_loader=DataLoader(TensorDataset(torch.zeros(40, 3), torch.zeros(40, 1)), batch_size=20),
+    ...     noise_multiplier=1.0,
+    ...     max_grad_norm=1.0,
+    ... )
+    >>> with BatchMemoryManager(data_loader=loader, max_physical_batch_size=4, optimizer=optimizer) as parts:
+    ...     max(len(x) for x, y in parts) <= 4
+    True
+    """
+
+    def __init__(self, *, data_loader: Any, max_physical_batch_size: int, optimizer: Optimizer) -> None:
+        _check.instance("data_loader", data_loader, PrivateLoader, "pass the one that make_private returned")
+        if not is_private(optimizer):
+            remedy = "pass that one"
+            _check.refuse_type("optimizer", "be the one that make_private returned", optimizer, remedy)
+        self._loader: PrivateLoader = data_loader
+        self._largest = _check.integer("max_physical_batch_size", max_physical_batch_size, minimum=1)
+        self._before: int | None = None
+
+    def __enter__(self) -> PrivateLoader:
+        """Return the loader, which now gives parts."""
+        self._before = self._loader.largest
+        self._loader.limit(self._largest)
+        return self._loader
+
+    def __exit__(self, *_: object) -> None:
+        """Let it give what it gave before."""
+        self._loader.limit(self._before)

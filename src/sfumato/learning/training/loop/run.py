@@ -19,8 +19,7 @@ from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.learning.training.distributed.shards import Shards
 from sfumato.learning.training.identity import clipping_to_json
-from sfumato.learning.training.loop.batch_reuse import BatchReuseCheck
-from sfumato.learning.training.loop.logical_batch import LogicalBatch, empty_sums
+from sfumato.learning.training.loop.logical_batch import BatchReuseCheck, LogicalBatch, empty_sums
 from sfumato.learning.training.loop.private_loader import GivenBatch
 from sfumato.learning.training.loop.run_loss import priced
 from sfumato.learning.training.loop.step_digest import StepDigest
@@ -170,9 +169,8 @@ class TrainingRun:
             How many steps.
         """
         if self._cursor or self._released:
-            remedy = "begin another run"
             rule = "be numbered by one ledger from the first on"
-            _check.refuse_state("steps", rule, f"{self._cursor} were already taken", remedy)
+            _check.refuse_state("steps", rule, f"{self._cursor} were already taken", "begin another run")
         self._steps = steps
 
     def go_on(self, *, cursor: int, foreign_steps: int, clip_norm: float | None = None) -> None:
@@ -243,9 +241,8 @@ class TrainingRun:
                 stacklevel=4,
             )
         if isinstance(self.noise, CorrelatedNoise):
-            remedy = "iterate over the returned loader"
             rule = "come from the private loader where noise is correlated"
-            _check.refuse_state("batch", rule, "it came from elsewhere", remedy)
+            _check.refuse_state("batch", rule, "it came from elsewhere", "iterate over the returned loader")
         self._foreign_steps += 1
 
     def gradients(self) -> dict[str, Tensor] | None:

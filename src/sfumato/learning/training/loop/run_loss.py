@@ -19,9 +19,8 @@ def check_noise(noise: Noise, sampler: Sampler) -> None:
     if not isinstance(noise, CorrelatedNoise):
         return
     if sampler.neighboring is Neighboring.REPLACE_ONE:
-        remedy = "use a sampler under zero-out"
         rule = "be under add/remove or zero-out with correlated noise"
-        _check.refuse("sampler", rule, sampler.neighboring, remedy)
+        _check.refuse("sampler", rule, sampler.neighboring, "use a sampler under zero-out")
     if noise.participation != sampler.participation:
         remedy = "pass participation=sampler.participation"
         _check.refuse("noise", f"be for {sampler.participation}", noise.participation, remedy)

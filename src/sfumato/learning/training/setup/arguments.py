@@ -22,14 +22,7 @@ from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.loop.run_loss import check_noise
 from sfumato.learning.training.setup.options import NoiseOptions
 
-__all__ = [
-    "check_maker",
-    "check_wanted",
-    "clipping_for",
-    "mode_for",
-    "noise_for_run",
-    "seed_of",
-]
+__all__ = ["check_maker", "check_wanted", "clipping_for", "mode_for", "noise_for_run", "seed_of"]
 
 MODES: dict[str, Mode] = {
     **dict.fromkeys(("auto", "hooks", "ghost", "ghost_fsdp", "ew"), "auto"),

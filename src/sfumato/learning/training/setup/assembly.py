@@ -41,54 +41,7 @@ from sfumato.learning.training.setup.options import (
     SamplingOptions,
 )
 
-__all__ = ["Assembly", "MechanismArguments", "RunParts", "TrainedModel"]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainedModel:
-    """What is trained on which data: of `PrivacyEngine.make_private`, which says what the names mean."""
-
-    module: nn.Module
-    optimizer: Optimizer
-    data_loader: DataLoader[Any]
-    criterion: Any
-    batch_first: bool
-    loss_reduction: Reduction
-
-    def checked(self) -> nn.Module:
-        """Return the user's module itself, or refuse what cannot be trained so."""
-        named = getattr(self.criterion, "reduction", self.loss_reduction)
-        if named != self.loss_reduction:
-            remedy = "pass loss_reduction as the criterion has it"
-            _check.refuse("loss_reduction", f"be {named!r} as the criterion's", self.loss_reduction, remedy)
-        check_criterion(self.criterion)
-        inner = inner_module(self.module)
-        check_optimizer(self.optimizer, [p for p in inner.parameters() if p.requires_grad])
-        hooks = inner._forward_pre_hooks.values()  # noqa: SLF001
-        if any(isinstance(getattr(hook, "__self__", None), Engine) for hook in hooks):
-            remedy = "call detach() of that engine first"
-            _check.refuse_state("module", "belong to one run", "an engine is attached to it", remedy)
-        ModuleValidator.validate(inner, strict=True)
-        return inner
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MechanismArguments:
-    """What is clipped and added, by Opacus's names: of `PrivacyEngine.make_private`."""
-
-    noise_multiplier: float
-    max_grad_norm: float | Sequence[float]
-    clipping: str | Clipping
-    poisson_sampling: bool
-    noise_generator: torch.Generator | int | None
-    grad_sample_mode: str
-
-    @property
-    def seed(self) -> int | None:
-        """The number that a simulation is drawn from; None for noise that protects."""
-        return arguments.seed_of(self.noise_generator)
+__all__ = ["Assembly", "RunParts"]
 
 
 @final
@@ -107,10 +60,20 @@ class RunParts:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    """The arguments of `PrivacyEngine.make_private`, and the run that they mean."""
+    """The arguments of `PrivacyEngine.make_private`, which says what they are, and the run that they mean."""
 
-    model: TrainedModel
-    mechanism: MechanismArguments
+    module: nn.Module
+    optimizer: Optimizer
+    data_loader: DataLoader[Any]
+    noise_multiplier: float
+    max_grad_norm: float | Sequence[float]
+    criterion: Any
+    batch_first: bool
+    loss_reduction: Reduction
+    poisson_sampling: bool
+    clipping: str | Clipping
+    noise_generator: torch.Generator | int | None
+    grad_sample_mode: str
     sampling: SamplingOptions
     gradients: GradientOptions
     noise: NoiseOptions
@@ -118,17 +81,17 @@ class Assembly:
 
     def assembled(self) -> RunParts:
         """Check everything, charge the ledger, and only then change module and optimizer."""
-        multiplier = _check.non_negative("noise_multiplier", self.mechanism.noise_multiplier)
-        module: object = self.model.module
+        multiplier = _check.non_negative("noise_multiplier", self.noise_multiplier)
+        module: object = self.module
         _check.instance("module", module, nn.Module, "pass a torch.nn.Module")
-        ranks = Ranks(together=is_together(self.model.module))
-        inner = self.model.checked()
+        ranks = Ranks(together=is_together(self.module))
+        inner = self._checked_module()
         reservation = self._reservation(ranks)
         resume_from = self.record.resume_from
         saved = None if resume_from is None else Checkpoint.read(resume_from)
         key, seed = ranks.share(self._secrets(reservation, saved))
         sampler = self._sampler(seed)
-        noise = arguments.noise_for_run(self.noise, sampler, seed=self.mechanism.seed, key=key)
+        noise = arguments.noise_for_run(self.noise, sampler, seed=self._seed, key=key)
         engine = self._engine(inner)
         identity = RunIdentity(
             noise_multiplier=multiplier,
@@ -145,7 +108,7 @@ class Assembly:
             sampler=sampler,
             noise=noise,
             noise_multiplier=multiplier,
-            mean=self.model.loss_reduction == "mean",
+            mean=self.loss_reduction == "mean",
             ranks=ranks,
             shards=Shards(inner),
             digest=StepDigest(key, inner, sampler) if self.record.replayable else None,
@@ -153,8 +116,8 @@ class Assembly:
         run.begin(reservation.begin(run) if saved is None else reservation.resume(saved, sampler))
         bind_to_run(reservation.owner, noise=noise, sampler=sampler)
         parts = RunParts(
-            module=self.model.module,
-            optimizer=self.model.optimizer,
+            module=self.module,
+            optimizer=self.optimizer,
             loader=self._loader(run),
             run=run,
             reservation=reservation,
@@ -163,8 +126,32 @@ class Assembly:
         self._attach(run, saved)
         return parts
 
+    def _checked_module(self) -> nn.Module:
+        """Return the user's module itself, or refuse what cannot be trained so."""
+        named = getattr(self.criterion, "reduction", self.loss_reduction)
+        if named != self.loss_reduction:
+            remedy = "pass loss_reduction as the criterion has it"
+            _check.refuse("loss_reduction", f"be {named!r} as the criterion's", self.loss_reduction, remedy)
+        check_criterion(self.criterion)
+        inner = inner_module(self.module)
+        check_optimizer(self.optimizer, [p for p in inner.parameters() if p.requires_grad])
+        hooks = inner._forward_pre_hooks.values()  # noqa: SLF001
+        if any(isinstance(getattr(hook, "__self__", None), Engine) for hook in hooks):
+            remedy = "call detach() of that engine first"
+            _check.refuse_state("module", "belong to one run", "an engine is attached to it", remedy)
+        ModuleValidator.validate(inner, strict=True)
+        return inner
+
+    @property
+    def _seed(self) -> int | None:
+        """The number that a simulation is drawn from; None for noise that protects."""
+        return arguments.seed_of(self.noise_generator)
+
     def _reservation(self, ranks: Ranks) -> Reservation:
         record = self.record
+        if record.replayable and (workers := self.data_loader.num_workers):
+            remedy = "load batches in this process"
+            _check.refuse("num_workers", "be 0 where steps are replayable", workers, remedy)
         return Reservation(
             ledger=record.ledger,
             delta=record.delta,
@@ -175,35 +162,35 @@ class Assembly:
         )
 
     def _sampler(self, seed: bytes) -> Sampler:
-        simulated = self.mechanism.seed
-        planned = batches.steps_of(self.model.data_loader, self.sampling)
+        simulated = self._seed
+        planned = batches.steps_of(self.data_loader, self.sampling)
         if planned is None and self.record.ledger is not None:
             _check.refuse("epochs", "be given where a ledger is charged", None, "pass epochs= or steps=")
         return batches.sampler_for(
-            self.model.data_loader,
+            self.data_loader,
             self.sampling,
-            poisson=self.mechanism.poisson_sampling,
+            poisson=self.poisson_sampling,
             steps=planned,
             seed=seed if simulated is None else simulated,
         )
 
     def _engine(self, module: nn.Module) -> Engine:
-        mechanism, gradients, views = self.mechanism, self.gradients, self.sampling.views
+        gradients, views = self.gradients, self.sampling.views
         return Engine(
             module,
-            arguments.clipping_for(mechanism.clipping, mechanism.max_grad_norm, module),
-            loss_reduction=self.model.loss_reduction,
-            mode=arguments.mode_for(mechanism.grad_sample_mode),
+            arguments.clipping_for(self.clipping, self.max_grad_norm, module),
+            loss_reduction=self.loss_reduction,
+            mode=arguments.mode_for(self.grad_sample_mode),
             memory=gradients.memory,
             chunk=gradients.chunk,
             views=1 if views is None else views.count,
             loss_scale=gradients.loss_scale,
-            batch_dim=0 if self.model.batch_first else 1,
+            batch_dim=0 if self.batch_first else 1,
         )
 
     def _check_alike(self, ranks: Ranks, identity: RunIdentity) -> None:
         """Refuse processes that were given other arguments."""
-        more = {"loss_reduction": self.model.loss_reduction, "loss_scale": self.gradients.loss_scale}
+        more = {"loss_reduction": self.loss_reduction, "loss_scale": self.gradients.loss_scale}
         ranks.require_alike(identity.to_json() | more)
 
     def _check_resumed(
@@ -211,23 +198,20 @@ class Assembly:
     ) -> None:
         """Refuse to go on otherwise than the checkpoint's run began."""
         saved.identity.require(identity)
-        saved.require_shapes(self.model.module, self.model.optimizer)
+        saved.require_shapes(self.module, self.optimizer)
         if not ranks.share(self.record.ledger is not None):
             check_fresh(noise, sampler, saved.cursor)
 
     def _secrets(self, reservation: Reservation, saved: Checkpoint | None) -> tuple[bytes, bytes]:
         """Return the noise key and the seed: those of the checkpoint's run if it goes on, or fresh ones."""
-        resume_from, real = self.record.resume_from, self.mechanism.seed is None
+        resume_from, real = self.record.resume_from, self._seed is None
         known = self.record.ledger is not None and real and reservation.ranks.first
         if saved is not None and resume_from is not None and known:
             return reservation.saved_secrets(os.fspath(resume_from), saved)
         return os.urandom(32), os.urandom(32)
 
     def _loader(self, run: TrainingRun) -> PrivateLoader:
-        data_loader, sampling = self.model.data_loader, self.sampling
-        if self.record.replayable and data_loader.num_workers:
-            remedy = "use num_workers=0"
-            _check.refuse("replayable", "load in this process", data_loader.num_workers, remedy)
+        data_loader, sampling = self.data_loader, self.sampling
         loader = PrivateLoader(
             data_loader,
             sampler=run.sampler,
@@ -242,17 +226,17 @@ class Assembly:
 
     def _attach(self, run: TrainingRun, saved: Checkpoint | None) -> None:
         """Change the module and the optimizer: from here on they are the run's."""
-        model, engine = self.model, run.engine
+        engine = run.engine
         run.take_module()
         if saved is not None:
-            saved.restore(model.module, model.optimizer)
+            saved.restore(self.module, self.optimizer)
             torch.set_rng_state(saved.random_state)
             run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps, clip_norm=saved.clip_norm)
         if self.gradients.self_test:
-            watch_criterion(model.criterion, loss_reduction=model.loss_reduction)
-            mode = arguments.mode_for(self.mechanism.grad_sample_mode)
-            attach_after_test(engine.module, engine, loss_reduction=model.loss_reduction, mode=mode)
+            watch_criterion(self.criterion, loss_reduction=self.loss_reduction)
+            mode = arguments.mode_for(self.grad_sample_mode)
+            attach_after_test(engine.module, engine, loss_reduction=self.loss_reduction, mode=mode)
         else:
             run.attach_engine()
-        make_optimizer_private(model.optimizer, run)
-        vars(model.optimizer)["max_grad_norm"] = self.mechanism.max_grad_norm
+        make_optimizer_private(self.optimizer, run)
+        vars(self.optimizer)["max_grad_norm"] = self.max_grad_norm

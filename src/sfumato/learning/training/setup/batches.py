@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
 
 from sfumato import _check
+from sfumato.learning.sampling.epoch_sampler import ShuffledSampler
 from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import Seed, SeedLike
-from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
 from sfumato.learning.training.loop.private_loader import PrivateLoader
 from sfumato.learning.training.setup.arguments import check_maker

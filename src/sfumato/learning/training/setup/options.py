@@ -62,8 +62,7 @@ class SamplingOptions:
     def __post_init__(self) -> None:
         views: object = self.views
         if not isinstance(views, Views | None):
-            remedy = "pass Views(count=, transform=)"
-            _check.refuse_type("views", "be Views", views, remedy)
+            _check.refuse_type("views", "be Views", views, "pass Views(count=, transform=)")
 
 
 @final
@@ -153,8 +152,7 @@ class RecordOptions:
     def __post_init__(self) -> None:
         ledger: object = self.ledger
         if not isinstance(ledger, Ledger | LedgerView | None):
-            remedy = "pass Ledger.open(...), say"
-            _check.refuse_type("ledger", "be an open ledger", ledger, remedy)
+            _check.refuse_type("ledger", "be an open ledger", ledger, "pass Ledger.open(...), say")
         if self.delta is not None:
             _check.unit_interval("delta", self.delta)
 
