@@ -174,10 +174,12 @@ class AdditiveMechanism(Mechanism):
         object.__setattr__(self, "grid", lattice.grid)
         object.__setattr__(self, "integral", lattice.integral)
         object.__setattr__(self, "l0", l0)
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring", "be a Neighboring", self.neighboring, "pass Neighboring.ADD_REMOVE, ..."
-            )
+        _check.instance(
+            "neighboring",
+            self.neighboring,
+            Neighboring,
+            "pass a member of it, such as Neighboring.ADD_REMOVE",
+        )
 
     @staticmethod
     def _entries(l0: int | None, name: str, *, integral: bool) -> int:

@@ -233,7 +233,7 @@ class Grid:
 def as_grid(value: object) -> Grid:
     """Return a grid, or refuse what is none."""
     if not isinstance(value, Grid):
-        _check.refuse("grid", "be a Grid", value, "pass Grid(exponent=...)")
+        _check.refuse_type("grid", "be a Grid", value, "pass Grid(exponent=...)")
     return value
 
 

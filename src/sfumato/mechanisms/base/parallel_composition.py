@@ -163,12 +163,11 @@ class ParallelComposition(Mechanism):
             name: part.release(one, source)
             for (name, part), one in zip(self.parts.items(), values, strict=True)
         }
-        return ParallelRelease(
-            value={name: release.value for name, release in released.items()},
+        return self._release_as(
+            ParallelRelease,
+            {name: release.value for name, release in released.items()},
+            source,
             parts=released,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
         )
 
     def _values(self, given: object) -> list[object]:

@@ -19,7 +19,7 @@ from sfumato.mechanisms.factorization.linear_error import NormalError
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.strategy import Strategy
-from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, check_kind
+from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.sampling.integer_noise import discrete_gaussian
 from sfumato.privacy.calibration import analytic_gaussian_stddev
@@ -122,7 +122,7 @@ class ContinualSum(StreamMechanism):
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        check_kind("strategy", self.strategy, Strategy, "pass BinaryTree(steps=...) or another")
+        _check.instance("strategy", self.strategy, Strategy, "pass BinaryTree(steps=...) or another")
         put("stddev", as_number("stddev", self.stddev, "pass epsilon= and delta= to ContinualSum.calibrated"))
         self._settle(Fraction(self.stddev))
         chosen: int | None = self.bits
@@ -168,7 +168,7 @@ class ContinualSum(StreamMechanism):
         request = PrivacyTarget(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian")
         )
-        check_kind("strategy", strategy, Strategy, "pass BinaryTree(steps=...) or another")
+        _check.instance("strategy", strategy, Strategy, "pass BinaryTree(steps=...) or another")
         norm = float(as_bound("sensitivity", sensitivity)) * strategy.sensitivity(participation).upper
         norm *= 2 if neighboring is Neighboring.REPLACE_ONE else 1
         template = cls(

@@ -113,20 +113,14 @@ class KNorm(Mechanism):
             )
         put("sensitivity", as_bound("sensitivity", self.sensitivity))
         put("scale", as_number("scale", self.scale, "pass epsilon= to KNorm.calibrated to have it chosen"))
-        lattice = Lattice.settle(
-            self.sensitivity, noise=Fraction(self.scale), grid=self.grid, integral=self.integral
-        )
+        lattice = Lattice.settle_in(self, Fraction(self.scale))
         lattice.check_noise("scale", Fraction(self.scale))
-        put("grid", lattice.grid)
-        put("integral", lattice.integral)
-        neighboring: object = self.neighboring
-        if not isinstance(neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance(
+            "neighboring",
+            self.neighboring,
+            Neighboring,
+            "pass a member of it, such as Neighboring.ADD_REMOVE",
+        )
         put("_body", None)
         put("_stretch", Fraction(1))
         if self.euclidean and (self.facets is not None or self.dimension > _MAX_ROUND):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -127,11 +128,6 @@ def _cube_reach(d: int, scale: float, outside: float, joint: bool) -> int:
         inside = (2 * t + 1) / wide[t + 1 :]
         return float(chances[t + 1 :] @ (1 - (inside**d if joint else inside)))
 
-    low, high = -1, len(wide) - 1  # nothing is beyond the latter
-    while high - low > 1:
-        middle = (low + high) // 2
-        if beyond(middle) <= outside * (1 - 1e-9) - 1e-14:
-            high = middle
-        else:
-            low = middle
-    return high
+    enough = outside * (1 - 1e-9) - 1e-14
+    # Nothing is beyond the last.
+    return bisect_left(range(len(wide) - 1), x=True, key=lambda t: beyond(t) <= enough)

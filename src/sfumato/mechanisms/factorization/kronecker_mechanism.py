@@ -104,14 +104,12 @@ class KroneckerMechanism(Mechanism):
             )
         put("factors", factors)
         put("stddev", as_number("stddev", self.stddev, "pass epsilon= to KroneckerMechanism.calibrated"))
-        neighboring: object = self.neighboring
-        if not isinstance(neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance(
+            "neighboring",
+            self.neighboring,
+            Neighboring,
+            "pass a member of it, such as Neighboring.ADD_REMOVE",
+        )
         given: Sequence[ArrayLike] | None = self.strategies
         if given is None:
             given = [_strategy(factor, self._bits) for factor in factors]
@@ -230,13 +228,7 @@ class KroneckerMechanism(Mechanism):
             slack=unit * (0.5 * magnitudes + floats * float(np.abs(noisy.astype(np.float64)).max())),
             missed=np.full(magnitudes.shape, noisy.size * 0.125 / float(self._noise()) ** 2),
         )
-        return LinearRelease(
-            value=_apply(self._spreads, noisy * unit),
-            error=error,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(LinearRelease, _apply(self._spreads, noisy * unit), source, error=error)
 
     def _off(self) -> Array:
         """Return by how much of the greatest measurement answers are off, for want of an exact inverse."""

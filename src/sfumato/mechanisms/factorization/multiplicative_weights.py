@@ -127,14 +127,12 @@ class MultiplicativeWeights(Mechanism):
                 "pass LinearWorkload(matrix=..., histogram=...)",
             )
         _check.integer("rounds", self.rounds, minimum=1, remedy="each measures one query")
-        neighboring: object = self.neighboring
-        if not isinstance(neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance(
+            "neighboring",
+            self.neighboring,
+            Neighboring,
+            "pass a member of it, such as Neighboring.ADD_REMOVE",
+        )
         remedy = "pass epsilon= to MultiplicativeWeights.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         object.__setattr__(self, "_largest", self.workload.shift(self.neighboring).linf)
@@ -208,13 +206,12 @@ class MultiplicativeWeights(Mechanism):
             released.append((index, float(answer.release(int(exact[index]), source).value)))
             shares = self._learn(shares, weights, released, total)
         step = float(self.workload.step)
-        return MultiplicativeWeightsRelease(
-            value=total * (weights @ shares) * step,
+        return self._release_as(
+            MultiplicativeWeightsRelease,
+            total * (weights @ shares) * step,
+            source,
             cells=total * shares,
             measured=tuple((index, noisy * step) for index, noisy in released),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
         )
 
     @staticmethod

@@ -17,7 +17,6 @@ from sfumato.mechanisms.base.rational import Number, floor_log2, plain, power_of
 from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeightsRelease
 from sfumato.mechanisms.factorization.online_utility import OnlineUtility
 from sfumato.mechanisms.factorization.query_stream import LinearQueryStream, query_steps
-from sfumato.mechanisms.factorization.stream_mechanism import check_kind
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.counts import Histogram
 from sfumato.mechanisms.selection.selection import failure_probability
@@ -116,9 +115,11 @@ class OnlineMultiplicativeWeights(Mechanism):
     _NOISES: ClassVar[tuple[str, ...]] = ("total_scale", "threshold_scale", "query_scale", "answer_scale")
 
     def __post_init__(self) -> None:
-        check_kind("histogram", self.histogram, Histogram, "pass Histogram(categories=...)")
-        check_kind("neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another")
-        check_kind("grid", self.grid, Grid, "pass Grid(exponent=-20)")
+        _check.instance("histogram", self.histogram, Histogram, "pass Histogram(categories=...)")
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
+        _check.instance("grid", self.grid, Grid, "pass Grid(exponent=-20)")
         if not _FINEST <= self.grid.exponent <= 0:
             _check.refuse(
                 "grid",
@@ -188,7 +189,7 @@ class OnlineMultiplicativeWeights(Mechanism):
 
         start = 1 / request.exact_epsilon
         if updates is None:
-            check_kind("histogram", histogram, Histogram, "pass Histogram(categories=...)")
+            _check.instance("histogram", histogram, Histogram, "pass Histogram(categories=...)")
             tried = sorted({round(2 ** (k / 2)) for k in range(_TRIED)})
             planned = {"queries": queries, "records": records}
             updates = min(tried, key=lambda count: of(count, start).utility_bound(beta, **planned))

@@ -21,7 +21,7 @@ from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
 from sfumato.mechanisms.factorization.strategies.block_estimates import block_weights
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
-from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, check_kind
+from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.sampling.integer_noise import discrete_laplace
@@ -91,7 +91,7 @@ class PureContinualSum(StreamMechanism):
     _integers: IntegerStrategy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_kind("strategy", self.strategy, BinaryTree, "others have a larger L1 sensitivity")
+        _check.instance("strategy", self.strategy, BinaryTree, "others have a larger L1 sensitivity")
         remedy = "pass epsilon= to PureContinualSum.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         self._settle(Fraction(self.scale))
@@ -130,7 +130,7 @@ class PureContinualSum(StreamMechanism):
         PureContinualSum
         """
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
-        check_kind("strategy", strategy, BinaryTree, "others have a larger L1 sensitivity")
+        _check.instance("strategy", strategy, BinaryTree, "others have a larger L1 sensitivity")
 
         blocks = strategy.heights * participation.max_steps(strategy.steps)
         start = Fraction(as_bound("sensitivity", sensitivity)) * blocks / request.exact_epsilon

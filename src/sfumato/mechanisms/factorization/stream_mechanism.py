@@ -20,12 +20,12 @@ from sfumato.mechanisms.factorization.linear_error import LinearError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import Participation
-from sfumato.mechanisms.factorization.strategies.strategy import Strategy
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy, check_unfinished
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["StreamMechanism", "SumStream", "check_kind"]
+__all__ = ["StreamMechanism", "SumStream"]
 
 _GRID_BITS = 8  # by so many bits the grid is coarser than that of a single release, for longer sums
 
@@ -114,19 +114,13 @@ class StreamMechanism(Mechanism):
 
     def _settle(self, noise: Fraction) -> None:
         """Check the shared parameters, and resolve what was left open."""
-        check_kind("participation", self.participation, Participation, "pass Participation(...)")
-        check_kind("neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another")
+        _check.instance("participation", self.participation, Participation, "pass Participation(...)")
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
         object.__setattr__(self, "sensitivity", as_bound("sensitivity", self.sensitivity))
         object.__setattr__(self, "l0", as_entries(self.l0))
-        lattice = Lattice.settle(
-            self.sensitivity,
-            noise=noise,
-            grid=self.grid,
-            integral=self.integral,
-            share=Fraction(self.sensitivity) * 2**_GRID_BITS,
-        )
-        object.__setattr__(self, "grid", lattice.grid)
-        object.__setattr__(self, "integral", lattice.integral)
+        Lattice.settle_in(self, noise, share=Fraction(self.sensitivity) * 2**_GRID_BITS)
 
     def _steps(self, value: Any) -> Integers:
         steps = np.asarray(Lattice(self.grid, integral=self.integral).steps(value), dtype=np.int64)
@@ -198,10 +192,7 @@ class SumStream:
             If the type or the shape does not fit, or after the last step; never for a value.
         """
         steps = self.mechanism._steps(value)  # noqa: SLF001
-        if self.sent == self.mechanism.strategy.steps:
-            _check.refuse(
-                "steps", "exceed the number of steps so far", self.sent, "make a strategy of more steps"
-            )
+        check_unfinished(self.sent, self.mechanism.strategy.steps)
         if self._shape not in (None, steps.shape):
             _check.refuse(
                 "value",
@@ -226,9 +217,3 @@ class SumStream:
             self._noise = np.concatenate([self._noise, fresh])
         taken, self._noise = self._noise[:count], self._noise[count:]
         return taken.reshape(shape)
-
-
-def check_kind(name: str, value: object, kind: type, remedy: str) -> None:
-    """Refuse a parameter of another type."""
-    if not isinstance(value, kind):
-        _check.refuse(name, f"be a {kind.__name__}", value, remedy)

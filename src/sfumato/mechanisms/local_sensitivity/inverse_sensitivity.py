@@ -160,12 +160,7 @@ class InverseSensitivity(Mechanism):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
-        return Release(
-            value=self.outputs(value, 1, source)[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.

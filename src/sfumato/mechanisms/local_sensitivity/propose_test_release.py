@@ -316,12 +316,7 @@ class ProposeTestRelease(Mechanism):
         noisy = distance + discrete_laplace(Fraction(self.test_scale), None, source)
         # Drawn whether it is released or not: neither time nor an error then follows the test.
         answer = self._noise.release(self.statistic.value(value), source).value
-        return Release(
-            value=answer if noisy >= self.threshold else None,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, answer if noisy >= self.threshold else None, source)
 
     @property
     def _noise(self) -> Laplace:

@@ -121,13 +121,12 @@ class SampleAndAggregate(Mechanism):
             )
         if self.aggregate == "mean" and self.grid is not None:
             _check.refuse("grid", "be left out for a mean", self.grid, "the bounds choose it")
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                self.neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance(
+            "neighboring",
+            self.neighboring,
+            Neighboring,
+            "pass a member of it, such as Neighboring.ADD_REMOVE",
+        )
         _ = self._aggregate  # it checks the rest
 
     @property
@@ -162,11 +161,10 @@ class SampleAndAggregate(Mechanism):
         found = np.array([self._estimate(block) for block in np.split(value[order], ends)])
         released = self._aggregate.release(found, source).value
         lower, upper = (float(bound) for bound in self.bounds)
-        return Release(
-            value=released if self.aggregate == "median" else max(lower, min(upper, float(released))),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
+        return self._release_as(
+            Release,
+            released if self.aggregate == "median" else max(lower, min(upper, float(released))),
+            source,
         )
 
     def _estimate(self, block: NDArray[Any]) -> float:

@@ -187,12 +187,7 @@ class SmoothStatistic(Mechanism):
             Of a number within the bounds; it has no interval, as its width would depend on the data.
         """
         source = random_source(rng)
-        return Release(
-            value=self.outputs(value, 1, source)[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> list[int | float]:
         """Draw many answers at once; see `Mechanism.outputs`."""

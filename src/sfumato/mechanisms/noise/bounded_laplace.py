@@ -83,11 +83,7 @@ class BoundedLaplace(Mechanism):
         remedy = "pass epsilon= to BoundedLaplace.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         object.__setattr__(self, "bounds", checked_bounds(self.bounds))
-        lattice = Lattice.settle(
-            self.sensitivity, noise=Fraction(self.scale), grid=self.grid, integral=self.integral
-        )
-        object.__setattr__(self, "grid", lattice.grid)
-        object.__setattr__(self, "integral", lattice.integral)
+        lattice = Lattice.settle_in(self, Fraction(self.scale))
         lattice.check_noise("scale", Fraction(self.scale))
         lower, upper = self._ends()
         if not 1 <= upper - lower < 1 << 60:
@@ -166,12 +162,7 @@ class BoundedLaplace(Mechanism):
             value, so no error can be shown beside it.
         """
         source = random_source(rng)
-        return Release(
-            value=self.outputs(value, 1, source)[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.

@@ -284,13 +284,12 @@ class RandomizedResponse(Mechanism):
         others = uniform_integers(count - 1, len(indices), source)
         reported = np.where(lies, others + (others >= indices), indices)
         reports = [self.categories[index] for index in reported.tolist()]
-        return ResponseRelease(
-            value=reports if many else reports[0],
+        return self._release_as(
+            ResponseRelease,
+            reports if many else reports[0],
+            source,
             counts=np.bincount(reported, minlength=count),
             truth=truth,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
         )
 
     def probabilities(self, answer: Any) -> dict[Hashable, Fraction]:

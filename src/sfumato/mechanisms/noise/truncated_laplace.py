@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, final
@@ -133,12 +134,12 @@ class TruncatedLaplace(AdditiveMechanism):
             request,
             shift * entries / request.exact_epsilon,
         )
-        low, high = shift - 1, template._limit()
-        while high - low > 1:
-            middle = (low + high) // 2
-            enough = _visible(scale, middle, shift) * entries <= Fraction(request.delta)
-            low, high = (low, middle) if enough else (middle, high)
-        return replace(template, scale=plain(scale * step), limit=plain(high * step))
+        allowed = Fraction(request.delta)
+        limits = range(shift, template._limit())
+        above = bisect_left(
+            limits, x=True, key=lambda limit: _visible(scale, limit, shift) * entries <= delta
+        )
+        return replace(template, scale=plain(scale * step), limit=plain((shift + above) * step))
 
     @property
     def distribution(self) -> TruncatedLaplaceDistribution:

@@ -125,12 +125,7 @@ class GaussianNoisyMax(Mechanism):
             Its value is the chosen candidate, or its index.
         """
         source = random_source(rng)
-        return Release(
-            value=self.outputs(value, 1, source)[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many choices at once; see `Mechanism.outputs`.

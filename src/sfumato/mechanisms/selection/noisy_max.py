@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
@@ -111,7 +112,4 @@ def _laplace_shortfall(beta: float, candidates: int, scale: Fraction) -> int:
     low, high = 0, 1
     while chance(high) > beta:
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if chance(middle) <= beta else (middle, high)
-    return high - 1
+    return low + bisect_left(range(low + 1, high), x=True, key=lambda g: chance(g) <= beta)

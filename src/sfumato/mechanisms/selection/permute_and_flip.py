@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -116,10 +117,5 @@ def permute_and_flip_shortfall(beta: float, candidates: int, scale: Fraction) ->
         return min((candidates - 1) * p / 2, 1 - stays + 1e-12)
 
     # The smallest gap that is too far falls with the chance; the exponential mechanism's is one.
-    low, high = 0, steps_of_log_odds(scale, (candidates - 1) * (1 - beta) / beta) + 1
-    if candidates == 1:
-        return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if chance(middle) <= beta else (middle, high)
-    return high - 1
+    far = steps_of_log_odds(scale, (candidates - 1) * (1 - beta) / beta) + 1
+    return 0 if candidates == 1 else bisect_left(range(1, far), x=True, key=lambda gap: chance(gap) <= beta)

@@ -164,12 +164,7 @@ class PrivateCandidates(Mechanism):
             made = self._once(value, source)
             if best is None or _rank(made) > _rank(best):
                 best = made
-        return Release(
-            value=best,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, best, source)
 
     def utility_bound(self, beta: float) -> float:
         """Return the share of one run's distribution that the best run is in.

@@ -101,19 +101,13 @@ class Selection(Mechanism):
         object.__setattr__(self, "sensitivity", as_bound("sensitivity", self.sensitivity))
         remedy = f"pass epsilon= to {type(self).__name__}.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
-        lattice = Lattice.settle(
-            self.sensitivity, noise=Fraction(self.scale), grid=self.grid, integral=self.integral
+        Lattice.settle_in(self, Fraction(self.scale)).check_noise("scale", Fraction(self.scale))
+        _check.instance(
+            "neighboring",
+            self.neighboring,
+            Neighboring,
+            "pass a member of it, such as Neighboring.ADD_REMOVE",
         )
-        lattice.check_noise("scale", Fraction(self.scale))
-        object.__setattr__(self, "grid", lattice.grid)
-        object.__setattr__(self, "integral", lattice.integral)
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                self.neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
         if not isinstance(self.monotone, bool):
             _check.refuse(
                 "monotone",
@@ -191,12 +185,7 @@ class Selection(Mechanism):
             If types or the number of scores do not fit; never for a score.
         """
         steps, source = self._steps(value), random_source(rng)
-        return Release(
-            value=self._released(self._draw(steps, 1, source))[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self._released(self._draw(steps, 1, source))[0], source)
 
     @final
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:

@@ -250,12 +250,7 @@ class UnknownDomainTopK(Mechanism):
             -scores, 1 / Fraction(self.scale), drawn, multiplicity=multiplicity, rng=source
         ).tolist()
         ends = next((rank for rank, index in enumerate(chosen) if index >= shown.size), len(chosen))
-        return Release(
-            value=tuple(keys[shown[index]] for index in chosen[:ends]),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, tuple(keys[shown[index]] for index in chosen[:ends]), source)
 
 
 def _choices(scale: Fraction, count: int, neighboring: Neighboring) -> PrivacyLoss:

@@ -63,9 +63,7 @@ class AboveThreshold(Mechanism):
         if not isinstance(self.threshold, Rational):
             object.__setattr__(self, "threshold", finite)
         widest = max(Fraction(getattr(self, name)) for name in (first, second))
-        lattice = Lattice.settle(self.sensitivity, noise=widest, grid=self.grid, integral=self.integral)
-        object.__setattr__(self, "grid", lattice.grid)
-        object.__setattr__(self, "integral", lattice.integral)
+        lattice = Lattice.settle_in(self, widest)
         for name in given:
             lattice.check_noise(name, Fraction(getattr(self, name)))
 
@@ -146,12 +144,7 @@ class AboveThreshold(Mechanism):
         else:
             released = np.zeros(end, dtype=np.bool_)
             released[indices] = True
-        return Release(
-            value=released,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, released, source)
 
     def _queries(self, value: Any) -> Steps:
         """Return an array of queries in steps, no more than a run has."""

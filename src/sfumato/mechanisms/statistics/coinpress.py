@@ -209,13 +209,8 @@ class CoinPress(Mechanism):
             released, size = self._released(
                 data, released.interval, size, last=step == self.steps - 1, source=source
             )
-        return MeanRelease(
-            value=released.mean,
-            interval=released.interval,
-            level=self.level,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
+        return self._release_as(
+            MeanRelease, released.mean, source, interval=released.interval, level=self.level
         )
 
     def _released(

@@ -141,14 +141,7 @@ class HeavyTailedMean(Mechanism):
         minimum = float(np.maximum(np.asarray(release.interval(1 - error / 4).lower), 0.0).sum())
         around = self._around(noisy, median, minimum, error)
         mean = min(max(query.estimate(release), around.lower), around.upper)
-        return MeanRelease(
-            value=mean,
-            interval=around,
-            level=self.level,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(MeanRelease, mean, source, interval=around, level=self.level)
 
     def _around(self, noisy: Interval, median: float, minimum: float, error: float) -> Interval:
         """Return where the population's mean can be, for so many records at least."""

@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.power_series import check_steps
 from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
-from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream
+from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream, check_unfinished
 from sfumato.mechanisms.factorization.strategies.toeplitz import ToeplitzStrategy
 from sfumato.mechanisms.factorization.strategies.toeplitz_error import ToeplitzError
 
@@ -161,10 +161,7 @@ class _Buffers(NoiseStream):
         return len(self._pairs)
 
     def send(self, draw: Draw) -> Array:
-        if self._left == 0:
-            _check.refuse(
-                "steps", "exceed the number of steps so far", self._steps, "make a strategy of more steps"
-            )
+        check_unfinished(self._steps - self._left, self._steps)
         self._left -= 1
         noise = np.array(draw(), order="C")
         if not self._buffers:

@@ -14,7 +14,7 @@ from sfumato.mechanisms.factorization.strategies.integer_triangular import Integ
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import optimal_strategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.power_series import prefix_weights, toeplitz_matrix
-from sfumato.mechanisms.factorization.strategies.strategy import Draw, NoiseStream, Strategy
+from sfumato.mechanisms.factorization.strategies.strategy import Draw, NoiseStream, Strategy, check_unfinished
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.participation import participation_sensitivity
 
@@ -194,10 +194,7 @@ class _Substitution(NoiseStream):
 
     def send(self, draw: Draw) -> Array:
         time = len(self._past)
-        if time == len(self._rows):
-            _check.refuse(
-                "steps", "exceed the number of steps so far", len(self._rows), "make a strategy of more steps"
-            )
+        check_unfinished(time, len(self._rows))
         noise = np.array(draw())
         for weight, past in zip(self._rows[time].tolist(), self._past, strict=False):
             if weight:

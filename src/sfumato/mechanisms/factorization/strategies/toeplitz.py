@@ -19,7 +19,13 @@ from sfumato.mechanisms.factorization.strategies.power_series import (
     toeplitz_matrix,
     worst_participation,
 )
-from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream, Strategy
+from sfumato.mechanisms.factorization.strategies.strategy import (
+    Array,
+    Draw,
+    NoiseStream,
+    Strategy,
+    check_unfinished,
+)
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import mul_down, mul_up, sqrt_down, sqrt_up
 from sfumato.privacy.participation import participation_sensitivity
@@ -114,10 +120,7 @@ class _Recurrence(NoiseStream):
         return len(self._weights)
 
     def send(self, draw: Draw) -> Array:
-        if self._left == 0:
-            _check.refuse(
-                "steps", "exceed the number of steps so far", self._steps, "make a strategy of more steps"
-            )
+        check_unfinished(self._steps - self._left, self._steps)
         self._left -= 1
         noise = np.array(draw())
         # The newest comes first; weights beyond the first step meet nothing.

@@ -190,13 +190,9 @@ class QuantileTree(Mechanism):
         """
         two = _two(bounds)
         shape = _shape(_settled(grid, two), two)
-        if not isinstance(neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance(
+            "neighboring", neighboring, Neighboring, "pass a member of it, such as Neighboring.ADD_REMOVE"
+        )
         given: dict[str, Any] = {
             "epsilon": epsilon,
             "delta": delta,
@@ -243,14 +239,13 @@ class QuantileTree(Mechanism):
         source = random_source(rng)
         exact = self._counts(value)
         found = estimate_quantiles(self.shape, self.noise.distribution, exact, self._orders, source, groups=1)
-        return QuantilesRelease(
-            value=self._values(found.leaves[0]),
+        return self._release_as(
+            QuantilesRelease,
+            self._values(found.leaves[0]),
+            source,
             lower=self._values(found.lower[0]),
             upper=self._values(found.upper[0]),
             bounds=self.bounds,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> NDArray[Any]:

@@ -74,13 +74,12 @@ class RankMechanism(Mechanism):
         if not 1 <= high - low <= _WIDEST or max(abs(low), abs(high)) >= LIMIT:
             rule = f"be from 1 to 2**60 steps of {self.grid} apart, and within 2**62 steps of zero"
             _check.refuse("bounds", rule, self.bounds, "pass another grid, or other bounds")
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                self.neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance(
+            "neighboring",
+            self.neighboring,
+            Neighboring,
+            "pass a member of it, such as Neighboring.ADD_REMOVE",
+        )
         self._check_rates()
 
     def _check_rates(self) -> None:
@@ -101,12 +100,7 @@ class RankMechanism(Mechanism):
         return steps if whole else float(steps * self.grid.step)
 
     def _released(self, value: Any, source: RandomSource) -> Release:
-        return Release(
-            value=value,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, value, source)
 
 
 @final
