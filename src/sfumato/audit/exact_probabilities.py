@@ -159,7 +159,7 @@ def output_distributions(mechanism: Any, first: Any, second: Any) -> tuple[Law, 
     if tell is None and (isinstance(mechanism, Mechanism) or not callable(mechanism)):
         _check.refuse(
             "distribution",
-            "be two distributions, or tell one",
+            "be two distributions, or a function that returns one",
             mechanism,
             "pass a function that returns a mapping",
         )
@@ -206,7 +206,7 @@ def _distributions(
                 "distribution",
                 "be two distributions, without pairs",
                 distribution,
-                "or pass a function, with pairs",
+                "pass two distributions alone, or a function with pairs",
             )
         yield InputPair(first="first", second="second"), _terms(distribution[0]), _terms(distribution[1])
         return
@@ -217,7 +217,7 @@ def _distributions(
 
 def _terms(distribution: Any) -> _Terms:
     if not isinstance(distribution, Mapping):  # what a user's function returned may be anything
-        _check.refuse("distribution", "map outputs to probabilities", type(distribution), "pass a dict")
+        _check.refuse_type("distribution", "map outputs to probabilities", distribution, "pass a dict")
     terms: _Terms = {}
     for output, probability in distribution.items():
         ends = probability if isinstance(probability, Interval) else (probability, probability)

@@ -83,10 +83,10 @@ def best_guesses(
     """
     values, coins = _scores(scores), np.asarray(included)
     if coins.dtype != np.bool_ or coins.shape != values.shape:
-        _check.refuse(
+        _check.refuse_type(
             "included",
             "be one bool for each score",
-            (coins.shape, coins.dtype),
+            coins,
             "pass a bool array, True for canaries that were put in",
         )
     count = len(values)
@@ -107,10 +107,10 @@ def best_guesses(
 def _scores(scores: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1 or not len(values) or np.isnan(values).any():
-        _check.refuse(
+        _check.refuse_type(
             "scores",
             "be one number for each canary, none of them NaN",
-            values.shape,
+            values,
             "pass them in the order of the canaries",
         )
     return values
@@ -250,10 +250,10 @@ def audit_one_run(
     coins = np.random.default_rng(seed).random(canaries) < 0.5
     scores = _scores(train(coins.copy()))
     if len(scores) != canaries:
-        _check.refuse(
+        _check.refuse_state(
             "train",
             f"return {canaries} scores, one for each canary",
-            len(scores),
+            f"it returned {len(scores)}",
             "return them in the order of the canaries",
         )
     found = best_guesses(scores, coins, guesses=guesses, delta=delta, confidence=level)

@@ -112,10 +112,10 @@ def sparse_vector_ratio(
     for queries in (first, second):
         gaps = np.asarray(queries, dtype=np.float64)[: len(answers)] - threshold
         if len(gaps) < len(answers):
-            _check.refuse(
+            _check.refuse_state(
                 "answers",
                 "be no more than the queries",
-                len(answers),
+                f"there are {len(answers)}",
                 "pass one answer for each query until the run ends",
             )
         logs.append(_log_probability(answers, gaps, threshold_scale, query_scale))
@@ -127,7 +127,12 @@ def sparse_vector_ratio(
 def _runs(length: int, positives: int | None) -> list[tuple[bool, ...]]:
     if positives is None:
         if 2**length > _MAX_PATTERNS:
-            _check.refuse("queries", f"allow at most {_MAX_PATTERNS} runs", length, "pass fewer queries")
+            _check.refuse_state(
+                "queries",
+                f"allow at most {_MAX_PATTERNS} runs",
+                f"{length} queries allow more",
+                "pass fewer queries",
+            )
         return list(product((False, True), repeat=length))
     runs: list[tuple[bool, ...]] = []
     open_runs: list[tuple[bool, ...]] = [()]
@@ -136,7 +141,12 @@ def _runs(length: int, positives: int | None) -> list[tuple[bool, ...]]:
         runs += [run for run in longer if sum(run) == positives]
         open_runs = [run for run in longer if sum(run) < positives]
         if len(runs) + len(open_runs) > _MAX_PATTERNS:
-            _check.refuse("queries", f"allow at most {_MAX_PATTERNS} runs", length, "pass fewer queries")
+            _check.refuse_state(
+                "queries",
+                f"allow at most {_MAX_PATTERNS} runs",
+                f"{length} queries allow more",
+                "pass fewer queries",
+            )
     return runs + open_runs
 
 

@@ -68,13 +68,16 @@ def lira(
     """
     if variance not in ("example", "global"):
         _check.refuse(
-            "variance", "be 'example' or 'global'", variance, "'global' where there are few shadow models"
+            "variance",
+            "be 'example' or 'global'",
+            variance,
+            "pass 'global' where there are few shadow models",
         )
     seen = as_finite_array("observed", observed, dimensions=(1, 2))
     values, held = as_shadow_scores("shadow", shadow, included, len(seen))
     if values.ndim != seen.ndim + 1 or values.shape[1:] != seen.shape:
         rule = f"have shape (models, {', '.join(map(str, seen.shape))}), as observed has"
-        _check.refuse("shadow", rule, values.shape, "train more shadow models")
+        _check.refuse_type("shadow", rule, values, "train more shadow models")
     if seen.ndim == 1:
         seen, values = seen[:, None], values[:, :, None]
     out_mean, out_stddev = _normal(values, ~held, "out", variance)
@@ -95,7 +98,7 @@ def _normal(
     if counts.min() < minimum:
         remedy = "train more shadow models, or use variance='global'" if minimum == 2 else "train more"
         rule = f"have at least {minimum} shadow models with each example {side}"
-        _check.refuse("included", rule, int(counts.min()), remedy)
+        _check.refuse_state("included", rule, f"some example has {int(counts.min())}", remedy)
     weights = chosen[:, :, None]
     mean = np.where(weights, values, 0.0).sum(axis=0) / counts[:, None]
     squares = (np.where(weights, values - mean, 0.0) ** 2).sum(axis=0)
@@ -104,10 +107,10 @@ def _normal(
     else:
         free = int(counts.sum()) - len(counts)
         if free < 1:
-            _check.refuse(
+            _check.refuse_state(
                 "included",
                 "have two shadow models of a kind for some example",
-                side,
+                f"no example has two {side}",
                 "train shadow models with and without each example",
             )
         spread = np.sqrt(squares.sum(axis=0, keepdims=True) / free)

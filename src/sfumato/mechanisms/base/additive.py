@@ -175,17 +175,14 @@ class AdditiveMechanism(Mechanism):
         object.__setattr__(self, "integral", lattice.integral)
         object.__setattr__(self, "l0", l0)
         _check.instance(
-            "neighboring",
-            self.neighboring,
-            Neighboring,
-            "pass a member of it, such as Neighboring.ADD_REMOVE",
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
 
     @staticmethod
     def _entries(l0: int | None, name: str, *, integral: bool) -> int:
         if l0 is None and name != "sensitivity" and not integral:
-            remedy = f"each entry that moves may be rounded: pass the most entries that can, beside {name}"
-            _check.refuse("l0", "be given", l0, remedy)
+            remedy = f"pass the number of entries that one unit can move, beside {name}"
+            _check.refuse_state("l0", "be given", "it is None", remedy)
         return as_entries(l0)
 
     def _check_range(self, name: str) -> None:
@@ -196,7 +193,10 @@ class AdditiveMechanism(Mechanism):
             overall, bound = "sensitivity", self.sensitivity
         if Fraction(bound or 0) > LIMIT * self.grid.step:
             _check.refuse(
-                overall, f"be at most 2**62 steps of {self.grid}", bound, "no value can move so far"
+                overall,
+                f"be at most 2**62 steps of {self.grid}",
+                bound,
+                "pass it in the unit of the values, or another grid",
             )
 
 

@@ -174,13 +174,13 @@ class ParallelComposition(Mechanism):
         """Return one value for each part."""
         if isinstance(given, Mapping | Set | str | bytes) or not isinstance(given, Iterable):
             remedy = "pass a list, in the order of parts"
-            _check.refuse("value", "be a sequence of one value for each part", type(given).__name__, remedy)
+            _check.refuse_type("value", "be a sequence of one value for each part", given, remedy)
         values = list(given)
         if len(values) != len(self.parts):
-            _check.refuse(
+            _check.refuse_state(
                 "value",
                 f"hold {len(self.parts)} values, one for each part",
-                len(values),
+                f"there are {len(values)}",
                 "pass them in the order of the parts",
             )
         return values

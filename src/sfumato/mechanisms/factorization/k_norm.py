@@ -116,31 +116,35 @@ class KNorm(Mechanism):
         lattice = Lattice.settle_in(self, Fraction(self.scale))
         lattice.check_noise("scale", Fraction(self.scale))
         _check.instance(
-            "neighboring",
-            self.neighboring,
-            Neighboring,
-            "pass a member of it, such as Neighboring.ADD_REMOVE",
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
         put("_body", None)
         put("_stretch", Fraction(1))
         if self.euclidean and (self.facets is not None or self.dimension > _MAX_ROUND):
             rule = f"have no facets, and at most {_MAX_ROUND} dimensions"
-            _check.refuse("euclidean", rule, self.dimension, "leave out one of them")
+            _check.refuse_state(
+                "euclidean",
+                rule,
+                "facets were passed" if self.facets is not None else f"dimension is {self.dimension}",
+                "leave facets out, or pass euclidean=False",
+            )
         if self.facets is not None:
             rows, divisor, off = whole_facets(self.facets)
             if rows.shape[1] != self.dimension:
-                _check.refuse(
-                    "facets",
-                    f"have a shape of (facets, {self.dimension})",
-                    rows.shape,
-                    "pass a row for each facet",
+                _check.refuse_type(
+                    "facets", f"have a shape of (facets, {self.dimension})", rows, "pass a row for each facet"
                 )
             reach = reach_of(rows, divisor)
             lattice.check_noise("scale", Fraction(self.scale) * reach)
             put("_body", (rows, divisor, reach))
             lost = self.dimension * off * reach
             if lost > Fraction(1, 2):
-                _check.refuse("facets", "survive rounding to 20 bits", rows.shape, "scale entries")
+                _check.refuse_state(
+                    "facets",
+                    "survive rounding to 20 bits",
+                    "rounding moves them too far",
+                    "scale the entries to a similar size",
+                )
             put("_stretch", 1 / (1 - lost))
 
     @classmethod
@@ -247,11 +251,8 @@ class KNorm(Mechanism):
         """
         steps = np.asarray(Lattice(self.grid, self.integral).steps(value), dtype=np.int64)
         if steps.shape != (self.dimension,):
-            _check.refuse(
-                "value",
-                f"have the shape ({self.dimension},)",
-                steps.shape,
-                "pass one entry for each dimension",
+            _check.refuse_type(
+                "value", f"have the shape ({self.dimension},)", steps, "pass one entry for each dimension"
             )
         source = random_source(rng)
         step, scale = self.grid.step, Fraction(self.scale) / self.grid.step
@@ -280,11 +281,8 @@ class KNorm(Mechanism):
     def stddev(self) -> float:
         """Standard deviation of the noise of each entry, for the cube."""
         if not self._is_cube:
-            _check.refuse(
-                "facets",
-                "be left out for a standard deviation",
-                type(self.facets).__name__,
-                "simulate releases",
+            _check.refuse_type(
+                "facets", "be left out for a standard deviation", self.facets, "simulate releases instead"
             )
         return cube_stddev(self.dimension, Fraction(self.scale) / self.grid.step) * float(self.grid.step)
 

@@ -105,10 +105,7 @@ class KroneckerMechanism(Mechanism):
         put("factors", factors)
         put("stddev", as_number("stddev", self.stddev, "pass epsilon= to KroneckerMechanism.calibrated"))
         _check.instance(
-            "neighboring",
-            self.neighboring,
-            Neighboring,
-            "pass a member of it, such as Neighboring.ADD_REMOVE",
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
         given: Sequence[ArrayLike] | None = self.strategies
         if given is None:
@@ -116,10 +113,10 @@ class KroneckerMechanism(Mechanism):
         strategies = tuple(np.array(strategy, dtype=np.float64) for strategy in given)
         put("strategies", strategies)
         if len(strategies) != len(factors):
-            _check.refuse(
+            _check.refuse_state(
                 "strategies",
                 f"be {len(factors)}, one for each factor",
-                len(strategies),
+                f"there are {len(strategies)}",
                 "leave them out to have them chosen",
             )
         pairs = [_settled(s, f, self._bits) for s, f in zip(strategies, factors, strict=True)]
@@ -211,10 +208,10 @@ class KroneckerMechanism(Mechanism):
         counts = np.asarray(whole(value))
         shape = tuple(w.shape[1] for w in self._whole)
         if counts.shape != shape:
-            _check.refuse(
+            _check.refuse_type(
                 "value",
                 f"have the shape {shape}",
-                counts.shape,
+                counts,
                 "pass the table of counts, one axis for each factor",
             )
         source = random_source(rng)
@@ -270,15 +267,18 @@ def _strategy(factor: Array, bits: int) -> Array:
 def _settled(strategy: Array, factor: Array, bits: int) -> tuple[Integers, Array]:
     """Return a strategy in whole multiples, and the weights of its entries in the factor's answers."""
     if strategy.ndim != 2 or strategy.shape[1] != factor.shape[1] or not np.isfinite(strategy).all():
-        _check.refuse(
+        _check.refuse_type(
             "strategies",
             f"be finite, of a shape of (rows, {factor.shape[1]})",
-            strategy.shape,
+            strategy,
             "pass one column for each cell of the axis",
         )
     if float(np.linalg.norm(strategy, axis=0).max()) > 2:
-        _check.refuse(
-            "strategies", "have columns of an L2 norm of about 1", strategy.shape, "divide by the norm"
+        _check.refuse_state(
+            "strategies",
+            "have columns of an L2 norm of about 1",
+            "the largest exceeds 2",
+            "divide by the norm",
         )
     rounded = np.rint(np.ldexp(strategy, bits)).astype(np.int64)
     floats = np.ldexp(rounded.astype(np.float64), -bits)
@@ -286,7 +286,12 @@ def _settled(strategy: Array, factor: Array, bits: int) -> tuple[Integers, Array
     # What is no sum of the rows is off by about one multiple.
     if float(np.abs(spread @ floats - factor).max()) > 1e-9 * float(np.abs(factor).max()):
         remedy = "measure every cell, if only with little weight"
-        _check.refuse("strategies", f"determine the answers in {bits} bits", strategy.shape, remedy)
+        _check.refuse_state(
+            "strategies",
+            f"determine the answers in {bits} bits",
+            "some answers do not follow from them",
+            remedy,
+        )
     return rounded, spread
 
 

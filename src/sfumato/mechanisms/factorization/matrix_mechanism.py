@@ -81,12 +81,14 @@ class MatrixMechanism(Mechanism):
         query = self.measurement.query
         if not isinstance(query, LinearWorkload) or query.histogram != self.workload.histogram:
             remedy = "measure a LinearWorkload with the same histogram"
-            _check.refuse("measurement", "be of the workload's cells", type(query).__name__, remedy)
+            _check.refuse_type("measurement", "be of the workload's cells", query, remedy)
         strategy = query.weights() * float(query.step)
         sizes = np.linalg.svd(strategy, compute_uv=False)
         if len(sizes) < strategy.shape[1] or sizes[-1] * _CONDITION < sizes[0]:
             remedy = "measure every cell, if only with little weight"
-            _check.refuse("measurement", "determine all cells", strategy.shape, remedy)
+            _check.refuse_state(
+                "measurement", "determine all cells", "some cells do not follow from it", remedy
+            )
         weights = self.workload.weights() * float(self.workload.step)
         inverse = np.linalg.pinv(strategy)
         spread = weights @ inverse
@@ -122,11 +124,8 @@ class MatrixMechanism(Mechanism):
         MatrixMechanism
         """
         if not isinstance(workload, LinearWorkload):
-            _check.refuse(
-                "workload",
-                "be a LinearWorkload",
-                type(workload).__name__,
-                "pass LinearWorkload(matrix=..., histogram=...)",
+            _check.refuse_type(
+                "workload", "be a LinearWorkload", workload, "pass LinearWorkload(matrix=..., histogram=...)"
             )
         matrix = np.asarray(workload.matrix)
         if strategy is None:
@@ -205,10 +204,10 @@ class MatrixMechanism(Mechanism):
                 terms=terms, scale=float(distribution.scale) * step, lattice=step * magnitudes, floats=floats
             )
         if not isinstance(distribution, DiscreteGaussianDistribution):
-            _check.refuse(
+            _check.refuse_type(
                 "measurement",
                 "have Gaussian or Laplace noise",
-                type(distribution).__name__,
+                distribution,
                 "pass Gaussian.for_query(...) or Laplace.for_query(...)",
             )
         sigma = float(distribution.sigma)

@@ -120,18 +120,12 @@ class MultiplicativeWeights(Mechanism):
     def __post_init__(self) -> None:
         workload: object = self.workload
         if not isinstance(workload, LinearWorkload):
-            _check.refuse(
-                "workload",
-                "be a LinearWorkload",
-                type(workload).__name__,
-                "pass LinearWorkload(matrix=..., histogram=...)",
+            _check.refuse_type(
+                "workload", "be a LinearWorkload", workload, "pass LinearWorkload(matrix=..., histogram=...)"
             )
         _check.integer("rounds", self.rounds, minimum=1, remedy="each measures one query")
         _check.instance(
-            "neighboring",
-            self.neighboring,
-            Neighboring,
-            "pass a member of it, such as Neighboring.ADD_REMOVE",
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
         remedy = "pass epsilon= to MultiplicativeWeights.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))

@@ -272,12 +272,13 @@ class OnlineMultiplicativeWeights(Mechanism):
             Its answers, the synthetic histogram that was learnt, and which queries were measured.
         """
         if not isinstance(value, tuple) or len(value) != 2:
-            remedy = "stream(data) takes queries one by one"
-            _check.refuse("value", "be a pair of data and queries", type(value).__name__, remedy)
+            _check.refuse_type(
+                "value", "be a pair of data and queries", value, "pass (data, queries), or take stream(data)"
+            )
         data, queries = value
         table = np.asarray(queries)
         if table.ndim != 2:
-            _check.refuse("queries", "have two axes", table.shape, "pass (queries, cells)")
+            _check.refuse_type("queries", "have two axes", table, "pass an array of shape (queries, cells)")
         weights = [query_steps(row, self.histogram.entries, self.grid) for row in table]
         stream = self.stream(data, rng)
         released = [stream.answer(row) for row in weights]

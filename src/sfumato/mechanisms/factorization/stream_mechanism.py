@@ -86,7 +86,7 @@ class StreamMechanism(Mechanism):
         values = self._steps(value)
         if not values.ndim or not 0 < len(values) <= self.strategy.steps:
             rule = f"have from 1 to {self.strategy.steps} steps along its first axis"
-            _check.refuse("value", rule, values.shape, "send single values to a stream")
+            _check.refuse_type("value", rule, values, "send single values to a stream")
         source = random_source(rng)
         strategy = self._integer_strategy()
         measured = strategy.measure(values)
@@ -194,10 +194,10 @@ class SumStream:
         steps = self.mechanism._steps(value)  # noqa: SLF001
         check_unfinished(self.sent, self.mechanism.strategy.steps)
         if self._shape not in (None, steps.shape):
-            _check.refuse(
+            _check.refuse_type(
                 "value",
                 f"have the shape {self._shape} of the first",
-                steps.shape,
+                steps,
                 "open another stream for arrays of another shape",
             )
         self._shape = steps.shape

@@ -67,7 +67,12 @@ class BoundedColumn:
         """
         lower, upper = checked_bounds(bounds)
         if lower == upper:
-            _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds, "such an answer is known")
+            _check.refuse(
+                "bounds",
+                "be (lower, upper) with lower < upper",
+                bounds,
+                "pass bounds that leave room for an answer",
+            )
         if grid is None:
             magnitude = Fraction(max(abs(lower), abs(upper)))
             whole = isinstance(lower, int) and isinstance(upper, int)

@@ -110,13 +110,20 @@ class InverseSensitivity(Mechanism):
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         if Fraction(self.epsilon) < _MIN_EPSILON:
             _check.refuse(
-                "epsilon", "be at least 2**-30", self.epsilon, "such an answer carries no information"
+                "epsilon",
+                "be at least 2**-30",
+                self.epsilon,
+                "pass a larger one; such an answer carries no information",
             )
         object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
         _check.non_negative("radius", self.radius)
         if self.neighboring not in (Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT):
-            remedy = "the number of records must be public; use Quantile"
-            _check.refuse("neighboring", "be REPLACE_ONE or ZERO_OUT", self.neighboring, remedy)
+            _check.refuse(
+                "neighboring",
+                "be REPLACE_ONE or ZERO_OUT",
+                self.neighboring,
+                "use Quantile where the number of records is private",
+            )
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -210,7 +210,7 @@ class ProposeTestRelease(Mechanism):
         given: object = self.statistic
         if isinstance(given, type) or not isinstance(given, Statistic):
             remedy = "pass StableQuantile(...), or an object with value(data) and distance(data, bound)"
-            _check.refuse("statistic", "be a Statistic", type(given), remedy)
+            _check.refuse_type("statistic", "be a Statistic", given, remedy)
         object.__setattr__(self, "bound", as_bound("bound", self.bound))
         exact_scale("test_scale", self.test_scale)
         for name in ("test_scale", "scale"):
@@ -245,7 +245,9 @@ class ProposeTestRelease(Mechanism):
         """
         request, bound = PrivacyTarget(epsilon=epsilon, delta=delta), as_bound("bound", bound)
         if not request.delta:
-            _check.refuse("delta", "be positive", delta, "the test may fail to refuse")
+            _check.refuse(
+                "delta", "be positive", delta, "pass a small one, such as 1e-6: the test may fail to refuse"
+            )
 
         def price(scale: Fraction) -> DiscreteLaplace:
             return DiscreteLaplace(scale, 1, neighboring=neighboring)
@@ -334,5 +336,5 @@ def _whole(distance: object) -> int:
         return _FARTHEST
     if not isinstance(distance, Integral):
         # The type is shown, never the value.
-        _check.refuse("distance", "be an int or infinity", type(distance), "round it down")
+        _check.refuse_type("distance", "be an int or infinity", distance, "round it down")
     return max(0, min(_FARTHEST, int(distance)))

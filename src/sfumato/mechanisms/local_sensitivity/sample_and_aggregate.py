@@ -101,14 +101,11 @@ class SampleAndAggregate(Mechanism):
 
     def __post_init__(self) -> None:
         if not callable(self.estimator):
-            _check.refuse("estimator", "be callable", type(self.estimator), "pass a function of an array")
+            _check.refuse_type("estimator", "be callable", self.estimator, "pass a function of an array")
         blocks = _check.integer("blocks", self.blocks, minimum=2)
         if blocks > _MAX_BLOCKS:
             _check.refuse(
-                "blocks",
-                "be at most 2**24",
-                blocks,
-                "about the square root of the number of records is usual",
+                "blocks", "be at most 2**24", blocks, "pass about the square root of the number of records"
             )
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
@@ -117,15 +114,12 @@ class SampleAndAggregate(Mechanism):
                 "aggregate",
                 "be 'median' or 'mean'",
                 self.aggregate,
-                "'median' is robust, 'mean' is exact for averages",
+                "pass 'median' for robustness, 'mean' for averages",
             )
         if self.aggregate == "mean" and self.grid is not None:
-            _check.refuse("grid", "be left out for a mean", self.grid, "the bounds choose it")
+            _check.refuse("grid", "be left out for a mean", self.grid, "leave it out; the bounds choose it")
         _check.instance(
-            "neighboring",
-            self.neighboring,
-            Neighboring,
-            "pass a member of it, such as Neighboring.ADD_REMOVE",
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
         _ = self._aggregate  # it checks the rest
 
@@ -153,7 +147,12 @@ class SampleAndAggregate(Mechanism):
             Of a float, or of an int for int bounds and the median.
         """
         if not isinstance(value, np.ndarray) or not value.ndim:
-            _check.refuse("value", "be an array of records", type(value), "convert it with numpy.asarray")
+            _check.refuse_state(
+                "value",
+                "be an array of records",
+                f"it is a value of type {type(value).__name__}",
+                "convert it with numpy.asarray",
+            )
         source = random_source(rng)
         chosen = uniform_integers(self.blocks, len(value), source)
         order = np.argsort(chosen, kind="stable")

@@ -75,7 +75,7 @@ class SmoothStatistic(Mechanism):
                 "noise",
                 "be 'student', 'cauchy', 'laplace' or 'gaussian'",
                 self.noise,
-                "'student' needs no delta, 'laplace' and 'gaussian' do",
+                "pass 'student' without a delta, 'laplace' with one",
             )
         self._settle()
         _ = self.privacy_loss  # the leaf checks the relation
@@ -134,7 +134,9 @@ class SmoothStatistic(Mechanism):
                 "'student' needs no delta, 'laplace' and 'gaussian' do",
             )
         if distribution not in _DEGREES and not request.delta:
-            _check.refuse("delta", f"be positive for {distribution} noise", delta, "or pass noise='student'")
+            _check.refuse(
+                "delta", f"be positive for {distribution} noise", delta, "pass a delta, or noise='student'"
+            )
         wanted = (
             _smoothness(distribution, request)
             if smoothness is None
@@ -143,7 +145,7 @@ class SmoothStatistic(Mechanism):
         price = _price(distribution, wanted, parameters.get("neighboring", Neighboring.ADD_REMOVE))
         if not request.met_by(price(_ENOUGH / Fraction(request.epsilon))):
             _check.refuse(
-                "smoothness", "cost less than epsilon by itself", plain(wanted), "pass a smaller one"
+                "smoothness", "be small enough to cost less than epsilon", plain(wanted), "pass a smaller one"
             )
         return cls(
             noise_multiplier=plain(_multiplier(distribution, wanted, price, request)),

@@ -69,11 +69,15 @@ class SmoothTrimmedMean(SmoothStatistic):
     def _settle(self) -> None:
         trim = as_proportion("trim", self.trim)
         if not trim < Fraction(1, 2):
-            _check.refuse("trim", "be above 0 and below 1/2", self.trim, "take the median instead")
+            _check.refuse("trim", "be above 0 and below 1/2", self.trim, "take SmoothQuantile for the median")
         object.__setattr__(self, "trim", trim)
         if self.neighboring is Neighboring.ADD_REMOVE:
-            remedy = "the number of records must be public; use TrimmedMean"
-            _check.refuse("neighboring", "be REPLACE_ONE or ZERO_OUT", self.neighboring, remedy)
+            _check.refuse(
+                "neighboring",
+                "be REPLACE_ONE or ZERO_OUT",
+                self.neighboring,
+                "use TrimmedMean where the number of records is private",
+            )
 
     def _around(self, data: Any) -> tuple[int, Fraction]:
         steps, (lower, upper) = self._column.steps(data), self._column.ends

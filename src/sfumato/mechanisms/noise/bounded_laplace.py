@@ -182,7 +182,9 @@ class BoundedLaplace(Mechanism):
         """
         steps = Lattice(self.grid, self.integral).steps(value)
         if not isinstance(steps, int):
-            _check.refuse("value", "be one number", type(value), "release one number after another")
+            _check.refuse_state(
+                "value", "be one number", "it is an array", "release one number after another"
+            )
         lower, upper = self._ends()
         centre = np.full(_check.integer("size", size, minimum=1), min(max(steps, lower), upper), np.int64)
         scale = Fraction(self.scale) / self.grid.step

@@ -84,7 +84,7 @@ class TruncatedLaplace(AdditiveMechanism):
         self._check_range("scale")
         if self._limit() < self._per_entry():
             rule = f"be at least the sensitivity, {self._per_entry()} steps of {self.grid}"
-            _check.refuse("limit", rule, self.limit, "less noise would show the value")
+            _check.refuse("limit", rule, self.limit, "pass a larger one; less noise would show the value")
         if self._limit() > 1 << 60:
             _check.refuse("limit", f"be at most 2**60 steps of {self.grid}", self.limit, "use Laplace")
 
@@ -137,7 +137,7 @@ class TruncatedLaplace(AdditiveMechanism):
         allowed = Fraction(request.delta)
         limits = range(shift, template._limit())
         above = bisect_left(
-            limits, x=True, key=lambda limit: _visible(scale, limit, shift) * entries <= delta
+            limits, x=True, key=lambda limit: _visible(scale, limit, shift) * entries <= allowed
         )
         return replace(template, scale=plain(scale * step), limit=plain((shift + above) * step))
 

@@ -78,11 +78,21 @@ class ContributionBound:
             For each record its unit, and the record itself; of equal length. Units may be integers or text.
         """
         if not isinstance(data, tuple) or len(data) != 2:
-            _check.refuse("data", "be a tuple of units and records", type(data), "pass (units, records)")
+            _check.refuse_state(
+                "data",
+                "be a tuple of units and records",
+                f"it is a value of type {type(data).__name__}",
+                "pass (units, records)",
+            )
         units, records = (as_records(part) for part in data)
         if units.ndim != 1 or units.dtype.kind not in "biuSU" or len(units) != len(records):
             rule = "be as long as the records, a one-dimensional array of integers or text"
-            _check.refuse("units", rule, (units.ndim, units.dtype), "give each record its unit")
+            _check.refuse_state(
+                "units",
+                rule,
+                f"they have {units.ndim} axes of {units.dtype}, or another length",
+                "give each record its unit",
+            )
         _, unit = np.unique(units, return_inverse=True)
         lot = random_source(self.rng).words(len(units))
         order = np.lexsort((lot, unit))

@@ -182,7 +182,7 @@ class Histogram(Query):
         records = as_records(data)
         if records.ndim != 1:
             # Each number of a row would be counted, and one unit would move as many cells.
-            _check.refuse("data", "have one axis", records.ndim, "pass one column")
+            _check.refuse_state("data", "have one axis", f"it has {records.ndim}", "pass one column")
         categories = self.categories or ()
         numerals = [category for category in categories if isinstance(category, int)]
         if records.dtype.kind in "iu" and len(numerals) == len(categories):

@@ -75,8 +75,11 @@ class LinearWorkload(Query):
     def __post_init__(self) -> None:
         matrix = np.array(self.matrix, dtype=np.float64)
         if matrix.ndim != 2 or not matrix.any():
-            _check.refuse(
-                "matrix", "have two axes and an entry other than 0", matrix.shape, "pass (queries, cells)"
+            _check.refuse_type(
+                "matrix",
+                "have two axes and an entry other than 0",
+                matrix,
+                "pass an array of shape (queries, cells)",
             )
         if not np.isfinite(matrix).all():
             raise UnboundedSensitivity("matrix must be finite, got infinities or NaN; pass finite weights")
@@ -86,10 +89,10 @@ class LinearWorkload(Query):
         if given is None:
             object.__setattr__(self, "histogram", Histogram(categories=tuple(range(matrix.shape[1]))))
         if self.histogram.entries != matrix.shape[1]:
-            _check.refuse(
+            _check.refuse_type(
                 "matrix",
                 f"have {self.histogram.entries} columns, one a cell",
-                matrix.shape,
+                matrix,
                 "pass a column for each cell of the histogram",
             )
 

@@ -126,7 +126,12 @@ class LipschitzMap(Query):
         """
         result = np.asarray(self.function(self.query(data)), dtype=np.float64)
         if result.size != self.size:
-            _check.refuse("size", "be how many numbers the function returns", self.size, "pass that number")
+            _check.refuse(
+                "size",
+                "be how many numbers the function returns",
+                self.size,
+                "pass the number of entries that the function returns",
+            )
         rounded = self.grid.round(result)
         return int(rounded.item()) if isinstance(rounded, np.ndarray) and self.size == 1 else rounded
 

@@ -229,8 +229,11 @@ class _Search:
     def report(self, claimed: float, neighboring: Neighboring) -> SensitivityReport:
         """Return the verdict."""
         if not self.defined:
-            _check.refuse(
-                "function", "accept an array of records", self.function, f"it raised {self.failure!r}"
+            _check.refuse_state(
+                "function",
+                "accept an array of records",
+                f"it raised {self.failure!r}",
+                "pass a function of one array",
             )
         largest, pair = max(self.best, key=lambda scored: scored[0])
         before, after = pair.datasets()

@@ -76,7 +76,9 @@ class BoundedSum(Query):
                 0 if isinstance(lower, int) and isinstance(upper, int) else ceil_log2(magnitude) - _BITS
             )
             if exponent > _COARSEST:
-                _check.refuse("bounds", "be at most 2**984 in magnitude", self.bounds, "use other units")
+                _check.refuse(
+                    "bounds", "be at most 2**984 in magnitude", self.bounds, "pass values in other units"
+                )
             given = Grid(exponent=max(exponent, -1074))
         object.__setattr__(self, "grid", as_grid(given))
 
@@ -188,7 +190,7 @@ class Mean(Query):
                 "bounds",
                 "be (lower, upper) with lower < upper, as floats",
                 self.bounds,
-                "their mean is known",
+                "pass wider bounds; between these the mean is known",
             )
         if math.isinf(float(upper) - float(lower)):
             _check.refuse("bounds", "be less than 1e308 apart", self.bounds, "pass narrower ones")
@@ -325,7 +327,12 @@ def checked_bounds(bounds: object) -> tuple[int | float, int | float]:
     if lower > upper:
         _check.refuse("bounds", rule, bounds, "swap them")
     if lower == upper == 0:
-        _check.refuse("bounds", "leave room for a value other than 0", bounds, "such a sum is always 0")
+        _check.refuse(
+            "bounds",
+            "leave room for a value other than 0",
+            bounds,
+            "pass wider bounds; such a sum is always 0",
+        )
     return lower, upper
 
 

@@ -69,10 +69,10 @@ class GaussianNoisyMax(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Gaussian):
-            _check.refuse(
+            _check.refuse_type(
                 "mechanism",
                 "be a Gaussian",
-                type(self.mechanism).__name__,
+                self.mechanism,
                 "pass Gaussian(...), or take GaussianNoisyMax.calibrated",
             )
         if self.candidates is not None:

@@ -70,8 +70,12 @@ class NoisyMax(Selection):
 
     def _check_own(self) -> None:
         if self.noise not in ("laplace", "exponential", "gumbel"):
-            remedy = "GaussianNoisyMax has Gaussian noise"
-            _check.refuse("noise", "be 'laplace', 'exponential' or 'gumbel'", self.noise, remedy)
+            _check.refuse(
+                "noise",
+                "be 'laplace', 'exponential' or 'gumbel'",
+                self.noise,
+                "take GaussianNoisyMax for Gaussian noise",
+            )
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
         return ReportNoisyMax(

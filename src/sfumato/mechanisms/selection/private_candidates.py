@@ -111,11 +111,11 @@ class PrivateCandidates(Mechanism):
 
     def __post_init__(self) -> None:
         if not callable(self.run):
-            _check.refuse("run", "be callable", type(self.run).__name__, "pass what returns (score, output)")
+            _check.refuse_type("run", "be callable", self.run, "pass a function that returns (score, output)")
         loss: object = self.loss
         if not isinstance(loss, RandomStopping | PoissonStopping):
             remedy = "pass RandomStopping(loss of one run, shape, stopping_probability)"
-            _check.refuse("loss", "be a RandomStopping or PoissonStopping", type(loss).__name__, remedy)
+            _check.refuse_type("loss", "be a RandomStopping or PoissonStopping", loss, remedy)
         self._runs(random_source(0))  # refuses distributions that cannot be drawn
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
@@ -212,10 +212,10 @@ class PrivateCandidates(Mechanism):
             made = self.run(value, candidate, source)
         if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], Real):
             # The type is shown, never the value.
-            _check.refuse(
+            _check.refuse_state(
                 "run",
                 "return a pair of a real score and an output",
-                type(made).__name__,
+                f"it returned a value of type {type(made).__name__}",
                 "return (score, output)",
             )
         return BestRun(made[0], made[1], candidate)

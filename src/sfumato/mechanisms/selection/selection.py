@@ -103,21 +103,23 @@ class Selection(Mechanism):
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         Lattice.settle_in(self, Fraction(self.scale)).check_noise("scale", Fraction(self.scale))
         _check.instance(
-            "neighboring",
-            self.neighboring,
-            Neighboring,
-            "pass a member of it, such as Neighboring.ADD_REMOVE",
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
         if not isinstance(self.monotone, bool):
             _check.refuse(
                 "monotone",
                 "be True or False",
                 self.monotone,
-                "True where a unit moves all scores in one direction",
+                "pass True where a unit moves all scores in one direction",
             )
         if self.monotone and self.neighboring is Neighboring.REPLACE_ONE:
             remedy = "a replaced unit may raise one score and lower another"
-            _check.refuse("monotone", "be False under replace-one", self.monotone, remedy)
+            _check.refuse(
+                "monotone",
+                "be False under replace-one",
+                self.monotone,
+                "leave it out: a replaced unit may raise one score and lower another",
+            )
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
             self._check_number(len(self.candidates))
@@ -289,16 +291,18 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
     else:
         array = np.asarray(scores)
         if array.ndim != 1:
-            _check.refuse("scores", "have one axis", array.ndim, "one for each candidate")
+            _check.refuse_state(
+                "scores", "have one axis", f"they have {array.ndim}", "pass one score for each candidate"
+            )
         steps = np.empty(array.size, np.int64)
         for start in range(0, max(1, array.size), _CHUNK):  # the temporaries stay in the cache
             part = slice(start, start + _CHUNK)
             steps[part] = lattice.steps(_worst(array[part]), name="scores")
     if candidates is not None and len(candidates) != steps.size:
-        _check.refuse(
+        _check.refuse_state(
             "scores",
             f"be {len(candidates)}, one for each candidate",
-            steps.size,
+            f"there are {steps.size}",
             "pass the scores in the order of the candidates",
         )
     return np.clip(steps, -_LIMIT, _LIMIT, out=steps)
@@ -307,7 +311,7 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
 def as_candidates(given: Sequence[Any]) -> Sequence[Any]:
     """Return candidates that nobody can change, or refuse what is no sequence."""
     if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
-        _check.refuse("candidates", "be a sequence", type(given).__name__, "pass a list")  # in a known order
+        _check.refuse_type("candidates", "be a sequence", given, "pass a list")  # in a known order
     return given if isinstance(given, range) else tuple(given)
 
 
@@ -341,7 +345,7 @@ def failure_probability(beta: float) -> float:
 def require_candidates(candidates: int) -> None:
     """Refuse an empty list of candidates."""
     if not candidates:
-        _check.refuse("candidates", "hold at least one", 0, "pass what may be chosen")
+        _check.refuse_state("candidates", "hold at least one", "there is none", "pass what may be chosen")
 
 
 def steps_of_log_odds(scale: Fraction, odds: float) -> int:

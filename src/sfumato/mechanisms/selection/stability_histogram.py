@@ -102,7 +102,7 @@ class StabilityHistogram(Mechanism):
                 "distribution",
                 "be 'laplace' or 'gaussian'",
                 distribution,
-                "'gaussian' is better where a unit has many keys",
+                "pass 'gaussian' where a unit has many keys",
             )
         request = PrivacyTarget(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "list the keys"))
         count = _check.integer("l0", l0, minimum=1)

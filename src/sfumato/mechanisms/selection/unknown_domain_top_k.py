@@ -114,12 +114,17 @@ class UnknownDomainTopK(Mechanism):
             object.__setattr__(self, "domain", _DOMAIN * count)
         remedy = "look at no fewer than are released"
         if _check.integer("domain", self.domain, minimum=count, remedy=remedy) > _MAXIMUM:
-            _check.refuse("domain", "be at most 2**60", self.domain, "no data has so many keys")
+            _check.refuse("domain", "be at most 2**60", self.domain, "pass fewer; no data has so many keys")
         if self.l0 is not None:
             _check.integer("l0", self.l0, minimum=1)
         if self.neighboring not in (Neighboring.ADD_REMOVE, Neighboring.ZERO_OUT):
             remedy = "counts that move both ways have no theorem here"
-            _check.refuse("neighboring", "be ADD_REMOVE or ZERO_OUT", self.neighboring, remedy)
+            _check.refuse(
+                "neighboring",
+                "be ADD_REMOVE or ZERO_OUT",
+                self.neighboring,
+                "pass one of them: no theorem here covers counts that move both ways",
+            )
 
     @classmethod
     def calibrated(

@@ -107,7 +107,7 @@ class AboveThreshold(Mechanism):
         for query in islice(queries, self._cap):
             steps = self._lattice.steps(query, name="queries")
             if not isinstance(steps, int):
-                _check.refuse("queries", "be numbers", type(query), "release takes an array of them")
+                _check.refuse_type("queries", "be numbers", query, "pass an array of them to release instead")
             if not run.above(steps):
                 yield False
                 continue
@@ -150,7 +150,7 @@ class AboveThreshold(Mechanism):
         """Return an array of queries in steps, no more than a run has."""
         steps = np.atleast_1d(self._lattice.steps(value))
         if steps.ndim != 1:
-            _check.refuse("value", "have one dimension", steps.shape, "pass one query after another")
+            _check.refuse_type("value", "have one dimension", steps, "pass one query after another")
         return np.asarray(steps[: self._cap], np.int64)
 
     def _positives(self, steps: Steps, run: SparseVectorRun) -> Steps:

@@ -117,7 +117,7 @@ class GaussianSparseVector(AboveThreshold):
         """
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
         if not request.delta:
-            _check.refuse("delta", "be positive", delta, "without one use SparseVector")
+            _check.refuse("delta", "be positive", delta, "pass a small one, or use SparseVector")
         count = _check.integer("positives", positives, minimum=1, remedy="the run ends with the last of them")
         ratio = Fraction(round(1024 * math.sqrt((2 if monotone else 4) * math.sqrt(count))), 1024)
 

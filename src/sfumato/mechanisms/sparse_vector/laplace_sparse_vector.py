@@ -100,7 +100,7 @@ class SparseVector(AboveThreshold):
                 "noise",
                 "be 'laplace' or 'exponential'",
                 noise,
-                "'exponential' has less noise at the same epsilon",
+                "pass 'exponential' for less noise at the same epsilon",
             )
         self._settle()
         _ = self.privacy_loss  # the leaves check positives, monotone and the relation

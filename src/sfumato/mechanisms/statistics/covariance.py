@@ -278,9 +278,9 @@ def separated_bounds(bounds: object) -> tuple[float, float]:
     lower, upper = checked_bounds(bounds)
     if float(lower) == float(upper):
         rule = "be (lower, upper) with lower < upper, as floats"
-        _check.refuse("bounds", rule, bounds, "what is constant is known")
+        _check.refuse("bounds", rule, bounds, "pass wider bounds; a constant is known already")
     if not 1e-150 <= float(upper) - float(lower) < 1e154:
-        _check.refuse("bounds", "be from 1e-150 to 1e154 apart", bounds, "use other units")
+        _check.refuse("bounds", "be from 1e-150 to 1e154 apart", bounds, "pass values in other units")
     return float(lower), float(upper)
 
 

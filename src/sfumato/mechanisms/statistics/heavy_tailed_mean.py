@@ -97,7 +97,7 @@ class HeavyTailedMean(Mechanism):
         _check.integer("expected_records", self.expected_records, minimum=1, remedy="pass a public guess")
         _check.positive("epsilon", self.epsilon)
         if not 2 <= _check.finite("order", self.order) <= 64:
-            _check.refuse("order", "be from 2 to 64", self.order, "2 bounds the variance alone")
+            _check.refuse("order", "be from 2 to 64", self.order, "pass 2 where only the variance is bounded")
         _check.unit_interval("level", self.level)
         self._mean((self.bounds[0] - self.reach, self.bounds[1] + self.reach))
         _ = self.privacy_loss  # the parts check the rest

@@ -47,10 +47,10 @@ class BandedToeplitz(ToeplitzStrategy):
         check_steps(self.steps)
         bands = np.trim_zeros(np.array(self.bands, dtype=np.float64).reshape(-1), "b")
         if not 0 < bands.size <= self.steps or not np.isfinite(bands).all() or bands[0] != 1:
-            _check.refuse(
+            _check.refuse_state(
                 "bands",
-                f"be at most {self.steps} finite numbers, the first 1",
-                bands.size,
+                f"hold at most {self.steps} finite numbers, the first of them 1",
+                f"the {bands.size} given do not",
                 "start with 1, one number for each step looked back",
             )
         bands.flags.writeable = False

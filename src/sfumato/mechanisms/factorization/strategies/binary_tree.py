@@ -130,9 +130,7 @@ class BinaryTree(Strategy):
             That of one measurement being 1.
         """
         if workload is not None:
-            _check.refuse(
-                "workload", "be left out for a tree", type(workload).__name__, "pass a Toeplitz strategy"
-            )
+            _check.refuse_type("workload", "be left out for a tree", workload, "pass a Toeplitz strategy")
         lengths = np.arange(1, self.steps + 1)
         total = np.zeros(self.steps)
         for height in range(self.heights):

@@ -134,7 +134,7 @@ class BufferedToeplitz(ToeplitzStrategy):
         check_steps(steps)
         count = _check.integer("buffers", buffers, minimum=1)
         if count > 10:
-            _check.refuse("buffers", "be at most 10", buffers, "more change nothing")
+            _check.refuse("buffers", "be at most 10", buffers, "pass 10 or fewer; more change nothing")
         decays, weights = _start(steps, count)
         criterion = ToeplitzError(steps, participation, workload, objective)
         found: Any = minimize(

@@ -48,13 +48,19 @@ class IntegerToeplitz(IntegerStrategy):
     def __init__(self, coefficients: Array, steps: int, bits: int) -> None:
         c = np.rint(np.ldexp(coefficients, bits)).astype(np.int64)
         if not is_decreasing(c):
-            remedy = "the sensitivity is then known exactly"
-            _check.refuse(
-                "strategy", "have non-negative coefficients that decrease", coefficients.tolist()[:8], remedy
+            _check.refuse_state(
+                "strategy",
+                "have non-negative coefficients that decrease",
+                "some rise or are negative",
+                "pass coefficients of which none is negative or exceeds the one before",
             )
         if c.max(initial=0) > _LARGEST:
-            remedy = "noise of so few steps needs a finer grid, or values in other units"
-            _check.refuse("bits", "keep the strategy's entries within 2**42", bits, remedy)
+            _check.refuse(
+                "bits",
+                "keep the strategy's entries within 2**42",
+                bits,
+                "pass a finer grid, or values in other units",
+            )
         self.steps, self.bits = steps, bits
         self.weights = np.trim_zeros(c, "b")
         self.limit = LIMIT // int(c.sum())

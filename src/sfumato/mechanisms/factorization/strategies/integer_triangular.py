@@ -37,7 +37,7 @@ class IntegerTriangular(IntegerStrategy):
     def __init__(self, rows: Array, bits: int) -> None:
         self.rows = np.rint(np.ldexp(rows, bits)).astype(np.int64)
         if not np.diagonal(self.rows).all():
-            _check.refuse("bits", "keep the diagonal of the strategy", bits, "pass more")
+            _check.refuse("bits", "keep the diagonal of the strategy", bits, "pass more bits")
         self.steps, self.bits = len(rows), bits
         self.limit = LIMIT // int(np.abs(self.rows).sum(axis=1).max())
         floats = np.ldexp(self.rows.astype(np.float64), -bits)

@@ -51,16 +51,18 @@ class LowerTriangular(Strategy):
     def __post_init__(self) -> None:
         rows = np.array(self.rows, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not 0 < len(rows) <= _MAXIMUM:
-            _check.refuse(
+            _check.refuse_type(
                 "rows",
                 f"be square, for at most {_MAXIMUM} steps",
-                rows.shape,
+                rows,
                 "take a Toeplitz strategy for longer streams",
             )
         if not np.isfinite(rows).all() or np.triu(rows, 1).any() or (np.diagonal(rows) <= 0).any():
-            remedy = "a later input cannot count yet"
-            _check.refuse(
-                "rows", "be finite and lower triangular, with a positive diagonal", rows.shape, remedy
+            _check.refuse_state(
+                "rows",
+                "be finite and lower triangular, with a positive diagonal",
+                "some entry is not",
+                "set entries for later inputs to 0",
             )
         if float(np.abs(rows).max()) > 16:
             _check.refuse(

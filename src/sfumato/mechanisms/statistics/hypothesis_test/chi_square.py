@@ -170,11 +170,8 @@ def independence_test(
     """
     counts, size = _table(release, 2), _size(release, n)
     if min(counts.shape) < 2:
-        _check.refuse(
-            "release",
-            "have at least two rows and two columns",
-            counts.shape,
-            "take goodness_of_fit for one row",
+        _check.refuse_type(
+            "release", "have at least two rows and two columns", counts, "take goodness_of_fit for one row"
         )
     noise = release.stddev**2
 
@@ -272,5 +269,5 @@ def _table(release: LatticeRelease, axes: int) -> _Array:
     given: object = release
     if not isinstance(given, LatticeRelease) or np.ndim(given.steps) != axes or not np.size(given.steps):
         rule = f"hold noisy counts with {axes} {'axis' if axes == 1 else 'axes'}"
-        _check.refuse("release", rule, type(given), "release a table of counts")
+        _check.refuse_type("release", rule, given, "release a table of counts")
     return np.asarray(given.value, dtype=np.float64)

@@ -105,10 +105,10 @@ class KolmogorovSmirnov(Query):
         with np.errstate(all="ignore"):
             chances = np.asarray(self.cdf(np.nan_to_num(array.astype(np.float64), nan=0.0)), dtype=np.float64)
         if chances.shape != array.shape:
-            _check.refuse(
+            _check.refuse_state(
                 "cdf",
                 "return one probability for each record: an array with one axis",
-                chances.ndim,
+                f"it returned an array with {chances.ndim}",
                 "make it take and return arrays",
             )
         share = np.clip(np.nan_to_num(chances, nan=0.0), 0, 1)
@@ -168,7 +168,7 @@ class KolmogorovSmirnov(Query):
 
         given: object = release
         if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
-            _check.refuse("release", "be of one number", type(given).__name__, "release this query")
+            _check.refuse_type("release", "be of one number", given, "release this query")
         size_of_release(release, self.n)
         bounds = noisy_tail_probability(tail, release.distribution, int(release.steps))
         return HypothesisTestResult(float(release.value) / self.n, bounds.upper)

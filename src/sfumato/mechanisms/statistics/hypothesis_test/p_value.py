@@ -104,7 +104,7 @@ def size_of_release(release: Release, n: object, remedy: str = "") -> int:
         _check.refuse(
             "release",
             "be under replace-one or zero-out where n is public",
-            str(release.neighboring),
+            release.neighboring,
             "pass neighboring=Neighboring.REPLACE_ONE to the mechanism"
             + (f", or {remedy}" if remedy else ""),
             error=NeighboringMismatch,

@@ -80,10 +80,10 @@ def t_test(
     [True, False]
     """
     if not isinstance(query, Variance):
-        _check.refuse(
+        _check.refuse_type(
             "query",
             "be the Variance that was released",
-            type(query).__name__,
+            query,
             "pass query=Variance(...), the one that was measured",
         )
     if (other is None) == (mean is None):
@@ -106,7 +106,7 @@ def t_test(
         middle = _check.finite("mean", mean)
         if not query.bounds[0] <= middle <= query.bounds[1]:
             _check.refuse(
-                "mean", f"lie within the bounds {query.bounds}", mean, "no other can be distinguished"
+                "mean", f"lie within the bounds {query.bounds}", mean, "pass one between the bounds"
             )
     noise = [one.stddev for one in releases]
     drawn = [
@@ -121,7 +121,7 @@ def t_test(
 def _sums(release: LatticeRelease) -> _Array:
     given: object = release
     if not isinstance(given, LatticeRelease) or np.shape(given.steps) != (3,):
-        _check.refuse("release", "be of a Variance query", type(given), "release Variance(bounds=...)")
+        _check.refuse_type("release", "be of a Variance query", given, "release Variance(bounds=...)")
     return np.asarray(given.value, dtype=np.float64)
 
 

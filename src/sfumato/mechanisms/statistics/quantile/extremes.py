@@ -61,7 +61,10 @@ class Extreme(RankMechanism):
             _check.refuse("side", "be 'max' or 'min'", self.side, "pass side='max' for the largest")
         if self._rate < MINIMUM_RATE:
             _check.refuse(
-                "epsilon", "be at least about 2**-35", self.epsilon, "such an answer carries no information"
+                "epsilon",
+                "be at least about 2**-35",
+                self.epsilon,
+                "pass a larger one; such an answer carries no information",
             )
         given: int | None = self.left_out
         if given is None:
@@ -69,7 +72,7 @@ class Extreme(RankMechanism):
             odds = math.log(20 * (upper - lower + 1))
             given = math.ceil(Fraction(odds) / self._rate)
         if _check.integer("left_out", given) > _MAXIMUM:
-            _check.refuse("left_out", "be at most 2**48", given, "no data has so many records")
+            _check.refuse("left_out", "be at most 2**48", given, "pass fewer; no data has so many records")
         object.__setattr__(self, "left_out", int(given))
 
     @property

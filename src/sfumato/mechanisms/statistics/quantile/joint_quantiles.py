@@ -89,9 +89,13 @@ class JointQuantiles(RankMechanism):
     def _check_rates(self) -> None:
         object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
         if len(self.quantiles) > _MAXIMUM:
-            _check.refuse("quantiles", f"be at most {_MAXIMUM}", len(self.quantiles), "use Quantiles")
+            _check.refuse_state(
+                "quantiles", f"be at most {_MAXIMUM}", f"there are {len(self.quantiles)}", "use Quantiles"
+            )
         if self.epsilon > _MAX_EPSILON:
-            _check.refuse("epsilon", "be at most 2**16", self.epsilon, "larger ones protect nobody")
+            _check.refuse(
+                "epsilon", "be at most 2**16", self.epsilon, "pass a smaller one; larger ones protect nobody"
+            )
         lower, upper = self._ends()
         points, given = upper - lower + 1, cast("int | None", self.parts)
         parts = max(1, _PLACES // points) if given is None else _check.integer("parts", given, minimum=1)

@@ -190,9 +190,7 @@ class QuantileTree(Mechanism):
         """
         two = _two(bounds)
         shape = _shape(_settled(grid, two), two)
-        _check.instance(
-            "neighboring", neighboring, Neighboring, "pass a member of it, such as Neighboring.ADD_REMOVE"
-        )
+        _check.instance("neighboring", neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another")
         given: dict[str, Any] = {
             "epsilon": epsilon,
             "delta": delta,

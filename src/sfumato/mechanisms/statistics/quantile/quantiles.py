@@ -67,7 +67,9 @@ class RankMechanism(Mechanism):
             whole = isinstance(lower, int) and isinstance(upper, int)
             exponent = 0 if whole else max(ceil_log2(magnitude) - _BITS, -1074)
             if exponent > _COARSEST:
-                _check.refuse("bounds", "be at most 2**1000 in magnitude", self.bounds, "use other units")
+                _check.refuse(
+                    "bounds", "be at most 2**1000 in magnitude", self.bounds, "pass values in other units"
+                )
             given = Grid(exponent=exponent)
         object.__setattr__(self, "grid", as_grid(given))
         low, high = self._ends()
@@ -75,10 +77,7 @@ class RankMechanism(Mechanism):
             rule = f"be from 1 to 2**60 steps of {self.grid} apart, and within 2**62 steps of zero"
             _check.refuse("bounds", rule, self.bounds, "pass another grid, or other bounds")
         _check.instance(
-            "neighboring",
-            self.neighboring,
-            Neighboring,
-            "pass a member of it, such as Neighboring.ADD_REMOVE",
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
         self._check_rates()
 
@@ -152,7 +151,10 @@ class Quantile(RankMechanism):
         object.__setattr__(self, "quantile", quantile)
         if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < MINIMUM_RATE:
             _check.refuse(
-                "epsilon", "be at least about 2**-15", self.epsilon, "such an answer carries no information"
+                "epsilon",
+                "be at least about 2**-15",
+                self.epsilon,
+                "pass a larger one; such an answer carries no information",
             )
 
     @property
