@@ -157,12 +157,9 @@ def output_distributions(mechanism: Any, first: Any, second: Any) -> tuple[Law, 
     """
     tell = getattr(mechanism, "probabilities", None)
     if tell is None and (isinstance(mechanism, Mechanism) or not callable(mechanism)):
-        _check.refuse(
-            "distribution",
-            "be two distributions, or a function that returns one",
-            mechanism,
-            "pass a function that returns a mapping",
-        )
+        rule = "be two distributions, or a function that returns one"
+        remedy = "pass a function that returns a mapping"
+        _check.refuse("distribution", rule, mechanism, remedy)
     released = [(tell or mechanism)(data) for data in (first, second)]
     distributions: list[Any] = [
         distribution
@@ -202,12 +199,8 @@ def _distributions(
 ) -> Iterable[tuple[InputPair, _Terms, _Terms]]:
     if isinstance(distribution, tuple | list):
         if len(distribution) != 2 or pairs is not None:
-            _check.refuse(
-                "distribution",
-                "be two distributions, without pairs",
-                distribution,
-                "pass two distributions alone, or a function with pairs",
-            )
+            remedy = "pass two distributions alone, or a function with pairs"
+            _check.refuse("distribution", "be two distributions, without pairs", distribution, remedy)
         yield InputPair(first="first", second="second"), _terms(distribution[0]), _terms(distribution[1])
         return
     for pair in as_pairs(default_pairs(distribution) if pairs is None else pairs):

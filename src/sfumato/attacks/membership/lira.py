@@ -67,12 +67,8 @@ def lira(
     [9.0, -9.0]
     """
     if variance not in ("example", "global"):
-        _check.refuse(
-            "variance",
-            "be 'example' or 'global'",
-            variance,
-            "pass 'global' where there are few shadow models",
-        )
+        remedy = "pass 'global' where there are few shadow models"
+        _check.refuse("variance", "be 'example' or 'global'", variance, remedy)
     seen = as_finite_array("observed", observed, dimensions=(1, 2))
     values, held = as_shadow_scores("shadow", shadow, included, len(seen))
     if values.ndim != seen.ndim + 1 or values.shape[1:] != seen.shape:
@@ -107,11 +103,8 @@ def _normal(
     else:
         free = int(counts.sum()) - len(counts)
         if free < 1:
-            _check.refuse_state(
-                "included",
-                "have two shadow models of a kind for some example",
-                f"no example has two {side}",
-                "train shadow models with and without each example",
-            )
+            rule = "have two shadow models of a kind for some example"
+            remedy = "train shadow models with and without each example"
+            _check.refuse_state("included", rule, f"no example has two {side}", remedy)
         spread = np.sqrt(squares.sum(axis=0, keepdims=True) / free)
     return mean, np.maximum(spread, _MIN_STDDEV * max(1.0, math.sqrt(float((mean**2).mean()))))

@@ -72,12 +72,8 @@ def rmia(
     if gamma < 1:
         _check.refuse("gamma", "be at least 1", gamma, "leave it out for the usual 1")
     if not 0 <= _check.non_negative("offline_scale", offline_scale) <= 1:
-        _check.refuse(
-            "offline_scale",
-            "be from 0 to 1",
-            offline_scale,
-            "leave it out if there are shadow models with the example",
-        )
+        remedy = "leave it out if there are shadow models with the example"
+        _check.refuse("offline_scale", "be from 0 to 1", offline_scale, remedy)
     seen, others = (_shares(n, x, 1) for n, x in (("observed", observed), ("population", population)))
     known, held = as_shadow_scores("reference", _shares("reference", reference, 2), included, len(seen))
     calm = _shares("population_reference", population_reference, 2)

@@ -71,12 +71,8 @@ def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> NDArray[np.float6
     values = np.asarray(logits, dtype=np.float64)
     classes = np.asarray(labels)
     if values.ndim < 2 or values.shape[-1] < 2 or np.isnan(values).any() or (values == np.inf).any():
-        _check.refuse_type(
-            "logits",
-            "be finite, of shape (..., examples, classes)",
-            values,
-            "pass the model's outputs before the softmax",
-        )
+        remedy = "pass the model's outputs before the softmax"
+        _check.refuse_type("logits", "be finite, of shape (..., examples, classes)", values, remedy)
     if classes.shape != values.shape[-2:-1] or not np.issubdtype(classes.dtype, np.integer):
         _check.refuse_type(
             "labels", "be one integer for each example", classes, "pass the index of the true class"

@@ -192,12 +192,8 @@ class AdditiveMechanism(Mechanism):
         if bound is None:
             overall, bound = "sensitivity", self.sensitivity
         if Fraction(bound or 0) > LIMIT * self.grid.step:
-            _check.refuse(
-                overall,
-                f"be at most 2**62 steps of {self.grid}",
-                bound,
-                "pass it in the unit of the values, or another grid",
-            )
+            remedy = "pass it in the unit of the values, or another grid"
+            _check.refuse(overall, f"be at most 2**62 steps of {self.grid}", bound, remedy)
 
 
 def as_number(name: str, value: object, remedy: str = "") -> Number:

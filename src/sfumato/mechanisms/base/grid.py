@@ -58,12 +58,8 @@ class Grid:
     def __post_init__(self) -> None:
         exponent = _check.integer("exponent", self.exponent, minimum=_FINEST)
         if exponent > _COARSEST:
-            _check.refuse(
-                "exponent",
-                f"be at most {_COARSEST}",
-                exponent,
-                "pass a smaller one; larger values overflow a float",
-            )
+            remedy = "pass a smaller one; larger values overflow a float"
+            _check.refuse("exponent", f"be at most {_COARSEST}", exponent, remedy)
         object.__setattr__(self, "exponent", exponent)
 
     @classmethod

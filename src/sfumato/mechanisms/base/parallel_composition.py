@@ -177,10 +177,7 @@ class ParallelComposition(Mechanism):
             _check.refuse_type("value", "be a sequence of one value for each part", given, remedy)
         values = list(given)
         if len(values) != len(self.parts):
-            _check.refuse_state(
-                "value",
-                f"hold {len(self.parts)} values, one for each part",
-                f"there are {len(values)}",
-                "pass them in the order of the parts",
-            )
+            rule = f"hold {len(self.parts)} values, one for each part"
+            remedy = "pass them in the order of the parts"
+            _check.refuse_state("value", rule, f"there are {len(values)}", remedy)
         return values

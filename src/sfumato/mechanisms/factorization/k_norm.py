@@ -139,12 +139,9 @@ class KNorm(Mechanism):
             put("_body", (rows, divisor, reach))
             lost = self.dimension * off * reach
             if lost > Fraction(1, 2):
-                _check.refuse_state(
-                    "facets",
-                    "survive rounding to 20 bits",
-                    "rounding moves them too far",
-                    "scale the entries to a similar size",
-                )
+                rule = "survive rounding to 20 bits"
+                remedy = "scale the entries to a similar size"
+                _check.refuse_state("facets", rule, "rounding moves them too far", remedy)
             put("_stretch", 1 / (1 - lost))
 
     @classmethod

@@ -113,22 +113,16 @@ class KroneckerMechanism(Mechanism):
         strategies = tuple(np.array(strategy, dtype=np.float64) for strategy in given)
         put("strategies", strategies)
         if len(strategies) != len(factors):
-            _check.refuse_state(
-                "strategies",
-                f"be {len(factors)}, one for each factor",
-                f"there are {len(strategies)}",
-                "leave them out to have them chosen",
-            )
+            rule = f"be {len(factors)}, one for each factor"
+            remedy = "leave them out to have them chosen"
+            _check.refuse_state("strategies", rule, f"there are {len(strategies)}", remedy)
         pairs = [_settled(s, f, self._bits) for s, f in zip(strategies, factors, strict=True)]
         put("_whole", tuple(rounded for rounded, _ in pairs))
         put("_spreads", tuple(spread for _, spread in pairs))
         if not 1 <= self._noise() <= _WIDEST:
-            _check.refuse(
-                "stddev",
-                f"be from 1 to 2**40 steps of 2**-{self._total_bits}",
-                self.stddev,
-                "pass epsilon= to KroneckerMechanism.calibrated to have it chosen",
-            )
+            rule = f"be from 1 to 2**40 steps of 2**-{self._total_bits}"
+            remedy = "pass epsilon= to KroneckerMechanism.calibrated to have it chosen"
+            _check.refuse("stddev", rule, self.stddev, remedy)
 
     @classmethod
     def calibrated(
@@ -208,12 +202,8 @@ class KroneckerMechanism(Mechanism):
         counts = np.asarray(whole(value))
         shape = tuple(w.shape[1] for w in self._whole)
         if counts.shape != shape:
-            _check.refuse_type(
-                "value",
-                f"have the shape {shape}",
-                counts,
-                "pass the table of counts, one axis for each factor",
-            )
+            remedy = "pass the table of counts, one axis for each factor"
+            _check.refuse_type("value", f"have the shape {shape}", counts, remedy)
         source = random_source(rng)
         measured = _apply(self._whole, counts)
         noisy = measured + discrete_gaussian(self._noise(), measured.shape, source)
@@ -267,31 +257,21 @@ def _strategy(factor: Array, bits: int) -> Array:
 def _settled(strategy: Array, factor: Array, bits: int) -> tuple[Integers, Array]:
     """Return a strategy in whole multiples, and the weights of its entries in the factor's answers."""
     if strategy.ndim != 2 or strategy.shape[1] != factor.shape[1] or not np.isfinite(strategy).all():
-        _check.refuse_type(
-            "strategies",
-            f"be finite, of a shape of (rows, {factor.shape[1]})",
-            strategy,
-            "pass one column for each cell of the axis",
-        )
+        rule = f"be finite, of a shape of (rows, {factor.shape[1]})"
+        remedy = "pass one column for each cell of the axis"
+        _check.refuse_type("strategies", rule, strategy, remedy)
     if float(np.linalg.norm(strategy, axis=0).max()) > 2:
-        _check.refuse_state(
-            "strategies",
-            "have columns of an L2 norm of about 1",
-            "the largest exceeds 2",
-            "divide by the norm",
-        )
+        rule = "have columns of an L2 norm of about 1"
+        remedy = "divide by the norm"
+        _check.refuse_state("strategies", rule, "the largest exceeds 2", remedy)
     rounded = np.rint(np.ldexp(strategy, bits)).astype(np.int64)
     floats = np.ldexp(rounded.astype(np.float64), -bits)
     spread = factor @ np.linalg.pinv(floats)
     # What is no sum of the rows is off by about one multiple.
     if float(np.abs(spread @ floats - factor).max()) > 1e-9 * float(np.abs(factor).max()):
         remedy = "measure every cell, if only with little weight"
-        _check.refuse_state(
-            "strategies",
-            f"determine the answers in {bits} bits",
-            "some answers do not follow from them",
-            remedy,
-        )
+        rule = f"determine the answers in {bits} bits"
+        _check.refuse_state("strategies", rule, "some answers do not follow from them", remedy)
     return rounded, spread
 
 

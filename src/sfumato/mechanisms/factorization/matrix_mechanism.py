@@ -204,12 +204,8 @@ class MatrixMechanism(Mechanism):
                 terms=terms, scale=float(distribution.scale) * step, lattice=step * magnitudes, floats=floats
             )
         if not isinstance(distribution, DiscreteGaussianDistribution):
-            _check.refuse_type(
-                "measurement",
-                "have Gaussian or Laplace noise",
-                distribution,
-                "pass Gaussian.for_query(...) or Laplace.for_query(...)",
-            )
+            remedy = "pass Gaussian.for_query(...) or Laplace.for_query(...)"
+            _check.refuse_type("measurement", "have Gaussian or Laplace noise", distribution, remedy)
         sigma = float(distribution.sigma)
         return NormalError(
             stddev=sigma * step * np.linalg.norm(self._spread, axis=1),

@@ -121,12 +121,8 @@ class OnlineMultiplicativeWeights(Mechanism):
         )
         _check.instance("grid", self.grid, Grid, "pass Grid(exponent=-20)")
         if not _FINEST <= self.grid.exponent <= 0:
-            _check.refuse(
-                "grid",
-                "have a step from 2**-24 to 1",
-                self.grid,
-                "pass Grid(exponent=-24) up to Grid(exponent=0)",
-            )
+            remedy = "pass Grid(exponent=-24) up to Grid(exponent=0)"
+            _check.refuse("grid", "have a step from 2**-24 to 1", self.grid, remedy)
         remedy = "pass epsilon= to OnlineMultiplicativeWeights.calibrated to have it chosen"
         for name in (*self._NOISES, "threshold"):
             object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))

@@ -194,12 +194,8 @@ class SumStream:
         steps = self.mechanism._steps(value)  # noqa: SLF001
         check_unfinished(self.sent, self.mechanism.strategy.steps)
         if self._shape not in (None, steps.shape):
-            _check.refuse_type(
-                "value",
-                f"have the shape {self._shape} of the first",
-                steps,
-                "open another stream for arrays of another shape",
-            )
+            remedy = "open another stream for arrays of another shape"
+            _check.refuse_type("value", f"have the shape {self._shape} of the first", steps, remedy)
         self._shape = steps.shape
         measured = self._state.measure(steps)
         noisy = measured + self._draw(measured.shape)

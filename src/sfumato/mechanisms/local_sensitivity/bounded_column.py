@@ -67,12 +67,8 @@ class BoundedColumn:
         """
         lower, upper = checked_bounds(bounds)
         if lower == upper:
-            _check.refuse(
-                "bounds",
-                "be (lower, upper) with lower < upper",
-                bounds,
-                "pass bounds that leave room for an answer",
-            )
+            remedy = "pass bounds that leave room for an answer"
+            _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds, remedy)
         if grid is None:
             magnitude = Fraction(max(abs(lower), abs(upper)))
             whole = isinstance(lower, int) and isinstance(upper, int)

@@ -109,21 +109,13 @@ class InverseSensitivity(Mechanism):
         object.__setattr__(self, "grid", column.grid)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         if Fraction(self.epsilon) < _MIN_EPSILON:
-            _check.refuse(
-                "epsilon",
-                "be at least 2**-30",
-                self.epsilon,
-                "pass a larger one; such an answer carries no information",
-            )
+            remedy = "pass a larger one; such an answer carries no information"
+            _check.refuse("epsilon", "be at least 2**-30", self.epsilon, remedy)
         object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
         _check.non_negative("radius", self.radius)
         if self.neighboring not in (Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT):
-            _check.refuse(
-                "neighboring",
-                "be REPLACE_ONE or ZERO_OUT",
-                self.neighboring,
-                "use Quantile where the number of records is private",
-            )
+            remedy = "use Quantile where the number of records is private"
+            _check.refuse("neighboring", "be REPLACE_ONE or ZERO_OUT", self.neighboring, remedy)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

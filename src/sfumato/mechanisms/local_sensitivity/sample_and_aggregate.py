@@ -110,12 +110,8 @@ class SampleAndAggregate(Mechanism):
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         if self.aggregate not in ("median", "mean"):
-            _check.refuse(
-                "aggregate",
-                "be 'median' or 'mean'",
-                self.aggregate,
-                "pass 'median' for robustness, 'mean' for averages",
-            )
+            remedy = "pass 'median' for robustness, 'mean' for averages"
+            _check.refuse("aggregate", "be 'median' or 'mean'", self.aggregate, remedy)
         if self.aggregate == "mean" and self.grid is not None:
             _check.refuse("grid", "be left out for a mean", self.grid, "leave it out; the bounds choose it")
         _check.instance(
@@ -147,12 +143,9 @@ class SampleAndAggregate(Mechanism):
             Of a float, or of an int for int bounds and the median.
         """
         if not isinstance(value, np.ndarray) or not value.ndim:
-            _check.refuse_state(
-                "value",
-                "be an array of records",
-                f"it is a value of type {type(value).__name__}",
-                "convert it with numpy.asarray",
-            )
+            rule = "be an array of records"
+            remedy = "convert it with numpy.asarray"
+            _check.refuse_state("value", rule, f"it is a value of type {type(value).__name__}", remedy)
         source = random_source(rng)
         chosen = uniform_integers(self.blocks, len(value), source)
         order = np.argsort(chosen, kind="stable")

@@ -64,19 +64,11 @@ class SmoothStatistic(Mechanism):
             remedy = f"pass epsilon= to {type(self).__name__}.calibrated to have it chosen"
             object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
         if not MINIMUM_SMOOTHNESS <= Fraction(self.smoothness) <= _MAX_SMOOTHNESS:
-            _check.refuse(
-                "smoothness",
-                "be from 2**-20 to 64",
-                self.smoothness,
-                "pass epsilon= to the class method calibrated to have it chosen",
-            )
+            remedy = "pass epsilon= to the class method calibrated to have it chosen"
+            _check.refuse("smoothness", "be from 2**-20 to 64", self.smoothness, remedy)
         if self.noise not in _DRAWS:
-            _check.refuse(
-                "noise",
-                "be 'student', 'cauchy', 'laplace' or 'gaussian'",
-                self.noise,
-                "pass 'student' without a delta, 'laplace' with one",
-            )
+            remedy = "pass 'student' without a delta, 'laplace' with one"
+            _check.refuse("noise", "be 'student', 'cauchy', 'laplace' or 'gaussian'", self.noise, remedy)
         self._settle()
         _ = self.privacy_loss  # the leaf checks the relation
 
@@ -127,12 +119,8 @@ class SmoothStatistic(Mechanism):
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
         distribution: SmoothNoise = noise or ("laplace" if request.delta else "student")
         if distribution not in _DRAWS:
-            _check.refuse(
-                "noise",
-                "be 'student', 'cauchy', 'laplace' or 'gaussian'",
-                distribution,
-                "'student' needs no delta, 'laplace' and 'gaussian' do",
-            )
+            remedy = "'student' needs no delta, 'laplace' and 'gaussian' do"
+            _check.refuse("noise", "be 'student', 'cauchy', 'laplace' or 'gaussian'", distribution, remedy)
         if distribution not in _DEGREES and not request.delta:
             _check.refuse(
                 "delta", f"be positive for {distribution} noise", delta, "pass a delta, or noise='student'"

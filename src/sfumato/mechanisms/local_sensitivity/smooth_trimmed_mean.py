@@ -72,12 +72,8 @@ class SmoothTrimmedMean(SmoothStatistic):
             _check.refuse("trim", "be above 0 and below 1/2", self.trim, "take SmoothQuantile for the median")
         object.__setattr__(self, "trim", trim)
         if self.neighboring is Neighboring.ADD_REMOVE:
-            _check.refuse(
-                "neighboring",
-                "be REPLACE_ONE or ZERO_OUT",
-                self.neighboring,
-                "use TrimmedMean where the number of records is private",
-            )
+            remedy = "use TrimmedMean where the number of records is private"
+            _check.refuse("neighboring", "be REPLACE_ONE or ZERO_OUT", self.neighboring, remedy)
 
     def _around(self, data: Any) -> tuple[int, Fraction]:
         steps, (lower, upper) = self._column.steps(data), self._column.ends

@@ -200,12 +200,8 @@ class RandomizedResponse(Mechanism):
             truth = Fraction(1 << 2 * _BITS, (1 << 2 * _BITS) + (count - 1) * rest)
             rounded = Fraction(int(truth * (1 << _BITS)) - slack, 1 << _BITS)
             if rounded * count <= 1:
-                _check.refuse(
-                    "epsilon",
-                    "be above about 2**-60",
-                    epsilon,
-                    "pass a larger one; such reports carry no information",
-                )
+                remedy = "pass a larger one; such reports carry no information"
+                _check.refuse("epsilon", "be above about 2**-60", epsilon, remedy)
             found = cls(categories=names, truth=rounded, neighboring=neighboring)
             # The loss rounds the logarithm up by a few units in the last place.
             if found.privacy_loss.epsilon(0.0) <= target:

@@ -78,12 +78,9 @@ class ContributionBound:
             For each record its unit, and the record itself; of equal length. Units may be integers or text.
         """
         if not isinstance(data, tuple) or len(data) != 2:
-            _check.refuse_state(
-                "data",
-                "be a tuple of units and records",
-                f"it is a value of type {type(data).__name__}",
-                "pass (units, records)",
-            )
+            rule = "be a tuple of units and records"
+            remedy = "pass (units, records)"
+            _check.refuse_state("data", rule, f"it is a value of type {type(data).__name__}", remedy)
         units, records = (as_records(part) for part in data)
         if units.ndim != 1 or units.dtype.kind not in "biuSU" or len(units) != len(records):
             rule = "be as long as the records, a one-dimensional array of integers or text"

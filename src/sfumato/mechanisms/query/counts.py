@@ -130,12 +130,8 @@ class Histogram(Query):
         if self.edges is not None:
             edges = tuple(float(edge) for edge in self.edges)
             if len(edges) < 2 or not all(below < above for below, above in pairwise(edges)):
-                _check.refuse(
-                    "edges",
-                    "be at least two increasing numbers",
-                    edges,
-                    "sort them, and leave out repeated ones",
-                )
+                remedy = "sort them, and leave out repeated ones"
+                _check.refuse("edges", "be at least two increasing numbers", edges, remedy)
             object.__setattr__(self, "edges", edges)
 
     @property

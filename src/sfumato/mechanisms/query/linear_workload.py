@@ -75,12 +75,8 @@ class LinearWorkload(Query):
     def __post_init__(self) -> None:
         matrix = np.array(self.matrix, dtype=np.float64)
         if matrix.ndim != 2 or not matrix.any():
-            _check.refuse_type(
-                "matrix",
-                "have two axes and an entry other than 0",
-                matrix,
-                "pass an array of shape (queries, cells)",
-            )
+            remedy = "pass an array of shape (queries, cells)"
+            _check.refuse_type("matrix", "have two axes and an entry other than 0", matrix, remedy)
         if not np.isfinite(matrix).all():
             raise UnboundedSensitivity("matrix must be finite, got infinities or NaN; pass finite weights")
         matrix.flags.writeable = False
@@ -89,12 +85,8 @@ class LinearWorkload(Query):
         if given is None:
             object.__setattr__(self, "histogram", Histogram(categories=tuple(range(matrix.shape[1]))))
         if self.histogram.entries != matrix.shape[1]:
-            _check.refuse_type(
-                "matrix",
-                f"have {self.histogram.entries} columns, one a cell",
-                matrix,
-                "pass a column for each cell of the histogram",
-            )
+            remedy = "pass a column for each cell of the histogram"
+            _check.refuse_type("matrix", f"have {self.histogram.entries} columns, one a cell", matrix, remedy)
 
     @property
     def grid(self) -> Grid:

@@ -229,12 +229,9 @@ class _Search:
     def report(self, claimed: float, neighboring: Neighboring) -> SensitivityReport:
         """Return the verdict."""
         if not self.defined:
-            _check.refuse_state(
-                "function",
-                "accept an array of records",
-                f"it raised {self.failure!r}",
-                "pass a function of one array",
-            )
+            rule = "accept an array of records"
+            remedy = "pass a function of one array"
+            _check.refuse_state("function", rule, f"it raised {self.failure!r}", remedy)
         largest, pair = max(self.best, key=lambda scored: scored[0])
         before, after = pair.datasets()
         return SensitivityReport(

@@ -186,12 +186,8 @@ class Mean(Query):
     def __post_init__(self) -> None:
         lower, upper = checked_bounds(self.bounds)
         if float(lower) == float(upper):
-            _check.refuse(
-                "bounds",
-                "be (lower, upper) with lower < upper, as floats",
-                self.bounds,
-                "pass wider bounds; between these the mean is known",
-            )
+            remedy = "pass wider bounds; between these the mean is known"
+            _check.refuse("bounds", "be (lower, upper) with lower < upper, as floats", self.bounds, remedy)
         if math.isinf(float(upper) - float(lower)):
             _check.refuse("bounds", "be less than 1e308 apart", self.bounds, "pass narrower ones")
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
@@ -327,12 +323,8 @@ def checked_bounds(bounds: object) -> tuple[int | float, int | float]:
     if lower > upper:
         _check.refuse("bounds", rule, bounds, "swap them")
     if lower == upper == 0:
-        _check.refuse(
-            "bounds",
-            "leave room for a value other than 0",
-            bounds,
-            "pass wider bounds; such a sum is always 0",
-        )
+        remedy = "pass wider bounds; such a sum is always 0"
+        _check.refuse("bounds", "leave room for a value other than 0", bounds, remedy)
     return lower, upper
 
 

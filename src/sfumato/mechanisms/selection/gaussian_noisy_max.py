@@ -69,12 +69,8 @@ class GaussianNoisyMax(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Gaussian):
-            _check.refuse_type(
-                "mechanism",
-                "be a Gaussian",
-                self.mechanism,
-                "pass Gaussian(...), or take GaussianNoisyMax.calibrated",
-            )
+            remedy = "pass Gaussian(...), or take GaussianNoisyMax.calibrated"
+            _check.refuse_type("mechanism", "be a Gaussian", self.mechanism, remedy)
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
             require_candidates(len(self.candidates))

@@ -70,12 +70,8 @@ class NoisyMax(Selection):
 
     def _check_own(self) -> None:
         if self.noise not in ("laplace", "exponential", "gumbel"):
-            _check.refuse(
-                "noise",
-                "be 'laplace', 'exponential' or 'gumbel'",
-                self.noise,
-                "take GaussianNoisyMax for Gaussian noise",
-            )
+            remedy = "take GaussianNoisyMax for Gaussian noise"
+            _check.refuse("noise", "be 'laplace', 'exponential' or 'gumbel'", self.noise, remedy)
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
         return ReportNoisyMax(

@@ -212,12 +212,9 @@ class PrivateCandidates(Mechanism):
             made = self.run(value, candidate, source)
         if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], Real):
             # The type is shown, never the value.
-            _check.refuse_state(
-                "run",
-                "return a pair of a real score and an output",
-                f"it returned a value of type {type(made).__name__}",
-                "return (score, output)",
-            )
+            rule = "return a pair of a real score and an output"
+            remedy = "return (score, output)"
+            _check.refuse_state("run", rule, f"it returned a value of type {type(made).__name__}", remedy)
         return BestRun(made[0], made[1], candidate)
 
 

@@ -106,20 +106,12 @@ class Selection(Mechanism):
             "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
         if not isinstance(self.monotone, bool):
-            _check.refuse(
-                "monotone",
-                "be True or False",
-                self.monotone,
-                "pass True where a unit moves all scores in one direction",
-            )
+            remedy = "pass True where a unit moves all scores in one direction"
+            _check.refuse("monotone", "be True or False", self.monotone, remedy)
         if self.monotone and self.neighboring is Neighboring.REPLACE_ONE:
             remedy = "a replaced unit may raise one score and lower another"
-            _check.refuse(
-                "monotone",
-                "be False under replace-one",
-                self.monotone,
-                "leave it out: a replaced unit may raise one score and lower another",
-            )
+            remedy = "leave it out: a replaced unit may raise one score and lower another"
+            _check.refuse("monotone", "be False under replace-one", self.monotone, remedy)
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
             self._check_number(len(self.candidates))
@@ -299,12 +291,9 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
             part = slice(start, start + _CHUNK)
             steps[part] = lattice.steps(_worst(array[part]), name="scores")
     if candidates is not None and len(candidates) != steps.size:
-        _check.refuse_state(
-            "scores",
-            f"be {len(candidates)}, one for each candidate",
-            f"there are {steps.size}",
-            "pass the scores in the order of the candidates",
-        )
+        rule = f"be {len(candidates)}, one for each candidate"
+        remedy = "pass the scores in the order of the candidates"
+        _check.refuse_state("scores", rule, f"there are {steps.size}", remedy)
     return np.clip(steps, -_LIMIT, _LIMIT, out=steps)
 
 

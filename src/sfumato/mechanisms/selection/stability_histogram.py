@@ -98,12 +98,8 @@ class StabilityHistogram(Mechanism):
         StabilityHistogram
         """
         if distribution not in ("laplace", "gaussian"):
-            _check.refuse(
-                "distribution",
-                "be 'laplace' or 'gaussian'",
-                distribution,
-                "pass 'gaussian' where a unit has many keys",
-            )
+            remedy = "pass 'gaussian' where a unit has many keys"
+            _check.refuse("distribution", "be 'laplace' or 'gaussian'", distribution, remedy)
         request = PrivacyTarget(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "list the keys"))
         count = _check.integer("l0", l0, minimum=1)
         if distribution == "laplace":

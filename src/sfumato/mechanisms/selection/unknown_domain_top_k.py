@@ -119,12 +119,8 @@ class UnknownDomainTopK(Mechanism):
             _check.integer("l0", self.l0, minimum=1)
         if self.neighboring not in (Neighboring.ADD_REMOVE, Neighboring.ZERO_OUT):
             remedy = "counts that move both ways have no theorem here"
-            _check.refuse(
-                "neighboring",
-                "be ADD_REMOVE or ZERO_OUT",
-                self.neighboring,
-                "pass one of them: no theorem here covers counts that move both ways",
-            )
+            remedy = "pass one of them: no theorem here covers counts that move both ways"
+            _check.refuse("neighboring", "be ADD_REMOVE or ZERO_OUT", self.neighboring, remedy)
 
     @classmethod
     def calibrated(

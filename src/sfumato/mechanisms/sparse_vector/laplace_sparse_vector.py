@@ -96,12 +96,8 @@ class SparseVector(AboveThreshold):
     def __post_init__(self) -> None:
         noise: object = self.noise
         if not isinstance(noise, str) or noise not in _SAMPLERS:
-            _check.refuse(
-                "noise",
-                "be 'laplace' or 'exponential'",
-                noise,
-                "pass 'exponential' for less noise at the same epsilon",
-            )
+            remedy = "pass 'exponential' for less noise at the same epsilon"
+            _check.refuse("noise", "be 'laplace' or 'exponential'", noise, remedy)
         self._settle()
         _ = self.privacy_loss  # the leaves check positives, monotone and the relation
 

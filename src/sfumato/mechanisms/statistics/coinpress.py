@@ -121,12 +121,9 @@ class CoinPress(Mechanism):
     def __post_init__(self) -> None:
         lower, upper = checked_bounds(self.bounds)
         if not lower < upper or not math.isfinite(float(upper) - float(lower)):
-            _check.refuse(
-                "bounds",
-                "be (lower, upper) with lower < upper, less than 1e308 apart",
-                self.bounds,
-                "pass wide bounds, such as (-1e6, 1e6)",
-            )
+            rule = "be (lower, upper) with lower < upper, less than 1e308 apart"
+            remedy = "pass wide bounds, such as (-1e6, 1e6)"
+            _check.refuse("bounds", rule, self.bounds, remedy)
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
         object.__setattr__(self, "stddev", _check.positive("stddev", self.stddev))
         object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise)))

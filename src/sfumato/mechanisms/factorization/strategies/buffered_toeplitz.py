@@ -64,19 +64,11 @@ class BufferedToeplitz(ToeplitzStrategy):
         decays = tuple(_check.finite("decays", value) for value in self.decays)
         weights = tuple(_check.positive("weights", value) for value in self.weights)
         if not decays or any(not 0 <= value < 1 for value in decays):
-            _check.refuse(
-                "decays",
-                "be from 0 to below 1, and one at least",
-                decays,
-                "take BufferedToeplitz.optimal to have them chosen",
-            )
+            remedy = "take BufferedToeplitz.optimal to have them chosen"
+            _check.refuse("decays", "be from 0 to below 1, and one at least", decays, remedy)
         if len(weights) != len(decays) or sum(weights) > 1:
-            _check.refuse(
-                "weights",
-                "be as many as decays, with a sum of at most 1",
-                weights,
-                "take BufferedToeplitz.optimal to have them chosen",
-            )
+            remedy = "take BufferedToeplitz.optimal to have them chosen"
+            _check.refuse("weights", "be as many as decays, with a sum of at most 1", weights, remedy)
         object.__setattr__(self, "decays", decays)
         object.__setattr__(self, "weights", weights)
 

@@ -48,19 +48,12 @@ class IntegerToeplitz(IntegerStrategy):
     def __init__(self, coefficients: Array, steps: int, bits: int) -> None:
         c = np.rint(np.ldexp(coefficients, bits)).astype(np.int64)
         if not is_decreasing(c):
-            _check.refuse_state(
-                "strategy",
-                "have non-negative coefficients that decrease",
-                "some rise or are negative",
-                "pass coefficients of which none is negative or exceeds the one before",
-            )
+            rule = "have non-negative coefficients that decrease"
+            remedy = "pass coefficients of which none is negative or exceeds the one before"
+            _check.refuse_state("strategy", rule, "some rise or are negative", remedy)
         if c.max(initial=0) > _LARGEST:
-            _check.refuse(
-                "bits",
-                "keep the strategy's entries within 2**42",
-                bits,
-                "pass a finer grid, or values in other units",
-            )
+            remedy = "pass a finer grid, or values in other units"
+            _check.refuse("bits", "keep the strategy's entries within 2**42", bits, remedy)
         self.steps, self.bits = steps, bits
         self.weights = np.trim_zeros(c, "b")
         self.limit = LIMIT // int(c.sum())

@@ -51,19 +51,12 @@ class LowerTriangular(Strategy):
     def __post_init__(self) -> None:
         rows = np.array(self.rows, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not 0 < len(rows) <= _MAXIMUM:
-            _check.refuse_type(
-                "rows",
-                f"be square, for at most {_MAXIMUM} steps",
-                rows,
-                "take a Toeplitz strategy for longer streams",
-            )
+            remedy = "take a Toeplitz strategy for longer streams"
+            _check.refuse_type("rows", f"be square, for at most {_MAXIMUM} steps", rows, remedy)
         if not np.isfinite(rows).all() or np.triu(rows, 1).any() or (np.diagonal(rows) <= 0).any():
-            _check.refuse_state(
-                "rows",
-                "be finite and lower triangular, with a positive diagonal",
-                "some entry is not",
-                "set entries for later inputs to 0",
-            )
+            rule = "be finite and lower triangular, with a positive diagonal"
+            remedy = "set entries for later inputs to 0"
+            _check.refuse_state("rows", rule, "some entry is not", remedy)
         if float(np.abs(rows).max()) > 16:
             _check.refuse(
                 "rows", "have entries of at most 16", float(np.abs(rows).max()), "divide by the largest"

@@ -145,12 +145,8 @@ def prefix_weights(workload: ArrayLike | None, steps: int) -> Array:
         return np.ones(steps)
     weights = np.array(workload, dtype=np.float64)[:steps]
     if weights.ndim != 1 or not np.isfinite(weights).all() or not weights.size or weights[0] == 0:
-        _check.refuse_type(
-            "workload",
-            "be finite weights by age, the first not 0",
-            weights,
-            "pass the weight of the newest step first",
-        )
+        remedy = "pass the weight of the newest step first"
+        _check.refuse_type("workload", "be finite weights by age, the first not 0", weights, remedy)
     return np.concatenate([weights, np.zeros(steps - weights.size)])
 
 

@@ -105,12 +105,9 @@ class KolmogorovSmirnov(Query):
         with np.errstate(all="ignore"):
             chances = np.asarray(self.cdf(np.nan_to_num(array.astype(np.float64), nan=0.0)), dtype=np.float64)
         if chances.shape != array.shape:
-            _check.refuse_state(
-                "cdf",
-                "return one probability for each record: an array with one axis",
-                f"it returned an array with {chances.ndim}",
-                "make it take and return arrays",
-            )
+            rule = "return one probability for each record: an array with one axis"
+            remedy = "make it take and return arrays"
+            _check.refuse_state("cdf", rule, f"it returned an array with {chances.ndim}", remedy)
         share = np.clip(np.nan_to_num(chances, nan=0.0), 0, 1)
         positions = np.append(np.rint(share * _ONE), np.full(self.n - len(array), float(_ONE))).astype(
             np.int64

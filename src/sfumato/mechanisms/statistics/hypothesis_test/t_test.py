@@ -80,19 +80,11 @@ def t_test(
     [True, False]
     """
     if not isinstance(query, Variance):
-        _check.refuse_type(
-            "query",
-            "be the Variance that was released",
-            query,
-            "pass query=Variance(...), the one that was measured",
-        )
+        remedy = "pass query=Variance(...), the one that was measured"
+        _check.refuse_type("query", "be the Variance that was released", query, remedy)
     if (other is None) == (mean is None):
-        _check.refuse(
-            "mean",
-            "be given for one release, and left out for two",
-            mean,
-            "pass mean= of the null hypothesis with one release only",
-        )
+        remedy = "pass mean= of the null hypothesis with one release only"
+        _check.refuse("mean", "be given for one release, and left out for two", mean, remedy)
     number = _check.integer("draws", draws, minimum=19, remedy="fewer can refuse nothing at 0.05")
     if rng is not None and not isinstance(rng, np.random.Generator):
         _check.integer("rng", rng)

@@ -60,12 +60,8 @@ class Extreme(RankMechanism):
         if self.side not in ("max", "min"):
             _check.refuse("side", "be 'max' or 'min'", self.side, "pass side='max' for the largest")
         if self._rate < MINIMUM_RATE:
-            _check.refuse(
-                "epsilon",
-                "be at least about 2**-35",
-                self.epsilon,
-                "pass a larger one; such an answer carries no information",
-            )
+            remedy = "pass a larger one; such an answer carries no information"
+            _check.refuse("epsilon", "be at least about 2**-35", self.epsilon, remedy)
         given: int | None = self.left_out
         if given is None:
             lower, upper = self._ends()

@@ -100,12 +100,8 @@ class JointQuantiles(RankMechanism):
         points, given = upper - lower + 1, cast("int | None", self.parts)
         parts = max(1, _PLACES // points) if given is None else _check.integer("parts", given, minimum=1)
         if parts * points > _MAX_PLACES:
-            _check.refuse(
-                "parts",
-                "make up at most 2**62 parts between the bounds",
-                parts,
-                "pass fewer parts, or a coarser grid",
-            )
+            remedy = "pass fewer parts, or a coarser grid"
+            _check.refuse("parts", "make up at most 2**62 parts between the bounds", parts, remedy)
         object.__setattr__(self, "parts", parts)
 
     @property

@@ -299,12 +299,8 @@ class QuantileTree(Mechanism):
 def _two(bounds: tuple[Number, Number]) -> tuple[Number, Number]:
     lower, upper = checked_bounds(bounds)
     if lower == upper:
-        _check.refuse(
-            "bounds",
-            "be (lower, upper) with lower < upper",
-            bounds,
-            "swap them if they are in the wrong order",
-        )
+        remedy = "swap them if they are in the wrong order"
+        _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds, remedy)
     return lower, upper
 
 

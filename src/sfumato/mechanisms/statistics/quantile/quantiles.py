@@ -53,12 +53,8 @@ class RankMechanism(Mechanism):
     def __post_init__(self) -> None:
         lower, upper = checked_bounds(self.bounds)
         if lower == upper:
-            _check.refuse(
-                "bounds",
-                "be (lower, upper) with lower < upper",
-                self.bounds,
-                "swap them if they are in the wrong order",
-            )
+            remedy = "swap them if they are in the wrong order"
+            _check.refuse("bounds", "be (lower, upper) with lower < upper", self.bounds, remedy)
         object.__setattr__(self, "bounds", (lower, upper))
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         given: Grid | None = self.grid
@@ -150,12 +146,8 @@ class Quantile(RankMechanism):
             _check.refuse("quantile", "be strictly between 0 and 1, to 2**-20", self.quantile, remedy)
         object.__setattr__(self, "quantile", quantile)
         if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < MINIMUM_RATE:
-            _check.refuse(
-                "epsilon",
-                "be at least about 2**-15",
-                self.epsilon,
-                "pass a larger one; such an answer carries no information",
-            )
+            remedy = "pass a larger one; such an answer carries no information"
+            _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, remedy)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
