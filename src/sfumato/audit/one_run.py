@@ -87,7 +87,7 @@ def best_guesses(
         _check.refuse_type("included", "be one bool for each score", coins, remedy)
     count = len(values)
     tried = _numbers(guesses, count)
-    # Ties are broken by lot, not by places: who lists the included ones last would have them guessed rightly.
+    # Ties are broken by lot, not by position: listing the included ones last would make the guesses right.
     mixed = np.random.default_rng(_TIES).permutation(count)
     order = mixed[np.argsort(values[mixed], kind="stable")]
     level = 1 - (1 - _check.unit_interval("confidence", confidence)) / len(tried)

@@ -91,8 +91,8 @@ def _(mechanism: AdditiveMechanism) -> list[InputPair]:
     entries = max(2, min(mechanism.l0, 8))
     overall = float(l1 or l2 or 0)
     share = number(overall / (entries if l1 is not None else entries**0.5))
-    spread = vector_pairs(entries, share) if share else []
-    return [*vector_pairs(entries, number(overall), moved=1), *spread]
+    shared = vector_pairs(entries, share) if share else []
+    return [*vector_pairs(entries, number(overall), moved=1), *shared]
 
 
 @default_pairs.register

@@ -99,12 +99,12 @@ def _normal(
     mean = np.where(weights, values, 0.0).sum(axis=0) / counts[:, None]
     squares = (np.where(weights, values - mean, 0.0) ** 2).sum(axis=0)
     if variance == "example":
-        spread = np.sqrt(squares / (counts[:, None] - 1))
+        stddev = np.sqrt(squares / (counts[:, None] - 1))
     else:
         free = int(counts.sum()) - len(counts)
         if free < 1:
             rule = "have two shadow models of a kind for some example"
             remedy = "train shadow models with and without each example"
             _check.refuse_state("included", rule, f"no example has two {side}", remedy)
-        spread = np.sqrt(squares.sum(axis=0, keepdims=True) / free)
-    return mean, np.maximum(spread, _MIN_STDDEV * max(1.0, math.sqrt(float((mean**2).mean()))))
+        stddev = np.sqrt(squares.sum(axis=0, keepdims=True) / free)
+    return mean, np.maximum(stddev, _MIN_STDDEV * max(1.0, math.sqrt(float((mean**2).mean()))))

@@ -17,7 +17,7 @@ __all__ = ["DataBoundedHistogram", "UnprotectedSizeMean"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DataBoundedHistogram(Specimen):
-    """A histogram over the whole numbers up to the largest in the data: its length tells that number.
+    """A histogram over the whole numbers up to the largest in the data: its length reveals that number.
 
     The noise is right for cells that were fixed beforehand (Dwork, Roth 2014, section 3.3). These were not:
     the one who holds the largest number is seen by the cell that is there only for them. Not private for any

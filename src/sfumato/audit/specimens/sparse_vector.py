@@ -46,7 +46,7 @@ class SparseVectorSpecimen(Specimen):
         return values, values >= threshold
 
     def ended(self, above: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which queries came after the end of the run."""
+        """Return which queries came after the end of the run."""
         before: NDArray[np.int64] = np.cumsum(above, axis=1) - above
         return np.asarray(before >= self.positives)
 
@@ -54,7 +54,7 @@ class SparseVectorSpecimen(Specimen):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RothSparseVector(SparseVectorSpecimen):
-    """Algorithm 3: tells the noisy value that was compared; not private for any epsilon.
+    """Algorithm 3: releases the noisy value that was compared; not private for any epsilon.
 
     From A. Roth's lecture notes of 2011, as Lyu, Su and Li quote them. A value released for an "above" bounds
     the noisy threshold, which every "below" was compared with: so each "below" costs again.

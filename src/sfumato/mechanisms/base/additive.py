@@ -19,7 +19,7 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
-from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -53,15 +53,14 @@ class AdditiveMechanism(Mechanism):
     def _noise(self) -> Fraction:
         """Return the noise parameter, in the unit of the values."""
 
-    @abstractmethod
     def _overall(self) -> tuple[str, Number | None]:
-        """Return name and value of the parameter that bounds a norm over all entries together."""
+        """Return name and value of the parameter that bounds a norm over all entries, where there is one."""
+        return "sensitivity", None
 
     @abstractmethod
     def _price(self, noise: Fraction) -> PrivacyLoss:
         """Return the loss of noise with that parameter, in steps."""
 
-    @abstractmethod
     def covers(self, shift: Shift) -> bool:
         """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
 
@@ -74,15 +73,12 @@ class AdditiveMechanism(Mechanism):
         -------
         bool
         """
+        return shift.within(Shift.entries(self.l0, self._per_entry()))
 
     @property
     @abstractmethod
     def distribution(self) -> SymmetricDistribution:
         """The distribution of the noise on each entry, in steps."""
-
-    @abstractmethod
-    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
-        """Draw noise in steps: an integer, or an array of them."""
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -111,11 +107,12 @@ class AdditiveMechanism(Mechanism):
         """
         steps = self._lattice.steps(value)
         source = random_source(rng)
-        noise = self._draw(None if isinstance(steps, int) else steps.shape, source)
+        distribution = self.distribution
+        noise = distribution.sample(None if isinstance(steps, int) else steps.shape, source)
         return LatticeRelease(
             steps=steps + int(noise) if isinstance(steps, int) else np.add(steps, noise),
             step=self._lattice.step,
-            distribution=self.distribution,
+            distribution=distribution,
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,

@@ -32,7 +32,7 @@ class LatticeRelease(Release):
     step : int or Fraction
         Distance between the lattice's points; the int 1 where answers are whole numbers and stay ints.
     distribution : SymmetricDistribution
-        Law of the noise of every entry, in steps; public.
+        Distribution of the noise of every entry, in steps; public.
     value : int, float or array
         Not given: the noisy answer shaped as the exact one, exact ints on whole numbers, else the nearest
         floats.

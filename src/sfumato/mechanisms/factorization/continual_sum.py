@@ -165,9 +165,7 @@ class ContinualSum(StreamMechanism):
         -------
         ContinualSum
         """
-        request = PrivacyTarget(
-            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian")
-        )
+        request = PrivacyTarget.approximate(epsilon, delta, "pass a small one, as the noise is Gaussian")
         _check.instance("strategy", strategy, Strategy, "pass BinaryTree(steps=...) or another")
         norm = float(as_bound("sensitivity", sensitivity)) * strategy.sensitivity(participation).upper
         norm *= 2 if neighboring is Neighboring.REPLACE_ONE else 1
@@ -220,11 +218,11 @@ class ContinualSum(StreamMechanism):
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_gaussian(self._noise(), size, source)
 
-    def _error(self, released: int | slice, greatest: float) -> NormalError:
+    def _error(self, released: int | slice, largest: float) -> NormalError:
         unit = float(self.grid.step * power_of_two(-self.bits))
         errors = (
             np.sqrt(self._integers.variances[released]) * float(self.stddev),
-            unit * (0.5 * self._integers.spreads[released] + self._integers.floats * greatest),
+            unit * (0.5 * self._integers.magnitudes[released] + self._integers.floats * largest),
             self._integers.draws[released] * (0.125 / float(self._noise()) ** 2),
         )
         stddev, slack, missed = (float(e) if isinstance(released, int) else e for e in errors)

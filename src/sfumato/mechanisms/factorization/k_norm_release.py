@@ -107,9 +107,9 @@ def cube_stddev(d: int, scale: Fraction) -> float:
     mean, square = float(chances @ j), float(chances @ j**2)
     rate = float(1 / scale)
     q, gap = math.exp(-rate), -math.expm1(-rate)
-    sums, spread = (d + 1) * q / gap, (d + 1) * q / gap**2
+    sums, variance = (d + 1) * q / gap, (d + 1) * q / gap**2
     # The noise is uniform on 2r + 1 integers: its variance is r (r + 1) / 3.
-    squares = square + 2 * mean * sums + spread + sums**2
+    squares = square + 2 * mean * sums + variance + sums**2
     return math.sqrt((squares + mean + sums) / 3)
 
 

@@ -91,7 +91,7 @@ class KroneckerMechanism(Mechanism):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     strategies: Sequence[ArrayLike] = None  # type: ignore[assignment]  # settled in __post_init__
     _whole: tuple[Integers, ...] = field(init=False, repr=False)
-    _spreads: tuple[Array, ...] = field(init=False, repr=False)
+    _decoders: tuple[Array, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -118,7 +118,7 @@ class KroneckerMechanism(Mechanism):
             _check.refuse_state("strategies", rule, f"there are {len(strategies)}", remedy)
         pairs = [_settled(s, f, self._bits) for s, f in zip(strategies, factors, strict=True)]
         put("_whole", tuple(rounded for rounded, _ in pairs))
-        put("_spreads", tuple(spread for _, spread in pairs))
+        put("_decoders", tuple(decoder for _, decoder in pairs))
         if not 1 <= self._noise() <= _WIDEST:
             rule = f"be from 1 to 2**40 steps of 2**-{self._total_bits}"
             remedy = "pass epsilon= to KroneckerMechanism.calibrated to have it chosen"
@@ -147,9 +147,7 @@ class KroneckerMechanism(Mechanism):
         -------
         KroneckerMechanism
         """
-        request = PrivacyTarget(
-            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian")
-        )
+        request = PrivacyTarget.approximate(epsilon, delta, "pass a small one, as the noise is Gaussian")
         template = cls(factors=factors, stddev=1, strategies=strategies, neighboring=neighboring)  # type: ignore[arg-type]
         moved = float(sqrt_up(Fraction(template.l2_squared)))
         start = analytic_gaussian_stddev(sensitivity=moved, epsilon=request.epsilon, delta=request.delta)
@@ -176,7 +174,7 @@ class KroneckerMechanism(Mechanism):
     @property
     def stddevs(self) -> Array:
         """Standard deviation of each answer's noise, of the answers' shape."""
-        norms = [np.linalg.norm(spread, axis=1) for spread in self._spreads]
+        norms = [np.linalg.norm(decoder, axis=1) for decoder in self._decoders]
         return float(self.stddev) * _outer(norms)
 
     def release(self, value: Any, rng: Rng = None) -> LinearRelease:
@@ -208,23 +206,23 @@ class KroneckerMechanism(Mechanism):
         measured = _apply(self._whole, counts)
         noisy = measured + discrete_gaussian(self._noise(), measured.shape, source)
         unit = 2.0**-self._total_bits
-        magnitudes = _outer([np.abs(spread).sum(axis=1) for spread in self._spreads])
+        magnitudes = _outer([np.abs(decoder).sum(axis=1) for decoder in self._decoders])
         floats = FLOATS * magnitudes + 2 * self._off()
         error = NormalError(
             stddev=self.stddevs,
             slack=unit * (0.5 * magnitudes + floats * float(np.abs(noisy.astype(np.float64)).max())),
             missed=np.full(magnitudes.shape, noisy.size * 0.125 / float(self._noise()) ** 2),
         )
-        return self._release_as(LinearRelease, _apply(self._spreads, noisy * unit), source, error=error)
+        return self._release_as(LinearRelease, _apply(self._decoders, noisy * unit), source, error=error)
 
     def _off(self) -> Array:
         """Return by how much of the greatest measurement answers are off, for want of an exact inverse."""
         exact, nearly, largest = [], [], 1.0
-        for factor, whole_strategy, spread in zip(self.factors, self._whole, self._spreads, strict=True):
+        for factor, whole_strategy, decoder in zip(self.factors, self._whole, self._decoders, strict=True):
             floats = np.ldexp(whole_strategy.astype(np.float64), -self._bits)
             asked = np.asarray(factor)
             exact.append(np.abs(asked).sum(axis=1))
-            nearly.append(exact[-1] + np.abs(spread @ floats - asked).sum(axis=1))
+            nearly.append(exact[-1] + np.abs(decoder @ floats - asked).sum(axis=1))
             largest *= float(np.abs(np.linalg.pinv(floats)).sum(axis=1).max())
         return (_outer(nearly) - _outer(exact)) * largest
 
@@ -266,13 +264,13 @@ def _settled(strategy: Array, factor: Array, bits: int) -> tuple[Integers, Array
         _check.refuse_state("strategies", rule, "the largest exceeds 2", remedy)
     rounded = np.rint(np.ldexp(strategy, bits)).astype(np.int64)
     floats = np.ldexp(rounded.astype(np.float64), -bits)
-    spread = factor @ np.linalg.pinv(floats)
+    decoder = factor @ np.linalg.pinv(floats)
     # What is no sum of the rows is off by about one multiple.
-    if float(np.abs(spread @ floats - factor).max()) > 1e-9 * float(np.abs(factor).max()):
+    if float(np.abs(decoder @ floats - factor).max()) > 1e-9 * float(np.abs(factor).max()):
         remedy = "measure every cell, if only with little weight"
         rule = f"determine the answers in {bits} bits"
         _check.refuse_state("strategies", rule, "some answers do not follow from them", remedy)
-    return rounded, spread
+    return rounded, decoder
 
 
 def _apply(matrices: Sequence[NDArray[Any]], table: NDArray[Any]) -> NDArray[Any]:

@@ -81,7 +81,7 @@ class MultiplicativeWeights(Mechanism):
     Notes
     -----
     Guarantee: first the number of records in the cells is released with Laplace noise. A round chooses a
-    query by the exponential mechanism, scored by how far the synthetic answer is off, then tells it with
+    query by the exponential mechanism, scored by how far the synthetic answer is off, then answers it with
     Laplace noise: the loss is the sum of these steps', each exact on whole numbers. A synthetic answer is
     computed from what was released before and rounded to a whole step, so one unit moves a score by no more
     than it moves the answer: at most the largest entry of the workload (twice under replace-one, as

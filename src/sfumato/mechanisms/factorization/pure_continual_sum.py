@@ -189,13 +189,13 @@ class PureContinualSum(StreamMechanism):
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_laplace(self._noise(), size, source)
 
-    def _error(self, released: int | slice, greatest: float) -> LaplaceError:
+    def _error(self, released: int | slice, largest: float) -> LaplaceError:
         unit = float(self.grid.step * power_of_two(-_BITS))
         return LaplaceError(
             terms=_PrefixTerms(np.atleast_1d(np.arange(1, self.strategy.steps + 1)[released])),
             scale=float(self.scale),
-            lattice=unit * self._integers.spreads[released],
-            floats=np.full_like(self._integers.spreads, unit * self._integers.floats * greatest)[released],
+            lattice=unit * self._integers.magnitudes[released],
+            floats=np.full_like(self._integers.magnitudes, unit * self._integers.floats * largest)[released],
         )
 
 

@@ -55,7 +55,7 @@ class StreamMechanism(Mechanism):
         """Draw noise, in its steps."""
 
     @abstractmethod
-    def _error(self, released: int | slice, greatest: float) -> LinearError:
+    def _error(self, released: int | slice, largest: float) -> LinearError:
         """Return the error of some steps' sums, in the unit of the values."""
 
     @property
@@ -93,8 +93,8 @@ class StreamMechanism(Mechanism):
         noisy = measured + self._draw(measured.shape, source)
         sums = strategy.estimate(noisy, len(values))
         released = slice(0, len(values))
-        greatest = float(np.abs(noisy).max())
-        return self._released(sums, released, greatest, self.privacy_loss, simulated=source.simulated)
+        largest = float(np.abs(noisy).max())
+        return self._released(sums, released, largest, self.privacy_loss, simulated=source.simulated)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Array:
         """Draw all sums of many releases at once; see `Mechanism.outputs`."""
@@ -128,12 +128,12 @@ class StreamMechanism(Mechanism):
         return np.clip(steps, -limit, limit)
 
     def _released(
-        self, sums: Array, released: int | slice, greatest: float, loss: PrivacyLoss, *, simulated: bool
+        self, sums: Array, released: int | slice, largest: float, loss: PrivacyLoss, *, simulated: bool
     ) -> LinearRelease:
         scaled = sums * float(self.grid.step)
         return LinearRelease(
             value=scaled if scaled.ndim else float(scaled),
-            error=self._error(released, greatest),
+            error=self._error(released, largest),
             loss=loss,
             neighboring=self.neighboring,
             simulated=simulated,
@@ -171,7 +171,7 @@ class SumStream:
         self._state = mechanism._integer_strategy().stream()  # noqa: SLF001
         self._noise: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._shape: tuple[int, ...] | None = None
-        self._greatest = 0.0
+        self._largest = 0.0
         self.sent = 0
 
     def send(self, value: Any) -> LinearRelease:
@@ -199,11 +199,11 @@ class SumStream:
         self._shape = steps.shape
         measured = self._state.measure(steps)
         noisy = measured + self._draw(measured.shape)
-        self._greatest = max(self._greatest, float(np.abs(noisy).max()))
+        self._largest = max(self._largest, float(np.abs(noisy).max()))
         sums = self._state.estimate(noisy)
         self.sent += 1
         return self.mechanism._released(  # noqa: SLF001
-            sums, self.sent - 1, self._greatest, self._loss, simulated=self._source.simulated
+            sums, self.sent - 1, self._largest, self._loss, simulated=self._source.simulated
         )
 
     def _draw(self, shape: tuple[int, ...]) -> NDArray[np.int64]:

@@ -144,7 +144,7 @@ class InverseSensitivity(Mechanism):
         return math.ceil(Fraction(odds * (1 + 1e-12)) * 2 / Fraction(self.epsilon))
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the quantile or the mean of a column.
+        """Release the quantile or the mean of a column.
 
         Parameters
         ----------

@@ -299,7 +299,7 @@ class ProposeTestRelease(Mechanism):
         return self.threshold + math.ceil(Fraction(self.test_scale) * Fraction(odds))
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the statistic of the data, or refuse.
+        """Release the statistic of the data, or refuse.
 
         Parameters
         ----------

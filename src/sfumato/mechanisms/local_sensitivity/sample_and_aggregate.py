@@ -128,7 +128,7 @@ class SampleAndAggregate(Mechanism):
         return DiscreteLaplace(among_blocks.scale, among_blocks.sensitivity, neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the middle of the estimates.
+        """Release the middle of the estimates.
 
         Parameters
         ----------

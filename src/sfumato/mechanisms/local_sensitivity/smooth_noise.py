@@ -46,7 +46,7 @@ _ENOUGH: Final = 1 << 30
 class SmoothStatistic(Mechanism):
     """A statistic of a column, with noise as wide as a smooth bound on its local sensitivity.
 
-    A subclass has a centre and a spread, both in steps.
+    A subclass has a centre and a smooth bound on its local sensitivity, both in steps.
     """
 
     bounds: tuple[Number, Number]
@@ -162,7 +162,7 @@ class SmoothStatistic(Mechanism):
         return fraction_up(self._around(data)[1] * self.grid.step)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the statistic of a column.
+        """Release the statistic of a column.
 
         Parameters
         ----------
@@ -183,8 +183,8 @@ class SmoothStatistic(Mechanism):
         """Draw many answers at once; see `Mechanism.outputs`."""
         size = _check.integer("size", size, minimum=1)
         source, column = random_source(rng), self._column
-        centre, spread = self._around(value)
-        scale = Fraction(self.noise_multiplier) * spread
+        centre, sensitivity = self._around(value)
+        scale = Fraction(self.noise_multiplier) * sensitivity
         lower, upper = column.ends
         noisy = (centre + rounded(_DRAWS[self.noise], scale, LIMIT, source) for _ in range(size))
         return [column.value(max(lower, min(upper, steps))) for steps in noisy]

@@ -89,5 +89,5 @@ class SmoothTrimmedMean(SmoothStatistic):
         # Two sums of halves, neither of which leaves 64 bits.
         total = (int((middle >> _HALF).sum()) << _HALF) + int((middle & ((1 << _HALF) - 1)).sum())
         centre = round(Fraction(total, retained))
-        spread = smooth_sensitivity_of_rank(around, Fraction(self.smoothness), upper - lower)
-        return centre, spread / retained + 1
+        sensitivity = smooth_sensitivity_of_rank(around, Fraction(self.smoothness), upper - lower)
+        return centre, sensitivity / retained + 1

@@ -71,8 +71,8 @@ class ResponseRelease(Release):
         """Estimated standard deviations of the frequencies, of sampling and randomization together."""
         with np.errstate(invalid="ignore", divide="ignore"):
             rate = self.counts / self.counts.sum()
-            spread = np.sqrt(rate * (1 - rate) / self.counts.sum())
-        return np.asarray(spread / float(self.truth - self._lie))
+            standard_error = np.sqrt(rate * (1 - rate) / self.counts.sum())
+        return np.asarray(standard_error / float(self.truth - self._lie))
 
     def interval(self, level: float = 0.95) -> Interval[NDArray[np.float64]]:
         """Return an interval for each category's share, which holds it with probability at least the level.

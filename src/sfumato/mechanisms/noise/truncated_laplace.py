@@ -6,16 +6,14 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import final
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import AdditiveMechanism, as_bound, as_entries, as_number
 from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.rational import Number, plain
-from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
-from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import ApproximateDP, PureDP
 from sfumato.privacy.loss import PrivacyLoss
@@ -113,9 +111,7 @@ class TruncatedLaplace(AdditiveMechanism):
         -------
         TruncatedLaplace
         """
-        request = PrivacyTarget(
-            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")
-        )
+        request = PrivacyTarget.approximate(epsilon, delta, "use Laplace for delta 0")
         entries = as_entries(l0)
         bound = as_bound("sensitivity", sensitivity)
         exact = Fraction(bound) * entries / request.exact_epsilon
@@ -151,31 +147,11 @@ class TruncatedLaplace(AdditiveMechanism):
         """Standard deviation of the noise on each entry, in the unit of the values."""
         return self.distribution.stddev * float(self.grid.step)
 
-    def covers(self, shift: Shift) -> bool:
-        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
-
-        Parameters
-        ----------
-        shift : Shift
-            A bound on the move, in steps of the mechanism's grid.
-
-        Returns
-        -------
-        bool
-        """
-        return shift.within(Shift.entries(self.l0, self._per_entry()))
-
     def _limit(self) -> int:
         return math.ceil(Fraction(self.limit) / self.grid.step)
 
-    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
-        return self.distribution.sample(size, source)
-
     def _noise(self) -> Fraction:
         return Fraction(self.scale)
-
-    def _overall(self) -> tuple[str, Number | None]:
-        return "sensitivity", None
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
         shift = self._per_entry()

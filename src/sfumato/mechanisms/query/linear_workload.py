@@ -55,7 +55,7 @@ class LinearWorkload(Query):
     -----
     One record adds its cell's column: so the sensitivity is the largest norm of a column under add/remove and
     zero-out, and the largest norm of a difference of two columns under replace-one. That is searched over all
-    pairs up to 2,048 columns; beyond, it is bounded by twice the largest column and by the spread of each
+    pairs up to 2,048 columns; beyond, it is bounded by twice the largest column and by the range of each
     row.
 
     Examples
@@ -156,9 +156,9 @@ class LinearWorkload(Query):
         columns = weights.shape[1]
         # A record may also be in no cell at all, which is a column of zeros.
         single = _largest(weights)
-        spread = np.max(weights, axis=1, initial=0) - np.min(weights, axis=1, initial=0)
+        ranges = np.max(weights, axis=1, initial=0) - np.min(weights, axis=1, initial=0)
         if columns > _PAIRWISE:
-            return single.times(2, self.entries).tightest(_largest(spread[:, np.newaxis]))
+            return single.times(2, self.entries).tightest(_largest(ranges[:, np.newaxis]))
         worst = single
         for column in range(columns - 1):
             worst = _join(worst, _largest(weights[:, column + 1 :] - weights[:, [column]]))

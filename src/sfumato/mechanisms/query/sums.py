@@ -328,6 +328,30 @@ def checked_bounds(bounds: object) -> tuple[int | float, int | float]:
     return lower, upper
 
 
+def distinct_bounds(bounds: object) -> tuple[int | float, int | float]:
+    """Return two finite bounds of which the second is larger; ints stay ints.
+
+    Parameters
+    ----------
+    bounds : tuple of two numbers
+        Lower and upper.
+
+    Returns
+    -------
+    tuple
+
+    Raises
+    ------
+    ParameterError
+        If they are equal, or refused by `checked_bounds`.
+    """
+    lower, upper = checked_bounds(bounds)
+    if lower == upper:
+        remedy = "pass bounds that leave room for an answer"
+        _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds, remedy)
+    return lower, upper
+
+
 def _exact_or_float(bound: object) -> int | float:
     number = _check.finite("bounds", bound)
     return int(bound) if isinstance(bound, int | np.integer) else number

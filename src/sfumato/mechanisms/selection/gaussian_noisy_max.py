@@ -68,9 +68,8 @@ class GaussianNoisyMax(Mechanism):
     candidates: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Gaussian):
-            remedy = "pass Gaussian(...), or take GaussianNoisyMax.calibrated"
-            _check.refuse_type("mechanism", "be a Gaussian", self.mechanism, remedy)
+        remedy = "pass Gaussian(...), or take GaussianNoisyMax.calibrated"
+        _check.instance("mechanism", self.mechanism, Gaussian, remedy)
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
             require_candidates(len(self.candidates))

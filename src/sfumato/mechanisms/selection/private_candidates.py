@@ -139,7 +139,7 @@ class PrivateCandidates(Mechanism):
         return loss.mean if isinstance(loss, PoissonStopping) else math.exp(loss.log_mean)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Run, and tell the best run.
+        """Run, and release the best run.
 
         Parameters
         ----------

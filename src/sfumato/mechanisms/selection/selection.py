@@ -106,8 +106,9 @@ class Selection(Mechanism):
             "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
         if not isinstance(self.monotone, bool):
-            remedy = "pass True where a unit moves all scores in one direction"
-            _check.refuse("monotone", "be True or False", self.monotone, remedy)
+            _check.refuse(
+                "monotone", "be True or False", self.monotone, "pass True if all scores move one way"
+            )
         if self.monotone and self.neighboring is Neighboring.REPLACE_ONE:
             remedy = "a replaced unit may raise one score and lower another"
             remedy = "leave it out: a replaced unit may raise one score and lower another"

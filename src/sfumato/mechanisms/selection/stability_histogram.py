@@ -100,7 +100,7 @@ class StabilityHistogram(Mechanism):
         if distribution not in ("laplace", "gaussian"):
             remedy = "pass 'gaussian' where a unit has many keys"
             _check.refuse("distribution", "be 'laplace' or 'gaussian'", distribution, remedy)
-        request = PrivacyTarget(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "list the keys"))
+        request = PrivacyTarget.approximate(epsilon, delta, "use Laplace with a list of the keys")
         count = _check.integer("l0", l0, minimum=1)
         if distribution == "laplace":
             noise: Noise = Laplace.calibrated(

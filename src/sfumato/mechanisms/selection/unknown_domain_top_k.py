@@ -148,19 +148,17 @@ class UnknownDomainTopK(Mechanism):
             Half of delta goes into composition where that buys a smaller scale, else all of it into the
             threshold, which is the smallest that fits.
         """
-        request = PrivacyTarget(
-            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use TopK with listed keys")
-        )
-        tellings = _check.integer("count", count, minimum=1)
+        request = PrivacyTarget.approximate(epsilon, delta, "use TopK with listed keys")
+        released = _check.integer("count", count, minimum=1)
         halved = PrivacyTarget(epsilon=request.epsilon, delta=request.delta / 2)
         scale = cheapest_noise(
-            lambda scale: _choices(scale, tellings, neighboring), halved, tellings / request.exact_epsilon
+            lambda scale: _choices(scale, released, neighboring), halved, released / request.exact_epsilon
         )
-        pure = _choices(scale, tellings, neighboring).epsilon(0.0) <= request.epsilon
+        pure = _choices(scale, released, neighboring).epsilon(0.0) <= request.epsilon
         found = cls(
             scale=plain(scale),
             threshold=1,
-            count=tellings,
+            count=released,
             domain=domain,  # type: ignore[arg-type]
             l0=l0,
             neighboring=neighboring,
@@ -205,7 +203,7 @@ class UnknownDomainTopK(Mechanism):
 
     @property
     def mass(self) -> float:
-        """The chance of telling a key whose rank only one unit made, rounded up."""
+        """The chance of releasing a key whose rank only one unit made, rounded up."""
         exponent = (self.threshold - 1) / Fraction(self.scale)
         odds = mul_up(float(self.entrants), exp_minus(exponent).upper)
         return div_up(odds, add_down(1.0, odds))

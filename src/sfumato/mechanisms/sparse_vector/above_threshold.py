@@ -38,7 +38,7 @@ class SparseVectorRun(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AboveThreshold(Mechanism):
-    """Tells of each query whether it is above a threshold, until so many have been."""
+    """Answers of each query whether it is above a threshold, until so many have been."""
 
     sensitivity: Number
     positives: int = 1

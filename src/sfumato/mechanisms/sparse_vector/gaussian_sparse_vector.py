@@ -33,7 +33,7 @@ _FINE: Final = Fraction(1, 1 << 60)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianSparseVector(AboveThreshold):
-    r"""Tells of each of at most so many queries whether it is above a threshold, until so many have been.
+    r"""Answers of each of at most so many queries whether it is above a threshold, until so many have been.
 
     Where many are above, the noise is less than that of `SparseVector` at the same (epsilon, delta).
 

@@ -35,7 +35,7 @@ _NUMBERS_SHARE: Final = Fraction(1, 2)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseVector(AboveThreshold):
-    r"""Tells of each query whether it is above a threshold, until so many have been.
+    r"""Answers of each query whether it is above a threshold, until so many have been.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ class SparseVector(AboveThreshold):
     threshold : int, float or Fraction
         Public. Thresholds that differ from query to query are subtracted from the queries by the caller.
     noise : {"laplace", "exponential"}
-        Law of the noise on threshold and queries. Exponential noise has half the variance at the same cost.
+        Distribution of the noise on threshold and queries. Exponential noise has half the variance at the
+        same cost.
     monotone : bool
         Whether between any two neighbors all queries move in the same direction, as counts do under
         add/remove. They cost half then.

@@ -221,14 +221,17 @@ class CoinPress(Mechanism):
         release = self._measurement(query, last=last).release(data, source)
         noisy = query.estimate_interval(release, 1 - beta)
         ends = release.interval(1 - beta / 2)
-        minimum, greatest = (max(0.0, float(np.sum(end))) for end in ends[:2])
+        minimum, maximum = (max(0.0, float(np.sum(end))) for end in ends[:2])
         minimum = max(minimum, size.lower)
-        spread = self.stddev * math.sqrt(2 * math.log(2 / beta) / max(1.0, minimum))
-        lower, upper = max(where.lower, noisy.lower - spread), min(where.upper, noisy.upper + spread)
+        sampling_error = self.stddev * math.sqrt(2 * math.log(2 / beta) / max(1.0, minimum))
+        lower, upper = (
+            max(where.lower, noisy.lower - sampling_error),
+            min(where.upper, noisy.upper + sampling_error),
+        )
         if lower >= upper:  # only where a condition does not hold, or the noise was unlikely
             lower, upper = where.lower, where.upper
         mean = min(max(query.estimate(release), lower), upper)
-        return _Estimate(mean, Interval(lower, upper)), Interval(minimum, min(greatest, size.upper))
+        return _Estimate(mean, Interval(lower, upper)), Interval(minimum, min(maximum, size.upper))
 
     @property
     def _risk(self) -> float:

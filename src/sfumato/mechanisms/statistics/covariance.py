@@ -183,9 +183,9 @@ class Variance(_Shares):
         count = math.floor(float(minimum.sum()))
         if count < 2:
             return Interval(*self.bounds)
-        spread = self.estimate_interval(release, 1 - error).upper / (self.bounds[1] - self.bounds[0]) ** 2
+        variance = self.estimate_interval(release, 1 - error).upper / (self.bounds[1] - self.bounds[0]) ** 2
         odds = math.log(4 / error)
-        reach = math.sqrt(2 * spread * count / (count - 1) * odds / count) + 7 * odds / (3 * (count - 1))
+        reach = math.sqrt(2 * variance * count / (count - 1) * odds / count) + 7 * odds / (3 * (count - 1))
         lower, upper = self.bounds
         low = _minimum_position(minimum, maximum) - reach - _ROUNDING
         high = 1 - _minimum_position(minimum[::-1], maximum[::-1]) + reach + _ROUNDING

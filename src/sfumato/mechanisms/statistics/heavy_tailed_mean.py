@@ -153,8 +153,10 @@ class HeavyTailedMean(Mechanism):
         if beyond <= 0:
             return whole
         odds = math.log(2 / error)
-        spread = math.sqrt(2 * self.deviation**2 * odds / minimum) + 4 * self.reach * odds / (3 * minimum)
-        lower, upper = noisy.lower - spread, noisy.upper + spread
+        sampling_error = math.sqrt(2 * self.deviation**2 * odds / minimum) + 4 * self.reach * odds / (
+            3 * minimum
+        )
+        lower, upper = noisy.lower - sampling_error, noisy.upper + sampling_error
         off = max(abs(lower - median), abs(upper - median))
         far = self.deviation * beyond ** (-1 / self.order)
         for _ in range(60):

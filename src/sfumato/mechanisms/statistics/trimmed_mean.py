@@ -79,7 +79,7 @@ class TrimmedMean(Mechanism):
         return self._quantiles.privacy_loss + self._mean((0.0, 1.0)).privacy_loss
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the mean of a column.
+        """Release the mean of a column.
 
         Parameters
         ----------

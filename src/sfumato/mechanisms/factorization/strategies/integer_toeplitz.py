@@ -61,9 +61,9 @@ class IntegerToeplitz(IntegerStrategy):
         inverted = inverse(np.ldexp(self.weights.astype(np.float64), -bits), self.steps)
         self.decoder = product(np.ones(self.steps), inverted, self.steps)
         self.variances = np.cumsum(np.square(self.decoder))
-        self.spreads = np.cumsum(np.abs(self.decoder))
+        self.magnitudes = np.cumsum(np.abs(self.decoder))
         self.draws = np.arange(1.0, self.steps + 1)
-        self.floats = FLOATS * float(self.spreads[-1]) + self._off(inverted)
+        self.floats = FLOATS * float(self.magnitudes[-1]) + self._off(inverted)
 
     def _off(self, inverted: Array) -> float:
         """Return by how much of the greatest measurement answers are off, for want of an exact inverse."""

@@ -16,7 +16,6 @@ from sfumato.mechanisms.factorization.strategies.participation import ONCE, Part
 from sfumato.mechanisms.factorization.strategies.power_series import prefix_weights, toeplitz_matrix
 from sfumato.mechanisms.factorization.strategies.strategy import Draw, NoiseStream, Strategy, check_unfinished
 from sfumato.numerics.interval import Interval
-from sfumato.privacy.participation import participation_sensitivity
 
 __all__ = ["LowerTriangular"]
 
@@ -129,12 +128,7 @@ class LowerTriangular(Strategy):
         Interval
             L2 sensitivity to a move of one step's input by 1.
         """
-        return participation_sensitivity(
-            self.rows,
-            separation=participation.separation,
-            max_participations=None if participation.fixed_order else participation.max_participations,
-            fixed_order=participation.fixed_order,
-        )
+        return participation.sensitivity(self.rows)
 
     def variances(self, workload: ArrayLike | None = None) -> Array:
         """Return the variance of each answer's noise.

@@ -193,8 +193,8 @@ def total_squared_error(workload: ArrayLike, strategy: ArrayLike) -> float:
     float
         With noise of variance 1 on every entry, to float accuracy.
     """
-    spread = np.asarray(workload, dtype=np.float64) @ np.linalg.pinv(np.asarray(strategy, dtype=np.float64))
-    return float(np.square(spread).sum())
+    decoder = np.asarray(workload, dtype=np.float64) @ np.linalg.pinv(np.asarray(strategy, dtype=np.float64))
+    return float(np.square(decoder).sum())
 
 
 def as_workload(workload: ArrayLike) -> NDArray[np.float64]:

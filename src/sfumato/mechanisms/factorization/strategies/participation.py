@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.participation import participation_sensitivity
 
 __all__ = ["ONCE", "Participation"]
 
@@ -63,6 +65,25 @@ class Participation:
         """
         fitting = -(-steps // self.separation)
         return fitting if self.max_participations is None else min(fitting, self.max_participations)
+
+    def sensitivity(self, matrix: ArrayLike) -> Interval:
+        """Bound how far one unit moves the answers of a matrix in the L2 norm, for participations of 1.
+
+        Parameters
+        ----------
+        matrix : array_like
+            Shape (entries, steps).
+
+        Returns
+        -------
+        Interval
+        """
+        return participation_sensitivity(
+            matrix,
+            separation=self.separation,
+            max_participations=None if self.fixed_order else self.max_participations,
+            fixed_order=self.fixed_order,
+        )
 
     def earliest_steps(self, steps: int) -> NDArray[np.intp]:
         """Return the earliest pattern with the most steps: 0, and on by the separation.

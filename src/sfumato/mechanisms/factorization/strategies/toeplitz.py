@@ -28,7 +28,6 @@ from sfumato.mechanisms.factorization.strategies.strategy import (
 )
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import mul_down, mul_up, sqrt_down, sqrt_up
-from sfumato.privacy.participation import participation_sensitivity
 
 __all__ = ["ToeplitzStrategy"]
 
@@ -77,12 +76,7 @@ class ToeplitzStrategy(Strategy):
             if self.steps > _DENSE:
                 remedy = "pass coefficients of which none is negative or exceeds the one before"
                 _check.refuse("steps", f"be at most {_DENSE} for such coefficients", self.steps, remedy)
-            return participation_sensitivity(
-                self.matrix(),
-                separation=participation.separation,
-                max_participations=None if participation.fixed_order else participation.max_participations,
-                fixed_order=participation.fixed_order,
-            )
+            return participation.sensitivity(self.matrix())
         column = worst_participation(c, participation, self.steps)
         squares = float(np.square(column).sum())
         # Sums of non-negative floats err by one rounding for each addition, and squares by twice that.

@@ -40,7 +40,7 @@ def t_test(
     Parameters
     ----------
     release : LatticeRelease
-        Of ``query``, which tells count, mean and variance at once.
+        Of ``query``, which gives count, mean and variance at once.
     other : LatticeRelease, optional
         Of the second population, by the same query.
     query : Variance
@@ -79,9 +79,7 @@ def t_test(
     >>> [t_test(release, query=query, mean=mean, rng=2).p_value < 0.01 for mean in (50.0, 52.0)]
     [True, False]
     """
-    if not isinstance(query, Variance):
-        remedy = "pass query=Variance(...), the one that was measured"
-        _check.refuse_type("query", "be the Variance that was released", query, remedy)
+    _check.instance("query", query, Variance, "pass query=Variance(...), the one that was released")
     if (other is None) == (mean is None):
         remedy = "pass mean= of the null hypothesis with one release only"
         _check.refuse("mean", "be given for one release, and left out for two", mean, remedy)
@@ -118,13 +116,13 @@ def _sums(release: LatticeRelease) -> _Array:
 
 
 def _moments(sums: _Array, query: Variance) -> _Moments:
-    """Return what three sums tell; arrays of them along the last axis."""
+    """Return the moments that three sums give; arrays of them along the last axis."""
     high, cross, low = np.moveaxis(sums, -1, 0)
     count = np.maximum(high + cross + low, 2.0)
     position = np.clip((high + cross / 2) / count, 0, 1)
-    spread = np.clip(high / count - position**2, 1 / count**2, 0.25)
+    variance = np.clip(high / count - position**2, 1 / count**2, 0.25)
     lower, upper = query.bounds
-    return _Moments(count, lower + (upper - lower) * position, (upper - lower) ** 2 * spread)
+    return _Moments(count, lower + (upper - lower) * position, (upper - lower) ** 2 * variance)
 
 
 def _drawn(
@@ -151,9 +149,9 @@ def _drawn(
 def _statistic(released: list[_Moments], middle: float, noise: list[float], query: Variance) -> Any:
     width = query.bounds[1] - query.bounds[0]
     # The mean's position is (high + cross / 2) / count: noise of three sums, of weights below 1.
-    spread = sum(
+    variance = sum(
         one.variance / one.count + 1.25 * (width * deviation / one.count) ** 2
         for one, deviation in zip(released, noise, strict=True)
     )
     away = released[0].mean - (middle if len(released) == 1 else released[1].mean)
-    return np.abs(away) / np.sqrt(spread)
+    return np.abs(away) / np.sqrt(variance)

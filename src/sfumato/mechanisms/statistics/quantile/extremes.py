@@ -77,7 +77,7 @@ class Extreme(RankMechanism):
         return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the extreme value of a column.
+        """Release the extreme value of a column.
 
         Parameters
         ----------

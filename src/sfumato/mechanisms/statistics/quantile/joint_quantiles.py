@@ -25,8 +25,8 @@ __all__ = ["JointQuantiles"]
 
 _MAXIMUM: Final = 32
 _MAX_EPSILON: Final = 1 << 16
-_PLACES: Final = 1 << 14
-_MAX_PLACES: Final = 1 << 62
+_PARTS: Final = 1 << 14
+_MAX_PARTS: Final = 1 << 62
 
 
 @final
@@ -98,8 +98,8 @@ class JointQuantiles(RankMechanism):
             )
         lower, upper = self._ends()
         points, given = upper - lower + 1, cast("int | None", self.parts)
-        parts = max(1, _PLACES // points) if given is None else _check.integer("parts", given, minimum=1)
-        if parts * points > _MAX_PLACES:
+        parts = max(1, _PARTS // points) if given is None else _check.integer("parts", given, minimum=1)
+        if parts * points > _MAX_PARTS:
             remedy = "pass fewer parts, or a coarser grid"
             _check.refuse("parts", "make up at most 2**62 parts between the bounds", parts, remedy)
         object.__setattr__(self, "parts", parts)
@@ -110,7 +110,7 @@ class JointQuantiles(RankMechanism):
         return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the quantiles of a column.
+        """Release the quantiles of a column.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, ceil_log2
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.query.records import as_numbers
-from sfumato.mechanisms.query.sums import checked_bounds
+from sfumato.mechanisms.query.sums import distinct_bounds
 from sfumato.mechanisms.statistics.quantile.rank_sampling import (
     PartitionedNumbers,
     RankSampler,
@@ -34,7 +34,7 @@ __all__ = ["MINIMUM_RATE", "Quantile", "Quantiles", "RankMechanism", "as_quantil
 
 _DENOMINATOR: Final = 1 << 20
 _BITS: Final = 40
-_SPREAD_BITS: Final = 16
+_TIE_BITS: Final = 16
 _COARSEST: Final = 960
 _WIDEST: Final = 1 << 60
 MINIMUM_RATE: Final = Fraction(1, 1 << 36)
@@ -51,10 +51,7 @@ class RankMechanism(Mechanism):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        lower, upper = checked_bounds(self.bounds)
-        if lower == upper:
-            remedy = "swap them if they are in the wrong order"
-            _check.refuse("bounds", "be (lower, upper) with lower < upper", self.bounds, remedy)
+        lower, upper = distinct_bounds(self.bounds)
         object.__setattr__(self, "bounds", (lower, upper))
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         given: Grid | None = self.grid
@@ -155,7 +152,7 @@ class Quantile(RankMechanism):
         return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the quantile of a column.
+        """Release the quantile of a column.
 
         Parameters
         ----------
@@ -274,7 +271,7 @@ class Quantiles(RankMechanism):
         return Exponential(share, neighboring=self.neighboring) * self._levels
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the quantiles of a column.
+        """Release the quantiles of a column.
 
         Parameters
         ----------
@@ -293,7 +290,7 @@ class Quantiles(RankMechanism):
         steps = np.clip(self.grid.round(np.sort(without_nan(value))), lower, upper)
         # Each record is spread within its step, so that those distinguished by no value are distinguished by
         # lot.
-        bits = min(_SPREAD_BITS, max(0, 60 - max(abs(lower), abs(upper)).bit_length()))
+        bits = min(_TIE_BITS, max(0, 60 - max(abs(lower), abs(upper)).bit_length()))
         if bits:
             steps = np.sort((steps << bits) + (source.words(len(steps)) >> (64 - bits)).astype(np.int64))
         found = [0] * len(self.quantiles)
