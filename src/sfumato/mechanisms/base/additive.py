@@ -14,9 +14,9 @@ from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.base.grid import LIMIT, Grid
 from sfumato.mechanisms.base.lattice import Lattice
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.randomness.source import Rng, random_source

@@ -212,9 +212,6 @@ class ContinualSum(StreamMechanism):
         """Return the noise's standard deviation in its own steps."""
         return Fraction(self.stddev) / self.grid.step * (1 << self.bits)
 
-    def _integer_strategy(self) -> IntegerStrategy:
-        return self._integers
-
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_gaussian(self._noise(), size, source)
 

@@ -183,9 +183,6 @@ class PureContinualSum(StreamMechanism):
             return DiscreteLaplace(scale, self._shift(), neighboring=self.neighboring) * self.strategy.heights
         return PureDP(fraction_up(self.l1 / scale), neighboring=self.neighboring)
 
-    def _integer_strategy(self) -> IntegerStrategy:
-        return self._integers
-
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_laplace(self._noise(), size, source)
 

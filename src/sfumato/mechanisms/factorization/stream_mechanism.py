@@ -45,10 +45,7 @@ class StreamMechanism(Mechanism):
     grid: Grid
     integral: bool
     neighboring: Neighboring
-
-    @abstractmethod
-    def _integer_strategy(self) -> IntegerStrategy:
-        """Return the strategy in whole numbers."""
+    _integers: IntegerStrategy
 
     @abstractmethod
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
@@ -61,7 +58,7 @@ class StreamMechanism(Mechanism):
     @property
     def limit(self) -> float:
         """The greatest magnitude of a step's value; beyond, it is clamped."""
-        return float(self._integer_strategy().limit * self.grid.step)
+        return float(self._integers.limit * self.grid.step)
 
     def release(self, value: Any, rng: Rng = None) -> LinearRelease:
         """Return all sums of a stream that is known as a whole.
@@ -88,7 +85,7 @@ class StreamMechanism(Mechanism):
             rule = f"have from 1 to {self.strategy.steps} steps along its first axis"
             _check.refuse_type("value", rule, values, "send single values to a stream")
         source = random_source(rng)
-        strategy = self._integer_strategy()
+        strategy = self._integers
         measured = strategy.measure(values)
         noisy = measured + self._draw(measured.shape, source)
         sums = strategy.estimate(noisy, len(values))
@@ -124,7 +121,7 @@ class StreamMechanism(Mechanism):
 
     def _steps(self, value: Any) -> Integers:
         steps = np.asarray(Lattice(self.grid, integral=self.integral).steps(value), dtype=np.int64)
-        limit = self._integer_strategy().limit
+        limit = self._integers.limit
         return np.clip(steps, -limit, limit)
 
     def _released(
@@ -168,7 +165,7 @@ class SumStream:
         self.mechanism = mechanism
         self._loss = mechanism.privacy_loss
         self._source = random_source(rng)
-        self._state = mechanism._integer_strategy().stream()  # noqa: SLF001
+        self._state = mechanism._integers.stream()  # noqa: SLF001
         self._noise: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._shape: tuple[int, ...] | None = None
         self._largest = 0.0

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.base.grid import Grid, as_grid, whole
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.rational import ceil_log2
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift, check_public_size
 from sfumato.mechanisms.query.records import as_numbers, exact_sum, relative_positions
 from sfumato.numerics.interval import Interval

@@ -19,7 +19,7 @@ from sfumato.numerics.sampling.choice import flip
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["PermuteAndFlip", "permute_and_flip", "permute_and_flip_shortfall"]
+__all__ = ["PermuteAndFlip", "noisy_max_loss", "permute_and_flip", "permute_and_flip_shortfall"]
 
 
 @final
@@ -87,18 +87,23 @@ class PermuteAndFlip(Selection):
         return np.asarray(chances * (np.exp(logs.sum(axis=0)[None, :] - logs) * (rule / 2)).sum(axis=1))
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
-        return ReportNoisyMax(
-            fraction_down(scale / self._lattice.shift(self.sensitivity)),
-            noise=MaxNoise.EXPONENTIAL,
-            monotone=self.monotone,
-            neighboring=self.neighboring,
-        )
+        return noisy_max_loss(self, scale, MaxNoise.EXPONENTIAL)
 
     def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
         return permute_and_flip(steps, self._rate, size, source)
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
         return permute_and_flip_shortfall(beta, candidates, scale)
+
+
+def noisy_max_loss(selection: Selection, scale: Fraction, noise: MaxNoise) -> PrivacyLoss:
+    """Return the loss of report-noisy-max with a scale in steps."""
+    return ReportNoisyMax(
+        fraction_down(scale / selection.shift),
+        noise=noise,
+        monotone=selection.monotone,
+        neighboring=selection.neighboring,
+    )
 
 
 def permute_and_flip(steps: Steps, rate: Fraction, size: int, source: RandomSource) -> Steps:

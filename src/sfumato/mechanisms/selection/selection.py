@@ -149,7 +149,12 @@ class Selection(Mechanism):
     @property
     def range(self) -> int:
         """Epsilon of one choice times the scale in steps: twice the sensitivity, or once if monotone."""
-        return self._lattice.shift(self.sensitivity) * (1 if self.monotone else 2)
+        return self.shift * (1 if self.monotone else 2)
+
+    @property
+    def shift(self) -> int:
+        """The most steps that one unit moves a score."""
+        return self._lattice.shift(self.sensitivity)
 
     @property
     @final

@@ -20,7 +20,7 @@ from sfumato.mechanisms import (
     independence_test,
     t_test,
 )
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.privacy import Neighboring
 from tests.chance import accepts_only, at_most, rate
 

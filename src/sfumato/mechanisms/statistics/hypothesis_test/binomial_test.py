@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betainc
 
 from sfumato import _check
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     HypothesisTestResult,
     Tail,

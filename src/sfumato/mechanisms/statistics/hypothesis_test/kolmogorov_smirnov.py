@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import smirnov
 
 from sfumato import _check
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift, check_public_size
 from sfumato.mechanisms.query.records import as_numbers
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.covariance import Variance
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 

@@ -92,7 +92,7 @@ class Extreme(RankMechanism):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
-        return self._released(self.outputs(value, 1, source)[0], source)
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.

@@ -131,7 +131,9 @@ class JointQuantiles(RankMechanism):
         positions = ((values - lower)[:, None] * self.parts + np.arange(self.parts)).ravel()
         ranks = np.repeat(counts, self.parts).cumsum()
         found = self._distribution().draw(positions, ranks, source)
-        return self._released(np.array([self._value(lower + at // self.parts) for at in found]), source)
+        return self._release_as(
+            Release, np.array([self._value(lower + at // self.parts) for at in found]), source
+        )
 
     def _distribution(self) -> JointSampler:
         """Return the distribution over the parts, with a part of a record as the unit."""

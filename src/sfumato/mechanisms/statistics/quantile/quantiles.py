@@ -91,9 +91,6 @@ class RankMechanism(Mechanism):
         whole = self.grid.exponent == 0 and all(isinstance(bound, int) for bound in self.bounds)
         return steps if whole else float(steps * self.grid.step)
 
-    def _released(self, value: Any, source: RandomSource) -> Release:
-        return self._release_as(Release, value, source)
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +164,7 @@ class Quantile(RankMechanism):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
-        return self._released(self.outputs(value, 1, source)[0], source)
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.
@@ -299,7 +296,7 @@ class Quantiles(RankMechanism):
         for part in parts:
             if part.first < part.last:
                 parts.extend(self._halved(part, found, source))
-        return self._released(np.array([self._value(point >> bits) for point in found]), source)
+        return self._release_as(Release, np.array([self._value(point >> bits) for point in found]), source)
 
     def _halved(self, part: _Part, found: list[int], source: RandomSource) -> tuple[_Part, _Part]:
         """Find the middle one of a part's quantiles, and return the two parts beside it."""
