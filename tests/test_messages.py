@@ -31,13 +31,13 @@ CHECKS = {
 # fmt: off
 VERBS = frozenset({
     "accept", "accumulate", "add", "agree", "allow", "answer", "ask", "be", "begin", "belong", "bound",
-    "call", "change", "charge", "choose", "come", "contain", "convert", "cost", "count", "cover",
-    "describe", "determine", "differ", "divide", "draw", "each", "end", "exceed", "exist", "fall", "fit",
-    "follow", "give", "go", "grow", "have", "hold", "include", "increase", "keep", "know", "lack", "lead",
-    "lean", "leave", "lie", "limit", "list", "load", "make", "map", "match", "mean", "measure", "meet",
-    "move", "name", "need", "nest", "not", "offer", "own", "pass", "protect", "prove", "reach", "read",
-    "release", "report", "return", "rise", "run", "say", "set", "share", "show", "span", "stand", "start",
-    "state", "stay", "sum", "support", "survive", "take", "train", "use", "work",
+    "call", "change", "charge", "choose", "come", "contain", "continue", "convert", "cost", "count",
+    "cover", "depend", "describe", "determine", "differ", "divide", "draw", "each", "end", "exceed",
+    "exist", "fall", "fit", "follow", "give", "go", "grow", "have", "hold", "include", "increase", "keep",
+    "know", "lack", "lead", "lean", "leave", "lie", "limit", "list", "load", "make", "map", "match", "mean",
+    "measure", "meet", "move", "name", "need", "nest", "not", "offer", "own", "pass", "protect", "prove",
+    "reach", "read", "release", "report", "return", "rise", "run", "say", "set", "share", "show", "span",
+    "stand", "start", "state", "stay", "sum", "support", "survive", "take", "train", "use", "work",
 })
 # fmt: on
 """The verbs that rules begin with."""
@@ -74,7 +74,8 @@ class Reader:
 
     def _scope(self, scope: ast.AST, outer: dict[str, list[ast.expr]]) -> Iterator[Fault]:
         """Read one module, class or function, then those inside it; names are looked up outward."""
-        names, inner, calls, raised = dict(outer), [], [], []
+        local: dict[str, list[tuple[int, ast.expr]]] = {}
+        inner, calls, raised = [], [], []
         pending = list(ast.iter_child_nodes(scope))
         while pending:
             node = pending.pop()
@@ -83,18 +84,20 @@ class Reader:
                 continue
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 for name, value in _assigned(node):
-                    names[name] = [*(names[name] if name in names and name not in outer else []), value]
+                    local.setdefault(name, []).append((node.lineno, value))
             elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 raised.append(node.exc)
             elif isinstance(node, ast.Call) and self._check_called(node):
                 calls.append(node)
             pending.extend(ast.iter_child_nodes(node))
         for call in calls:
-            yield from self._call(call, names)
+            yield from self._call(call, outer | _before(local, call.lineno))
         for call in raised:
-            yield from self._raised(call, names)
+            yield from self._raised(call, outer | _before(local, call.lineno))
         for child in inner:
-            yield from self._scope(child, names)
+            yield from self._scope(
+                child, outer | {name: [v for _, v in found] for name, found in local.items()}
+            )
 
     def _check_called(self, call: ast.Call) -> str:
         """Return the name of the check that a call is of, or nothing."""
@@ -142,6 +145,16 @@ class Reader:
                 yield Fault(call.lineno, f"ends with a full stop: {text!r}")
 
 
+def _before(local: dict[str, list[tuple[int, ast.expr]]], line: int) -> dict[str, list[ast.expr]]:
+    """Return for each name what was assigned last before a line; a loop's later one where nothing was."""
+    return {
+        name: [
+            max((pair for pair in found if pair[0] <= line), default=found[0], key=lambda pair: pair[0])[1]
+        ]
+        for name, found in local.items()
+    }
+
+
 def _assigned(node: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
     if node.value is not None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -157,11 +170,14 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _is_phrase(value: ast.expr) -> bool:
-    """Return whether a value is none of the caller's: written in the source, or the name of a type."""
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("type", "str"):
-        return True
-    return isinstance(value, ast.Constant | ast.JoinedStr) or (
-        isinstance(value, ast.Attribute) and value.attr == "__name__"
+    """Return whether a value is none of the caller's: a text of the source, or a type or its name."""
+    if isinstance(value, ast.Constant):
+        return value.value is not None and not isinstance(value.value, bool)
+    called = value.func if isinstance(value, ast.Call) else None
+    return (
+        isinstance(value, ast.JoinedStr)
+        or (isinstance(value, ast.Attribute) and value.attr == "__name__")
+        or (isinstance(called, ast.Name) and called.id == "type")
     )
 
 
@@ -264,6 +280,7 @@ def read(source: str) -> list[str]:
 GOOD = (
     '_check.refuse("n", f"be at most {n}", value, "pass fewer")',
     '_check.refuse("n", "be in [0, 1)", value, "pass Grid(exponent=...)")',
+    '_check.refuse("n", "be given", None, "pass one")',
     '_check.refuse_type("n", "be a list", value, "pass [1, 2]")',
     '_check.refuse_state("batch", "be fresh", f"it was used {n} times", "draw another")',
     '_check.integer("n", n, minimum=1, remedy="each measures one query")',
@@ -273,7 +290,7 @@ GOOD = (
 BAD = {
     "phrase": [
         '_check.refuse("n", "be one", "none", "pass one")',
-        '_check.refuse("n", "be one", None, "pass one")',
+        '_check.refuse("n", "be one", 0, "pass one")',
         '_check.refuse("n", "be one", f"{n} of them", "pass one")',
         '_check.refuse("n", "be one", type(n).__name__, "pass one")',
         '_check.refuse("n", "be one", type(n), "pass one")',

@@ -105,6 +105,6 @@ def _normal(
         if free < 1:
             rule = "have two shadow models of a kind for some example"
             remedy = "train shadow models with and without each example"
-            _check.refuse_state("included", rule, f"no example has two {side}", remedy)
+            _check.refuse_state("included", rule, f"no example has two of them {side}", remedy)
         stddev = np.sqrt(squares.sum(axis=0, keepdims=True) / free)
     return mean, np.maximum(stddev, _MIN_STDDEV * max(1.0, math.sqrt(float((mean**2).mean()))))

@@ -84,7 +84,7 @@ class OrderedSubset(Specimen):
     def __post_init__(self) -> None:
         super(OrderedSubset, self).__post_init__()
         subset = _check.integer("subset", self.subset, minimum=2)
-        remedy = "a subset leaves categories out"
+        remedy = "pass more categories than the subset holds"
         categories = _check.integer("categories", self.categories, minimum=subset + 1, remedy=remedy)
         object.__setattr__(self, "subset", subset)
         object.__setattr__(self, "categories", categories)

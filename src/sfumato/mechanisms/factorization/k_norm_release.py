@@ -115,7 +115,7 @@ def cube_stddev(d: int, scale: Fraction) -> float:
 
 @lru_cache(maxsize=64)
 def _cube_reach(d: int, scale: float, outside: float, joint: bool) -> int:
-    """Return the least t that one entry of cube noise, or the largest of all, exceeds with so little chance.
+    """Return the smallest t that one entry of cube noise, or the largest, exceeds with so little chance.
 
     Weights fall at least like :math:`e^{-r/2s}` from r = 2 d s on: those left out are below 1e-15 of all.
     """

@@ -123,7 +123,7 @@ class MultiplicativeWeights(Mechanism):
             _check.refuse_type(
                 "workload", "be a LinearWorkload", workload, "pass LinearWorkload(matrix=..., histogram=...)"
             )
-        _check.integer("rounds", self.rounds, minimum=1, remedy="each measures one query")
+        _check.integer("rounds", self.rounds, minimum=1, remedy="pass at least 1; each measures one query")
         _check.instance(
             "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )

@@ -126,7 +126,7 @@ class OnlineMultiplicativeWeights(Mechanism):
         remedy = "pass epsilon= to OnlineMultiplicativeWeights.calibrated to have it chosen"
         for name in (*self._NOISES, "threshold"):
             object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
-        _check.integer("updates", self.updates, minimum=1, remedy="each measures one query")
+        _check.integer("updates", self.updates, minimum=1, remedy="pass at least 1; each measures one query")
         object.__setattr__(self, "_runs", self._comparisons())
         _ = self.privacy_loss  # the steps check their scales and the relation
 
@@ -189,7 +189,9 @@ class OnlineMultiplicativeWeights(Mechanism):
             tried = sorted({round(2 ** (k / 2)) for k in range(_TRIED)})
             planned = {"queries": queries, "records": records}
             updates = min(tried, key=lambda count: of(count, start).utility_bound(beta, **planned))
-        count = _check.integer("updates", updates, minimum=1, remedy="each measures one query")
+        count = _check.integer(
+            "updates", updates, minimum=1, remedy="pass at least 1; each measures one query"
+        )
         return of(count, cheapest_noise(lambda scale: of(count, scale).privacy_loss, request, start))
 
     @property

@@ -91,7 +91,7 @@ class PureContinualSum(StreamMechanism):
     _integers: IntegerStrategy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check.instance("strategy", self.strategy, BinaryTree, "others have a larger L1 sensitivity")
+        _check.instance("strategy", self.strategy, BinaryTree, "pass BinaryTree(steps=...)")
         remedy = "pass epsilon= to PureContinualSum.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         self._settle(Fraction(self.scale))
@@ -130,7 +130,7 @@ class PureContinualSum(StreamMechanism):
         PureContinualSum
         """
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
-        _check.instance("strategy", strategy, BinaryTree, "others have a larger L1 sensitivity")
+        _check.instance("strategy", strategy, BinaryTree, "pass BinaryTree(steps=...)")
 
         blocks = strategy.heights * participation.max_steps(strategy.steps)
         start = Fraction(as_bound("sensitivity", sensitivity)) * blocks / request.exact_epsilon

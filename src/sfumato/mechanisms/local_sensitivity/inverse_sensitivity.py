@@ -73,9 +73,9 @@ class InverseSensitivity(Mechanism):
 
     *Quantile.* Let r be the rank, L values below t and G above it. The value at rank r is t after as many
     values as needed were made t: :math:`\max(0, L - r + 1, G - n + r)`, and no fewer will do. *Mean.* With k
-    records the sum rises most if the k least become the upper bound, and any whole number of steps up to that
-    can be had; likewise for its fall. NaN counts as 0; of no records, all answers but the lower bound are
-    equally likely.
+    records the sum rises most if the k smallest become the upper bound, and any whole number of steps up to
+    that can be had; likewise for its fall. NaN counts as 0; of no records, all answers but the lower bound
+    are equally likely.
 
     References
     ----------
@@ -208,7 +208,7 @@ class InverseSensitivity(Mechanism):
 
 
 def _reached(steps: NDArray[np.int64], top: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the least and the largest whole mean after 0, 1, ... replacements of records from 0 to top."""
+    """Return the smallest and largest whole means after 0, 1, ... replacements of records from 0 to top."""
     size = len(steps)
     if not size:
         return np.array([0]), np.array([0, top])

@@ -24,7 +24,7 @@ _HALF: Final = 32
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmoothTrimmedMean(SmoothStatistic):
-    r"""The mean without the least and the largest records, with noise that follows how far apart those are.
+    r"""The mean without the smallest and largest records, with noise that follows how far apart those are.
 
     Parameters
     ----------

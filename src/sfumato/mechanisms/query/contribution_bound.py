@@ -54,9 +54,7 @@ class ContributionBound:
     rng: Rng = None
 
     def __post_init__(self) -> None:
-        _check.integer(
-            "limit", self.limit, minimum=1, remedy="a unit that contributes nothing needs no bound"
-        )
+        _check.integer("limit", self.limit, minimum=1, remedy="pass at least 1")
         random_source(self.rng)
 
     @property
@@ -87,7 +85,7 @@ class ContributionBound:
             _check.refuse_state(
                 "units",
                 rule,
-                f"they have {units.ndim} axes of {units.dtype}, or another length",
+                f"they have {units.ndim} axes of type {units.dtype}, or another length",
                 "give each record its unit",
             )
         _, unit = np.unique(units, return_inverse=True)

@@ -80,7 +80,9 @@ class LipschitzMap(Query):
 
     def __post_init__(self) -> None:
         if self.constant == math.inf:
-            raise UnboundedSensitivity("constant must be finite, got inf; the function is not Lipschitz")
+            raise UnboundedSensitivity(
+                "constant must be finite, got inf; pass a bound on how far it stretches"
+            )
         constant = _check.fraction("constant", self.constant)
         _check.non_negative("error", self.error)
         error = Fraction(0) if self.error == 0 else _check.fraction("error", self.error)

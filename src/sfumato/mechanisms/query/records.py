@@ -41,7 +41,7 @@ def as_numbers(data: Any, *, integral: bool) -> NDArray[Any]:
     if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
         rule = f"be a one-dimensional array of {'integers' if integral else 'real numbers'}"
         remedy = "convert it, or pass float bounds where records are real" if integral else "convert it"
-        _check.refuse_state("data", rule, f"it has {array.ndim} axes of {array.dtype}", remedy)
+        _check.refuse_state("data", rule, f"it has {array.ndim} axes of type {array.dtype}", remedy)
     return array.astype(np.int8) if array.dtype.kind == "b" else array
 
 

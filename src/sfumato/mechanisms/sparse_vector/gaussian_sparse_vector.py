@@ -118,7 +118,7 @@ class GaussianSparseVector(AboveThreshold):
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
         if not request.delta:
             _check.refuse("delta", "be positive", delta, "pass a small one, or use SparseVector")
-        count = _check.integer("positives", positives, minimum=1, remedy="the run ends with the last of them")
+        count = _check.integer("positives", positives, minimum=1, remedy="pass at least 1; the run ends then")
         ratio = Fraction(round(1024 * math.sqrt((2 if monotone else 4) * math.sqrt(count))), 1024)
 
         def of(stddev: Fraction, within: Grid | None) -> GaussianSparseVector:

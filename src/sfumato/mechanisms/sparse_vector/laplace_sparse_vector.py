@@ -134,7 +134,7 @@ class SparseVector(AboveThreshold):
             c positives: the split at which the variance of a comparison is least (Lyu, Su, Li 2017).
         """
         request = PrivacyTarget(epsilon=epsilon, delta=0.0)
-        count = _check.integer("positives", positives, minimum=1, remedy="the run ends with the last of them")
+        count = _check.integer("positives", positives, minimum=1, remedy="pass at least 1; the run ends then")
         shifts = count if monotone else 2 * count
         ratio = Fraction(round(shifts ** (2 / 3) * 1024), 1024)
         share = _NUMBERS_SHARE if numbers else Fraction(0)

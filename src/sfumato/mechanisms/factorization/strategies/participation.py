@@ -42,9 +42,9 @@ class Participation:
     fixed_order: bool = False
 
     def __post_init__(self) -> None:
-        _check.integer("separation", self.separation, minimum=1, remedy="in steps")
+        _check.integer("separation", self.separation, minimum=1, remedy="pass a number of steps")
         if self.max_participations is not None:
-            remedy = "a unit that never takes part needs no protection"
+            remedy = "pass at least 1, or None for no cap"
             _check.integer("max_participations", self.max_participations, minimum=1, remedy=remedy)
         if self.fixed_order and self.max_participations is not None:
             _check.refuse(

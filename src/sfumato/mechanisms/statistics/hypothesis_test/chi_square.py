@@ -246,7 +246,9 @@ def _ranked_over_totals(
 def _drawing(
     draws: int, rng: int | np.random.Generator | None, *, minimum: int
 ) -> tuple[int, np.random.Generator]:
-    number = _check.integer("draws", draws, minimum=minimum, remedy="fewer can refuse nothing at 0.05")
+    number = _check.integer(
+        "draws", draws, minimum=minimum, remedy="pass more; fewer can refuse nothing at 0.05"
+    )
     if rng is not None and not isinstance(rng, np.random.Generator):
         _check.integer("rng", rng)
     return number, np.random.default_rng(rng)

@@ -107,7 +107,7 @@ class KolmogorovSmirnov(Query):
         if chances.shape != array.shape:
             rule = "return one probability for each record: an array with one axis"
             remedy = "make it take and return arrays"
-            _check.refuse_state("cdf", rule, f"it returned an array with {chances.ndim}", remedy)
+            _check.refuse_state("cdf", rule, f"it returned {chances.ndim} axes", remedy)
         share = np.clip(np.nan_to_num(chances, nan=0.0), 0, 1)
         positions = np.append(np.rint(share * _ONE), np.full(self.n - len(array), float(_ONE))).astype(
             np.int64

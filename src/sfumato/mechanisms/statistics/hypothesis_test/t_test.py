@@ -83,7 +83,7 @@ def t_test(
     if (other is None) == (mean is None):
         remedy = "pass mean= of the null hypothesis with one release only"
         _check.refuse("mean", "be given for one release, and left out for two", mean, remedy)
-    number = _check.integer("draws", draws, minimum=19, remedy="fewer can refuse nothing at 0.05")
+    number = _check.integer("draws", draws, minimum=19, remedy="pass more; fewer can refuse nothing at 0.05")
     if rng is not None and not isinstance(rng, np.random.Generator):
         _check.integer("rng", rng)
     generator = np.random.default_rng(rng)
