@@ -77,6 +77,13 @@ class Participation:
         Returns
         -------
         Interval
+            A proven lower and upper bound.
+
+        Examples
+        --------
+        >>> twice = Participation(max_participations=2, separation=2)
+        >>> round(twice.sensitivity([[1, 0, 0], [0, 1, 0], [0, 0, 1]]).upper, 6)
+        1.414214
         """
         return participation_sensitivity(
             matrix,
