@@ -6,7 +6,7 @@ with the event that shows it; :func:`exact_audit` computes it where the distribu
 :func:`audit_one_run` tests a training by one run. Known-broken algorithms to try them on are in
 `sfumato.audit.specimens`, and nowhere else.
 
-What an audit tells of real data is the curator's: run it on made-up inputs.
+What an audit finds on real data is the curator's: run it on made-up inputs.
 """
 
 from __future__ import annotations

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 from sfumato import _check
+from sfumato._wire import NUMBER, Format, canonical, optional
 from sfumato.audit.events import CandidateEvent, Event, candidate_events
+from sfumato.audit.floating_point import PrecisionAudit
 from sfumato.audit.input_pairs import InputPair, as_pairs
 from sfumato.audit.lower_bounds import certified_epsilon, certified_mu
 from sfumato.audit.outcome_encoding import OutcomeEncoder
@@ -20,13 +22,14 @@ from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy._outward import text_below
 from sfumato.privacy.conversion import gdp_epsilon
 
-__all__ = ["Audit", "audit"]
+__all__ = ["FORMAT", "Audit", "audit", "json_report"]
 
 _MIN_TRIALS = 200
 _FINALISTS = 6
 _CHUNK = 1 << 18
 _MAX_LEARNED = _MAX_CHOSEN = 1 << 17
 _RESOLUTION = 2.0**-20
+FORMAT: Final = Format("sfumato.audit-report", 1)
 
 
 @final
@@ -128,7 +131,7 @@ def audit(
     batch : bool, optional
         Whether the callable has the batch form. Unless given: whether it has two positional parameters.
     resolution : float
-        Float outputs are rounded to a power of two about this part of their spread, so that what floats leave
+        Float outputs are rounded to a power of two about this part of their range, so that what floats leave
         in their low bits is no event; `audit_precision` looks at those.
     rng : None, int, numpy Generator or RandomSource
         Where a mechanism of ours draws from; a callable has its own randomness.
@@ -278,3 +281,46 @@ def _count(run: Run, data: Any, events: list[Event], tested: int) -> list[int]:
         for k, event in enumerate(events):
             hits[k] += int(event.within(values[id(event.score)]).sum())
     return hits
+
+
+def json_report(found: Audit, floating_point: PrecisionAudit | None = None) -> str:
+    """Return what an audit found as one JSON text.
+
+    Parameters
+    ----------
+    found : Audit
+    floating_point : PrecisionAudit, optional
+        What a search for impossible floats found in the same mechanism.
+
+    Returns
+    -------
+    str
+        Infinite numbers are written as ``"inf"``; what does not apply is null. The event and the pair of
+        inputs are texts for people, not to be parsed.
+    """
+    document = {
+        "epsilon": NUMBER.encode(found.epsilon),
+        "delta": NUMBER.encode(found.delta),
+        "violated": found.violated,
+        "epsilon_lower": NUMBER.encode(found.epsilon_lower),
+        "mu_lower": NUMBER.encode(found.mu_lower),
+        "epsilon_if_gaussian": optional(NUMBER).encode(found.epsilon_if_gaussian),
+        "confidence": NUMBER.encode(found.confidence),
+        "event": str(found.event),
+        "pair": str(found.pair),
+        "hits": list(found.hits),
+        "tested": found.tested,
+        "trials": found.trials,
+        "floating_point": None if floating_point is None else _floating_point(floating_point),
+    }
+    return canonical(FORMAT.wrap(document))
+
+
+def _floating_point(found: PrecisionAudit) -> dict[str, object]:
+    return {
+        "violated": found.violated,
+        "epsilon_lower": NUMBER.encode(found.epsilon_lower),
+        "impossible": found.impossible,
+        "pair": str(found.pair),
+        "tested": found.tested,
+    }

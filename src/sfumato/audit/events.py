@@ -74,7 +74,7 @@ class Event:
         return f"Event({str(self)!r})"
 
     def holds(self, outputs: Any) -> NDArray[np.bool_]:
-        """Tell of each of some outputs of the mechanism whether it is in the event.
+        """Return whether each of some outputs of the mechanism is in the event.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Event:
         return self.within(self.score(self.encoder(as_output_array(outputs))))
 
     def within(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell of each score whether it is in the event.
+        """Return whether each score is in the event.
 
         Parameters
         ----------

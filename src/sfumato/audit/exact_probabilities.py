@@ -21,9 +21,9 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import div_down, div_up, fraction_down, fraction_up, log_down, log_up
 
-__all__ = ["ExactAudit", "Law", "exact_audit", "output_distributions"]
+__all__ = ["Distribution", "ExactAudit", "exact_audit", "output_distributions"]
 
-Law: TypeAlias = Mapping[Any, "Fraction | float | Interval"]
+Distribution: TypeAlias = Mapping[Any, "Fraction | float | Interval"]
 """Each possible output with its probability, exact or enclosed."""
 
 _SLACK = Fraction(1, 10**9)  # that probabilities given as floats may miss 1 by
@@ -75,7 +75,7 @@ class ExactAudit:
 
 
 def exact_audit(
-    distribution: tuple[Law, Law] | Callable[[Any], Law] | Mechanism,
+    distribution: tuple[Distribution, Distribution] | Callable[[Any], Distribution] | Mechanism,
     *,
     epsilon: float,
     delta: float = 0.0,
@@ -87,7 +87,7 @@ def exact_audit(
     ----------
     distribution : two mappings, callable or Mechanism
         Two distributions, each a mapping of outputs to probabilities; or a function of the data that returns
-        one; or a mechanism of ours that tells its distribution (additive noise on one number, or
+        one; or a mechanism of ours that states its distribution (additive noise on one number, or
         ``probabilities``). Probabilities are ints, Fractions, floats (the rationals that they are) or
         enclosing Intervals.
     epsilon, delta : float
@@ -147,23 +147,20 @@ def exact_audit(
 
 
 @singledispatch
-def output_distributions(mechanism: Any, first: Any, second: Any) -> tuple[Law, Law]:
+def output_distributions(mechanism: Any, first: Any, second: Any) -> tuple[Distribution, Distribution]:
     """Return the distributions of a mechanism's output on two inputs.
 
     Raises
     ------
     ParameterError
-        If it does not tell.
+        If it is neither.
     """
-    tell = getattr(mechanism, "probabilities", None)
-    if tell is None and (isinstance(mechanism, Mechanism) or not callable(mechanism)):
-        _check.refuse(
-            "distribution",
-            "be two distributions, or tell one",
-            mechanism,
-            "pass a function that returns a mapping",
-        )
-    released = [(tell or mechanism)(data) for data in (first, second)]
+    probabilities = getattr(mechanism, "probabilities", None)
+    if probabilities is None and (isinstance(mechanism, Mechanism) or not callable(mechanism)):
+        rule = "be two distributions, or a function that returns one"
+        remedy = "pass a function that returns a mapping"
+        _check.refuse("distribution", rule, mechanism, remedy)
+    released = [(probabilities or mechanism)(data) for data in (first, second)]
     distributions: list[Any] = [
         distribution
         if isinstance(distribution, Mapping)
@@ -174,7 +171,7 @@ def output_distributions(mechanism: Any, first: Any, second: Any) -> tuple[Law, 
 
 
 @output_distributions.register
-def _(mechanism: AdditiveMechanism, first: Any, second: Any) -> tuple[Law, Law]:
+def _(mechanism: AdditiveMechanism, first: Any, second: Any) -> tuple[Distribution, Distribution]:
     steps = [mechanism.grid.round(data) for data in (first, second)]
     distribution, reach = mechanism.distribution, mechanism.distribution.quantile_above(_TAIL)
     if not all(isinstance(step, int) for step in steps) or reach + abs(steps[0] - steps[1]) > _WIDEST:
@@ -202,12 +199,8 @@ def _distributions(
 ) -> Iterable[tuple[InputPair, _Terms, _Terms]]:
     if isinstance(distribution, tuple | list):
         if len(distribution) != 2 or pairs is not None:
-            _check.refuse(
-                "distribution",
-                "be two distributions, without pairs",
-                distribution,
-                "or pass a function, with pairs",
-            )
+            remedy = "pass two distributions alone, or a function with pairs"
+            _check.refuse("distribution", "be two distributions, without pairs", distribution, remedy)
         yield InputPair(first="first", second="second"), _terms(distribution[0]), _terms(distribution[1])
         return
     for pair in as_pairs(default_pairs(distribution) if pairs is None else pairs):
@@ -217,7 +210,7 @@ def _distributions(
 
 def _terms(distribution: Any) -> _Terms:
     if not isinstance(distribution, Mapping):  # what a user's function returned may be anything
-        _check.refuse("distribution", "map outputs to probabilities", type(distribution), "pass a dict")
+        _check.refuse_type("distribution", "map outputs to probabilities", distribution, "pass a dict")
     terms: _Terms = {}
     for output, probability in distribution.items():
         ends = probability if isinstance(probability, Interval) else (probability, probability)

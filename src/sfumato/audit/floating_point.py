@@ -27,7 +27,7 @@ _CHUNK = 1 << 18
 _MIN_TRIALS = 1000
 _EXPECTED = 40.0  # a class that the claim leaves a chance of at most exp(-40) to stay away by accident
 _EXPONENTS = 2200  # from that of the smallest float to that of the largest, and the end of a mantissa
-_PLACES = 16
+_COLUMNS = 16
 _ODD = 1 << 12  # classes of what is no finite number
 
 
@@ -213,7 +213,7 @@ def _table(run: Run, data: Any, size: int) -> NDArray[np.int64]:
     """Return how often each class came up, for each column of the outputs."""
     tables: list[NDArray[np.int64]] = []
     for start in range(0, size, _CHUNK):
-        columns = numeric_entries(run(data, min(_CHUNK, size - start)), _PLACES)
+        columns = numeric_entries(run(data, min(_CHUNK, size - start)), _COLUMNS)
         for j, column in enumerate(columns.T):
             if j == len(tables):
                 tables.append(np.zeros(_ODD + _EXPONENTS * 64, dtype=np.int64))

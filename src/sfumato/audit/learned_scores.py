@@ -41,9 +41,9 @@ def learned_scores(
     width = first.columns.shape[1]
     maximum = _BINS if width == 1 else _BINS_OF_MANY
     bins = [_binned(encoder.names[j], j, first, second, maximum) for j in range(width)]
-    telling = sorted(range(width), key=lambda j: -_distance(bins[j], first, second))[:_COLUMNS]
+    distinguishing = sorted(range(width), key=lambda j: -_distance(bins[j], first, second))[:_COLUMNS]
     yield from _atoms(encoder, first, second)
-    for j in telling:
+    for j in distinguishing:
         if not encoder.names[j].startswith("label"):
             yield ColumnScore(encoder.names[j], j)
             if np.isnan(first.columns[:, j]).any() or np.isnan(second.columns[:, j]).any():
@@ -118,14 +118,14 @@ def _regressed(first: EncodedOutcomes, second: EncodedOutcomes) -> LogisticScore
     given = ~np.isnan(finite)
     count = np.maximum(given.sum(axis=0), 1)
     middle = np.where(given, finite, 0.0).sum(axis=0) / count
-    spread = np.sqrt(np.where(given, (finite - middle) ** 2, 0.0).sum(axis=0) / count)
-    spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
+    stddev = np.sqrt(np.where(given, (finite - middle) ** 2, 0.0).sum(axis=0) / count)
+    stddev = np.where((stddev > 0) & np.isfinite(stddev), stddev, 1.0)
     middle = np.where(np.isfinite(middle), middle, 0.0)
-    blank = LogisticScore(np.zeros(0), middle, spread)
+    blank = LogisticScore(np.zeros(0), middle, stddev)
     features = zip(*(blank.features(columns[:, j], j) for j in range(len(middle))), strict=True)
     design = np.column_stack([column for kind in features for column in kind])
     weights = _logistic_regression(design, np.arange(len(columns)) >= min(_ROWS, len(first)))
-    return LogisticScore(weights, middle, spread)
+    return LogisticScore(weights, middle, stddev)
 
 
 def _logistic_regression(features: NDArray[np.float64], second: NDArray[np.bool_]) -> NDArray[np.float64]:

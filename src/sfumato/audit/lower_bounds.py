@@ -21,7 +21,7 @@ __all__ = [
 def forced_epsilon(
     minimum: NDArray[np.float64], maximum: NDArray[np.float64], delta: float
 ) -> NDArray[np.float64]:
-    """Return the epsilon below which ``least <= exp(epsilon) most + delta`` fails; minus infinity for any."""
+    """Return the epsilon below which ``minimum <= exp(epsilon) maximum + delta`` fails; -inf for any."""
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(minimum - delta, 0.0)) - np.log(maximum)
 

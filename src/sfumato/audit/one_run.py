@@ -83,15 +83,11 @@ def best_guesses(
     """
     values, coins = _scores(scores), np.asarray(included)
     if coins.dtype != np.bool_ or coins.shape != values.shape:
-        _check.refuse(
-            "included",
-            "be one bool for each score",
-            (coins.shape, coins.dtype),
-            "pass a bool array, True for canaries that were put in",
-        )
+        remedy = "pass a bool array, True for canaries that were put in"
+        _check.refuse_type("included", "be one bool for each score", coins, remedy)
     count = len(values)
     tried = _numbers(guesses, count)
-    # Ties are broken by lot, not by places: who lists the included ones last would have them guessed rightly.
+    # Ties are broken by lot, not by position: listing the included ones last would make the guesses right.
     mixed = np.random.default_rng(_TIES).permutation(count)
     order = mixed[np.argsort(values[mixed], kind="stable")]
     level = 1 - (1 - _check.unit_interval("confidence", confidence)) / len(tried)
@@ -107,12 +103,8 @@ def best_guesses(
 def _scores(scores: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1 or not len(values) or np.isnan(values).any():
-        _check.refuse(
-            "scores",
-            "be one number for each canary, none of them NaN",
-            values.shape,
-            "pass them in the order of the canaries",
-        )
+        remedy = "pass them in the order of the canaries"
+        _check.refuse_type("scores", "be one number for each canary, none of them NaN", values, remedy)
     return values
 
 
@@ -121,12 +113,8 @@ def _numbers(guesses: int | Sequence[int] | None, canaries: int) -> list[int]:
         return sorted({max(1, math.ceil(share * canaries)) for share in _SHARES})
     several = list(guesses) if isinstance(guesses, Sequence) else [guesses]
     if not several:
-        _check.refuse(
-            "guesses",
-            "name at least one number",
-            guesses,
-            "pass numbers of guesses to try, such as [100, 1000]",
-        )
+        remedy = "pass numbers of guesses to try, such as [100, 1000]"
+        _check.refuse("guesses", "name at least one number", guesses, remedy)
     for number in several:
         if _check.integer("guesses", number, minimum=1) > canaries:
             _check.refuse(
@@ -250,12 +238,9 @@ def audit_one_run(
     coins = np.random.default_rng(seed).random(canaries) < 0.5
     scores = _scores(train(coins.copy()))
     if len(scores) != canaries:
-        _check.refuse(
-            "train",
-            f"return {canaries} scores, one for each canary",
-            len(scores),
-            "return them in the order of the canaries",
-        )
+        rule = f"return {canaries} scores, one for each canary"
+        remedy = "return them in the order of the canaries"
+        _check.refuse_state("train", rule, f"it returned {len(scores)}", remedy)
     found = best_guesses(scores, coins, guesses=guesses, delta=delta, confidence=level)
     return OneRunAudit(
         epsilon_lower=found.epsilon_lower,

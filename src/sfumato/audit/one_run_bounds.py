@@ -135,12 +135,8 @@ def checked_counts(correct: int, guesses: int, canaries: int) -> tuple[int, int,
     if guesses > canaries:
         _check.refuse("guesses", f"be at most the {canaries} canaries", guesses, "guess each coin once")
     if correct > guesses:
-        _check.refuse(
-            "correct",
-            f"be at most the {guesses} guesses",
-            correct,
-            "count the right guesses among those that were made",
-        )
+        remedy = "count the right guesses among those that were made"
+        _check.refuse("correct", f"be at most the {guesses} guesses", correct, remedy)
     return correct, guesses, canaries
 
 

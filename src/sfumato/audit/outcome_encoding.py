@@ -52,7 +52,7 @@ class OutcomeEncoder:
     Parameters
     ----------
     resolution : float
-        Float columns are rounded to a power of two about this part of their spread.
+        Float columns are rounded to a power of two about this part of their width.
     """
 
     resolution: float
@@ -154,9 +154,9 @@ class OutcomeEncoder:
             return 0.0
         quarters = finite / 4  # whose differences are floats, always
         low, below, above, high = np.quantile(quarters, (0.001, 0.25, 0.75, 0.999))
-        spread = next((s for s in (above - below, high - low, float(np.ptp(quarters))) if s > 0), 0.0)
-        spread = float(spread) or abs(float(quarters[0]))
-        scaled = 4 * (spread * self.resolution)
+        width = next((s for s in (above - below, high - low, float(np.ptp(quarters))) if s > 0), 0.0)
+        width = float(width) or abs(float(quarters[0]))
+        scaled = 4 * (width * self.resolution)
         return 2.0 ** math.floor(math.log2(scaled)) if 1e-300 < scaled < 1e300 else 0.0
 
     def _name(self, column: int) -> str:

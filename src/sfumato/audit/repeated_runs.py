@@ -68,7 +68,9 @@ def _takes_many(function: Callable[..., Any], data: Any, size: int) -> Raw:
     if not isinstance(outputs, Sized) or len(outputs) != size:
         given = len(outputs) if isinstance(outputs, Sized) else type(outputs).__name__
         rule = f"return {size} outputs in its batch form"
-        _check.refuse("mechanism", rule, given, "if it takes the data alone, pass batch=False")
+        _check.refuse_state(
+            "mechanism", rule, f"it returned {given}", "if it takes the data alone, pass batch=False"
+        )
     return as_output_array(outputs)
 
 

@@ -170,7 +170,7 @@ class LogisticScore:
 
     weights: NDArray[np.float64]
     middle: NDArray[np.float64]
-    spread: NDArray[np.float64]
+    stddev: NDArray[np.float64]
     name: str = "log-odds by regression"
     family: str = "posterior"
 
@@ -186,7 +186,7 @@ class LogisticScore:
         """Yield the features of one column."""
         missing = np.isnan(column)
         with np.errstate(invalid="ignore", over="ignore"):
-            scaled = np.clip((column - self.middle[j]) / self.spread[j], -8.0, 8.0)
+            scaled = np.clip((column - self.middle[j]) / self.stddev[j], -8.0, 8.0)
         scaled[missing] = 0.0
         yield scaled
         yield np.abs(scaled)

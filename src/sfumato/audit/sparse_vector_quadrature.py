@@ -112,12 +112,8 @@ def sparse_vector_ratio(
     for queries in (first, second):
         gaps = np.asarray(queries, dtype=np.float64)[: len(answers)] - threshold
         if len(gaps) < len(answers):
-            _check.refuse(
-                "answers",
-                "be no more than the queries",
-                len(answers),
-                "pass one answer for each query until the run ends",
-            )
+            remedy = "pass one answer for each query until the run ends"
+            _check.refuse_state("answers", "be no more than the queries", f"there are {len(answers)}", remedy)
         logs.append(_log_probability(answers, gaps, threshold_scale, query_scale))
     if logs[0] == -math.inf:
         return -math.inf if logs[1] > -math.inf else 0.0
@@ -127,7 +123,9 @@ def sparse_vector_ratio(
 def _runs(length: int, positives: int | None) -> list[tuple[bool, ...]]:
     if positives is None:
         if 2**length > _MAX_PATTERNS:
-            _check.refuse("queries", f"allow at most {_MAX_PATTERNS} runs", length, "pass fewer queries")
+            rule = f"allow at most {_MAX_PATTERNS} runs"
+            remedy = "pass fewer queries"
+            _check.refuse_state("queries", rule, f"{length} queries allow more", remedy)
         return list(product((False, True), repeat=length))
     runs: list[tuple[bool, ...]] = []
     open_runs: list[tuple[bool, ...]] = [()]
@@ -136,7 +134,9 @@ def _runs(length: int, positives: int | None) -> list[tuple[bool, ...]]:
         runs += [run for run in longer if sum(run) == positives]
         open_runs = [run for run in longer if sum(run) < positives]
         if len(runs) + len(open_runs) > _MAX_PATTERNS:
-            _check.refuse("queries", f"allow at most {_MAX_PATTERNS} runs", length, "pass fewer queries")
+            rule = f"allow at most {_MAX_PATTERNS} runs"
+            remedy = "pass fewer queries"
+            _check.refuse_state("queries", rule, f"{length} queries allow more", remedy)
     return runs + open_runs
 
 

@@ -154,6 +154,11 @@ def _magnitudes(outputs: list[Any], answer: float | None) -> NDArray[np.float64]
     try:
         numbers = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
     except (TypeError, ValueError):
-        _check.refuse("mechanism", "return numbers", type(values[0]), "map its output to a number")
+        _check.refuse_state(
+            "mechanism",
+            "return numbers",
+            f"it returned a value of type {type(values[0]).__name__}",
+            "map its output to a number",
+        )
     centre = np.median(numbers, axis=0) if answer is None else answer
     return np.asarray(np.abs(numbers - centre).sum(axis=1), dtype=np.float64)

@@ -69,14 +69,14 @@ def default_pairs(mechanism: Any) -> list[InputPair]:
     given: Iterable[Any] | None = getattr(mechanism, "pairs", None)
     if given is None:
         what = f"a {type(mechanism).__name__}" if isinstance(mechanism, Mechanism) else "a callable"
-        _check.refuse("pairs", f"be given for {what}", None, REMEDY)
+        _check.refuse_state("pairs", f"be given for {what}", "none were", REMEDY)
     return as_pairs(given)
 
 
 @default_pairs.register
 def _(mechanism: PrivateCandidates) -> list[InputPair]:
     remedy = "pass pairs=[(first, second), ...] of neighboring data as its run takes them"
-    _check.refuse("pairs", "be given for PrivateCandidates", None, remedy)
+    _check.refuse_state("pairs", "be given for PrivateCandidates", "none were", remedy)
 
 
 @default_pairs.register
@@ -91,8 +91,8 @@ def _(mechanism: AdditiveMechanism) -> list[InputPair]:
     entries = max(2, min(mechanism.l0, 8))
     overall = float(l1 or l2 or 0)
     share = number(overall / (entries if l1 is not None else entries**0.5))
-    spread = vector_pairs(entries, share) if share else []
-    return [*vector_pairs(entries, number(overall), moved=1), *spread]
+    shared = vector_pairs(entries, share) if share else []
+    return [*vector_pairs(entries, number(overall), moved=1), *shared]
 
 
 @default_pairs.register
@@ -173,7 +173,7 @@ def _(mechanism: Any) -> list[InputPair]:
 def _(mechanism: ProposeTestRelease) -> list[InputPair]:
     bounds: tuple[Any, Any] | None = getattr(mechanism.statistic, "bounds", None)
     if bounds is None:
-        _check.refuse("pairs", "be given for a statistic without bounds", None, REMEDY)
+        _check.refuse_state("pairs", "be given for a statistic without bounds", "none were", REMEDY)
     return column_pairs(bounds, mechanism.neighboring)
 
 
@@ -278,7 +278,7 @@ def _records(query: Query) -> tuple[Sequence[Any] | None, tuple[float, float] | 
         return list((inner[:-1] + inner[1:]) / 2), None
     bounds = getattr(query, "bounds", None)
     if bounds is None and isinstance(query, TransformedQuery):
-        _check.refuse("pairs", "be given for a transformed query", None, REMEDY)
+        _check.refuse_state("pairs", "be given for a transformed query", "none were", REMEDY)
     return None, bounds or (0, 1)
 
 

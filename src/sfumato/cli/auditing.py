@@ -10,9 +10,9 @@ import typer
 
 from sfumato import _check
 from sfumato.audit.blackbox import audit as search
+from sfumato.audit.blackbox import json_report
 from sfumato.audit.floating_point import audit_precision
 from sfumato.audit.input_pairs import InputPair
-from sfumato.audit.json_report import json_report
 from sfumato.cli.naming import named
 
 __all__ = ["AUDIT_HELP", "VIOLATED", "audit"]

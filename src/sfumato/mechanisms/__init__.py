@@ -14,12 +14,11 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.mechanisms.base.additive import AdditiveMechanism
     from sfumato.mechanisms.base.grid import Grid
-    from sfumato.mechanisms.base.lattice_release import LatticeRelease
     from sfumato.mechanisms.base.measurement import Measurement
     from sfumato.mechanisms.base.mechanism import Mechanism
     from sfumato.mechanisms.base.parallel_composition import ParallelComposition, ParallelRelease
     from sfumato.mechanisms.base.query import Query, TransformedQuery
-    from sfumato.mechanisms.base.release import Release
+    from sfumato.mechanisms.base.release import LatticeRelease, Release
     from sfumato.mechanisms.base.sensitivity import Norm, Shift, Stability
     from sfumato.mechanisms.factorization.continual_sum import ContinualSum
     from sfumato.mechanisms.factorization.k_norm import KNorm
@@ -223,7 +222,7 @@ __getattr__, __dir__ = attach(
         "KolmogorovSmirnov": "sfumato.mechanisms.statistics.hypothesis_test.kolmogorov_smirnov",
         "KroneckerMechanism": "sfumato.mechanisms.factorization.kronecker_mechanism",
         "Laplace": "sfumato.mechanisms.noise.laplace",
-        "LatticeRelease": "sfumato.mechanisms.base.lattice_release",
+        "LatticeRelease": "sfumato.mechanisms.base.release",
         "StreamAnswer": "sfumato.mechanisms.factorization.query_stream",
         "LeastSquares": "sfumato.mechanisms.statistics.least_squares",
         "LinearFit": "sfumato.mechanisms.statistics.least_squares",

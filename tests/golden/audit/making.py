@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 
-from sfumato.audit.blackbox import Audit
+from sfumato.audit.blackbox import Audit, json_report
 from sfumato.audit.events import Event
 from sfumato.audit.floating_point import PrecisionAudit
 from sfumato.audit.input_pairs import InputPair
-from sfumato.audit.json_report import json_report
 from sfumato.audit.outcome_encoding import OutcomeEncoder
 from sfumato.audit.scores import ColumnScore
 

@@ -212,8 +212,11 @@ def test_bad_requests_are_refused() -> None:
         ({"noise": "laplace"}, "delta must"),
         ({"noise": "gaussian"}, "delta must"),
         ({"noise": "uniform"}, "noise must"),
-        ({"smoothness": 1.0}, "smoothness must cost less"),
-        ({"smoothness": 3.0, "delta": 1e-6}, "smoothness must cost less"),
+        ({"smoothness": 1.0}, "smoothness must be small enough to cost less than epsilon, got"),
+        (
+            {"smoothness": 3.0, "delta": 1e-6},
+            "smoothness must be small enough to cost less than epsilon, got",
+        ),
     ):
         with pytest.raises(ParameterError, match=message):
             SmoothQuantile.calibrated(bounds=(0, 9), epsilon=1.0, **given)

@@ -222,14 +222,16 @@ def test_empty_data_is_no_error(query: Query) -> None:
 @cases("query", [Count(), BoundedSum(bounds=(0.0, 1.0)), PREFIXES, RAGGED])
 @cases("records", lambda: [[], [0, 1], (0, 1), [0, "a"], [[0], [0, 1]], pa.array([1, None])])
 def test_lists_are_refused_since_one_record_could_change_the_type_of_all(query: Query, records: Any) -> None:
-    with pytest.raises(ParameterError, match=r"data must be a numpy array of records, got <class .*dtype="):
+    with pytest.raises(
+        ParameterError, match=r"data must be a numpy array of records, but it is a value of type .*dtype="
+    ):
         query(records)
 
 
 @pytest.mark.parametrize("query", [Histogram(categories=(0, 1)), Histogram(categories=("a", 1)), PREFIXES])
 def test_a_record_of_several_numbers_is_refused(query: Query) -> None:
     # Counted number by number, one record would be in several cells.
-    with pytest.raises(ParameterError, match="data must have one axis, got 2"):
+    with pytest.raises(ParameterError, match="data must have one axis, but it has 2"):
         query(np.array([[0, 1], [1, 1]]))
 
 

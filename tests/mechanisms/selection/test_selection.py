@@ -277,7 +277,7 @@ def test_bad_parameters_are_refused(kind: str) -> None:
         ([], "must"),
         ([1], "scores must be 2, one for each candidate"),
         ([[1, 2]], "scores must"),
-        (np.zeros((2, 2), int), "scores must have one axis, got 2"),
+        (np.zeros((2, 2), int), "scores must have one axis, but they have 2"),
         ([1.5, 2.5], "scores must be an int .*float sensitivity"),
         (["secret", "x"], "scores must be an int"),
         (None, "scores must"),

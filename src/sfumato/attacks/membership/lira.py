@@ -67,14 +67,13 @@ def lira(
     [9.0, -9.0]
     """
     if variance not in ("example", "global"):
-        _check.refuse(
-            "variance", "be 'example' or 'global'", variance, "'global' where there are few shadow models"
-        )
+        remedy = "pass 'global' where there are few shadow models"
+        _check.refuse("variance", "be 'example' or 'global'", variance, remedy)
     seen = as_finite_array("observed", observed, dimensions=(1, 2))
     values, held = as_shadow_scores("shadow", shadow, included, len(seen))
     if values.ndim != seen.ndim + 1 or values.shape[1:] != seen.shape:
         rule = f"have shape (models, {', '.join(map(str, seen.shape))}), as observed has"
-        _check.refuse("shadow", rule, values.shape, "train more shadow models")
+        _check.refuse_type("shadow", rule, values, "train more shadow models")
     if seen.ndim == 1:
         seen, values = seen[:, None], values[:, :, None]
     out_mean, out_stddev = _normal(values, ~held, "out", variance)
@@ -95,20 +94,17 @@ def _normal(
     if counts.min() < minimum:
         remedy = "train more shadow models, or use variance='global'" if minimum == 2 else "train more"
         rule = f"have at least {minimum} shadow models with each example {side}"
-        _check.refuse("included", rule, int(counts.min()), remedy)
+        _check.refuse_state("included", rule, f"some example has {int(counts.min())}", remedy)
     weights = chosen[:, :, None]
     mean = np.where(weights, values, 0.0).sum(axis=0) / counts[:, None]
     squares = (np.where(weights, values - mean, 0.0) ** 2).sum(axis=0)
     if variance == "example":
-        spread = np.sqrt(squares / (counts[:, None] - 1))
+        stddev = np.sqrt(squares / (counts[:, None] - 1))
     else:
         free = int(counts.sum()) - len(counts)
         if free < 1:
-            _check.refuse(
-                "included",
-                "have two shadow models of a kind for some example",
-                side,
-                "train shadow models with and without each example",
-            )
-        spread = np.sqrt(squares.sum(axis=0, keepdims=True) / free)
-    return mean, np.maximum(spread, _MIN_STDDEV * max(1.0, math.sqrt(float((mean**2).mean()))))
+            rule = "have two shadow models of a kind for some example"
+            remedy = "train shadow models with and without each example"
+            _check.refuse_state("included", rule, f"no example has two of them {side}", remedy)
+        stddev = np.sqrt(squares.sum(axis=0, keepdims=True) / free)
+    return mean, np.maximum(stddev, _MIN_STDDEV * max(1.0, math.sqrt(float((mean**2).mean()))))

@@ -252,7 +252,8 @@ def membership_report(
 def _checked(name: str, scores: ArrayLike) -> NDArray[np.float64]:
     array = as_finite_array(name, scores, dimensions=(1,))
     if len(array) < 4:
-        _check.refuse(name, "be at least four scores", len(array), "half of them choose, half count")
+        remedy = "pass more scores: half of them choose, half count"
+        _check.refuse_state(name, "be at least four scores", f"there are {len(array)}", remedy)
     return array
 
 

@@ -70,20 +70,16 @@ def rmia(
     """
     gamma = _check.positive("gamma", gamma)
     if gamma < 1:
-        _check.refuse("gamma", "be at least 1", gamma, "1 is usual")
+        _check.refuse("gamma", "be at least 1", gamma, "leave it out for the usual 1")
     if not 0 <= _check.non_negative("offline_scale", offline_scale) <= 1:
-        _check.refuse(
-            "offline_scale",
-            "be from 0 to 1",
-            offline_scale,
-            "leave it out if there are shadow models with the example",
-        )
+        remedy = "leave it out if there are shadow models with the example"
+        _check.refuse("offline_scale", "be from 0 to 1", offline_scale, remedy)
     seen, others = (_shares(n, x, 1) for n, x in (("observed", observed), ("population", population)))
     known, held = as_shadow_scores("reference", _shares("reference", reference, 2), included, len(seen))
     calm = _shares("population_reference", population_reference, 2)
     if calm.shape != (len(known), len(others)):
         rule = f"have shape {(len(known), len(others))}: all reference models on all others"
-        _check.refuse("population_reference", rule, calm.shape, "pass a row for each reference model")
+        _check.refuse_type("population_reference", rule, calm, "pass a row for each reference model")
     without = _mean(known, ~held, "without")
     if online:
         usual = (without + _mean(known, held, "with")) / 2
@@ -98,7 +94,9 @@ def rmia(
 def _shares(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
     array = as_finite_array(name, values, dimensions=(dimensions,))
     if array.min() < 0 or array.max() > 1:
-        _check.refuse(name, "be probabilities", array.shape, "pass exp(-cross entropy), not logits")
+        _check.refuse_state(
+            name, "be probabilities", "some are outside of [0, 1]", "pass exp(-cross entropy), not logits"
+        )
     return array
 
 
@@ -106,5 +104,7 @@ def _mean(known: NDArray[np.float64], chosen: NDArray[np.bool_], side: str) -> N
     counts = chosen.sum(axis=0)
     if counts.min() < 1:
         remedy = "train more, or use online=False" if side == "with" else "train more"
-        _check.refuse("included", f"have a reference model {side} each example", 0, remedy)
+        _check.refuse_state(
+            "included", f"have a reference model {side} each example", "some example has none", remedy
+        )
     return np.asarray(np.where(chosen, known, 0.0).sum(axis=0) / counts, dtype=np.float64)

@@ -71,22 +71,15 @@ def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> NDArray[np.float6
     values = np.asarray(logits, dtype=np.float64)
     classes = np.asarray(labels)
     if values.ndim < 2 or values.shape[-1] < 2 or np.isnan(values).any() or (values == np.inf).any():
-        _check.refuse(
-            "logits",
-            "be finite, of shape (..., examples, classes)",
-            values.shape,
-            "pass the model's outputs before the softmax",
-        )
+        remedy = "pass the model's outputs before the softmax"
+        _check.refuse_type("logits", "be finite, of shape (..., examples, classes)", values, remedy)
     if classes.shape != values.shape[-2:-1] or not np.issubdtype(classes.dtype, np.integer):
-        _check.refuse(
-            "labels",
-            "be one integer for each example",
-            (classes.shape, classes.dtype),
-            "pass the index of the true class",
+        _check.refuse_type(
+            "labels", "be one integer for each example", classes, "pass the index of the true class"
         )
     if classes.size and not 0 <= int(classes.min()) <= int(classes.max()) < values.shape[-1]:
-        _check.refuse(
-            "labels", f"be from 0 to {values.shape[-1] - 1}", classes.shape, "number the classes from 0"
+        _check.refuse_state(
+            "labels", f"be from 0 to {values.shape[-1] - 1}", "some are outside", "number the classes from 0"
         )
     # Of each example, relative to its largest: no overflow. Logits of minus infinity stay so.
     logs = np.asarray(log_softmax(values, axis=-1), dtype=np.float64)
@@ -100,10 +93,12 @@ def as_finite_array(name: str, values: ArrayLike, *, dimensions: tuple[int, ...]
     """Return an array of finite floats, or refuse it."""
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or not np.isfinite(array).all():
-        _check.refuse(name, "be finite numbers, at least one", array.shape, "leave out others")
+        _check.refuse_type(
+            name, "be finite numbers, at least one", array, "leave out missing and infinite ones"
+        )
     if dimensions and array.ndim not in dimensions:
         rule = f"have {' or '.join(map(str, dimensions))} dimensions"
-        _check.refuse(name, rule, array.ndim, "pass one number for each example")
+        _check.refuse_type(name, rule, array, "pass one number for each example")
     return array
 
 
@@ -115,10 +110,8 @@ def as_shadow_scores(
     held = np.asarray(included)
     if shadow.shape[1] != examples:
         rule = f"have shape (models, {examples}, ...): all shadow models on all examples"
-        _check.refuse(name, rule, shadow.shape, "pass a row for each shadow model")
+        _check.refuse_type(name, rule, shadow, "pass a row for each shadow model")
     if held.dtype != np.bool_ or held.shape != shadow.shape[:2]:
         rule = f"be bool of shape {shadow.shape[:2]}"
-        _check.refuse(
-            "included", rule, (held.shape, held.dtype), "pass a bool for each shadow model and example"
-        )
+        _check.refuse_type("included", rule, held, "pass a bool for each shadow model and example")
     return shadow, held

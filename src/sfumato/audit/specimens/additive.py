@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +34,8 @@ class HalfSensitivitySum(Specimen):
     5
     """
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """One record from end to end."""
-        return [InputPair(first=[0.5, -1.0], second=[0.5, 1.0])]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=[0.5, -1.0], second=[0.5, 1.0]),)
+    """One record from end to end."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.float64]:
         """Return noisy sums."""
@@ -62,10 +61,8 @@ class FloatLaplace(Specimen):
     5
     """
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """Zero and the sensitivity."""
-        return [InputPair(first=0.0, second=1.0)]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=0.0, second=1.0),)
+    """Zero and the sensitivity."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.float64]:
         """Return noisy numbers."""
@@ -100,10 +97,8 @@ class FloatGaussian(Specimen):
         """The delta of the claim."""
         return self.delta_claimed
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """Zero and the sensitivity."""
-        return [InputPair(first=0.0, second=1.0)]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=0.0, second=1.0),)
+    """Zero and the sensitivity."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.float64]:
         """Return noisy numbers."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ __all__ = ["DataBoundedHistogram", "UnprotectedSizeMean"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DataBoundedHistogram(Specimen):
-    """A histogram over the whole numbers up to the largest in the data: its length tells that number.
+    """A histogram over the whole numbers up to the largest in the data: its length reveals that number.
 
     The noise is right for cells that were fixed beforehand (Dwork, Roth 2014, section 3.3). These were not:
     the one who holds the largest number is seen by the cell that is there only for them. Not private for any
@@ -30,10 +31,8 @@ class DataBoundedHistogram(Specimen):
     5
     """
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """The largest record is there, or not."""
-        return [InputPair(first=[1, 2, 2, 7], second=[1, 2, 2])]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=[1, 2, 2, 7], second=[1, 2, 2]),)
+    """The largest record is there, or not."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.float64]:
         """Return noisy counts, one for each whole number up to the largest."""
@@ -57,10 +56,8 @@ class UnprotectedSizeMean(Specimen):
     5
     """
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """One record, or two."""
-        return [InputPair(first=[0.0], second=[0.0, 1.0])]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=[0.0], second=[0.0, 1.0]),)
+    """One record, or two."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.float64]:
         """Return noisy means."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +44,8 @@ class SureUnaryEncoding(Specimen):
         super(SureUnaryEncoding, self).__post_init__()
         object.__setattr__(self, "categories", _check.integer("categories", self.categories, minimum=2))
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """Two categories."""
-        return [InputPair(first=0, second=1)]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=0, second=1),)
+    """Two categories."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.bool_]:
         """Return bits, one for each category."""
@@ -85,15 +84,13 @@ class OrderedSubset(Specimen):
     def __post_init__(self) -> None:
         super(OrderedSubset, self).__post_init__()
         subset = _check.integer("subset", self.subset, minimum=2)
-        remedy = "a subset leaves categories out"
+        remedy = "pass more categories than the subset holds"
         categories = _check.integer("categories", self.categories, minimum=subset + 1, remedy=remedy)
         object.__setattr__(self, "subset", subset)
         object.__setattr__(self, "categories", categories)
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """Two categories."""
-        return [InputPair(first=0, second=1)]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=0, second=1),)
+    """Two categories."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.int64]:
         """Return subsets, each a row of category numbers."""

@@ -7,8 +7,9 @@ Numbered as in Lyu, Su, Li (2017), "Understanding the sparse vector technique fo
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ class SparseVectorSpecimen(Specimen):
         return values, values >= threshold
 
     def ended(self, above: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which queries came after the end of the run."""
+        """Return which queries came after the end of the run."""
         before: NDArray[np.int64] = np.cumsum(above, axis=1) - above
         return np.asarray(before >= self.positives)
 
@@ -54,7 +55,7 @@ class SparseVectorSpecimen(Specimen):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RothSparseVector(SparseVectorSpecimen):
-    """Algorithm 3: tells the noisy value that was compared; not private for any epsilon.
+    """Algorithm 3: releases the noisy value that was compared; not private for any epsilon.
 
     From A. Roth's lecture notes of 2011, as Lyu, Su and Li quote them. A value released for an "above" bounds
     the noisy threshold, which every "below" was compared with: so each "below" costs again.
@@ -73,10 +74,8 @@ class RothSparseVector(SparseVectorSpecimen):
         """Half of epsilon for each."""
         return 2 / self.epsilon, 2 * self.positives / self.epsilon
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """Six queries that rise and one that falls."""
-        return [InputPair(first=[0.0] * 6 + [1.0], second=[1.0] * 6 + [0.0])]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=[0.0] * 6 + [1.0], second=[1.0] * 6 + [0.0]),)
+    """Six queries that rise and one that falls."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.float64]:
         """Answer the queries of ``data``, ``size`` times."""
@@ -115,10 +114,8 @@ class LeeCliftonSparseVector(SparseVectorSpecimen):
         """A quarter of epsilon for the threshold, the rest for each query."""
         return 4 / self.epsilon, 4 / (3 * self.epsilon)
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """Queries of which half rise and half fall."""
-        return [InputPair(first=[0.0, 1.0] * 4, second=[1.0, 0.0] * 4)]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=[0.0, 1.0] * 4, second=[1.0, 0.0] * 4),)
+    """Queries of which half rise and half fall."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.int8]:
         """Answer the queries of ``data``, ``size`` times."""
@@ -148,10 +145,8 @@ class StoddardSparseVector(SparseVectorSpecimen):
         """Half of epsilon for the threshold, nothing for the queries."""
         return 2 / self.epsilon, 0.0
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """Two queries that trade places."""
-        return [InputPair(first=[0.0, 1.0], second=[1.0, 0.0])]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=[0.0, 1.0], second=[1.0, 0.0]),)
+    """Two queries that trade places."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.bool_]:
         """Answer the queries of ``data``, ``size`` times."""
@@ -180,10 +175,8 @@ class ChenSparseVector(SparseVectorSpecimen):
         """Half of epsilon for each."""
         return 2 / self.epsilon, 2 / self.epsilon
 
-    @property
-    def pairs(self) -> list[InputPair]:
-        """Four pairs of queries that trade places."""
-        return [InputPair(first=[0.0, 1.0] * 4, second=[1.0, 0.0] * 4)]
+    pairs: ClassVar[Sequence[InputPair]] = (InputPair(first=[0.0, 1.0] * 4, second=[1.0, 0.0] * 4),)
+    """Four pairs of queries that trade places."""
 
     def __call__(self, data: Any, size: int) -> NDArray[np.bool_]:
         """Answer the queries of ``data``, ``size`` times."""

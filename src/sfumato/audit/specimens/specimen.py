@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ class Specimen(ABC):
     True
     """
 
+    pairs: ClassVar[Sequence[InputPair]]
+    """Neighboring inputs that show the mistake."""
     epsilon: float = 1.0
     rng: int | np.random.Generator | None = None
     _generator: np.random.Generator = field(init=False, repr=False)
@@ -44,11 +47,6 @@ class Specimen(ABC):
     def delta(self) -> float:
         """The delta of the claim."""
         return 0.0
-
-    @property
-    @abstractmethod
-    def pairs(self) -> list[InputPair]:
-        """Neighboring inputs that show the mistake."""
 
     @abstractmethod
     def __call__(self, data: Any, size: int) -> Any:

@@ -14,12 +14,12 @@ from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.base.grid import LIMIT, Grid
 from sfumato.mechanisms.base.lattice import Lattice
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
-from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -53,15 +53,14 @@ class AdditiveMechanism(Mechanism):
     def _noise(self) -> Fraction:
         """Return the noise parameter, in the unit of the values."""
 
-    @abstractmethod
     def _overall(self) -> tuple[str, Number | None]:
-        """Return name and value of the parameter that bounds a norm over all entries together."""
+        """Return name and value of the parameter that bounds a norm over all entries, where there is one."""
+        return "sensitivity", None
 
     @abstractmethod
     def _price(self, noise: Fraction) -> PrivacyLoss:
         """Return the loss of noise with that parameter, in steps."""
 
-    @abstractmethod
     def covers(self, shift: Shift) -> bool:
         """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
 
@@ -74,15 +73,12 @@ class AdditiveMechanism(Mechanism):
         -------
         bool
         """
+        return shift.within(Shift.entries(self.l0, self._per_entry()))
 
     @property
     @abstractmethod
     def distribution(self) -> SymmetricDistribution:
         """The distribution of the noise on each entry, in steps."""
-
-    @abstractmethod
-    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
-        """Draw noise in steps: an integer, or an array of them."""
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -111,11 +107,12 @@ class AdditiveMechanism(Mechanism):
         """
         steps = self._lattice.steps(value)
         source = random_source(rng)
-        noise = self._draw(None if isinstance(steps, int) else steps.shape, source)
+        distribution = self.distribution
+        noise = distribution.sample(None if isinstance(steps, int) else steps.shape, source)
         return LatticeRelease(
             steps=steps + int(noise) if isinstance(steps, int) else np.add(steps, noise),
             step=self._lattice.step,
-            distribution=self.distribution,
+            distribution=distribution,
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
@@ -174,16 +171,15 @@ class AdditiveMechanism(Mechanism):
         object.__setattr__(self, "grid", lattice.grid)
         object.__setattr__(self, "integral", lattice.integral)
         object.__setattr__(self, "l0", l0)
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring", "be a Neighboring", self.neighboring, "pass Neighboring.ADD_REMOVE, ..."
-            )
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
 
     @staticmethod
     def _entries(l0: int | None, name: str, *, integral: bool) -> int:
         if l0 is None and name != "sensitivity" and not integral:
-            remedy = f"each entry that moves may be rounded: pass the most entries that can, beside {name}"
-            _check.refuse("l0", "be given", l0, remedy)
+            remedy = f"pass the number of entries that one unit can move, beside {name}"
+            _check.refuse_state("l0", "be given", "it is None", remedy)
         return as_entries(l0)
 
     def _check_range(self, name: str) -> None:
@@ -193,9 +189,8 @@ class AdditiveMechanism(Mechanism):
         if bound is None:
             overall, bound = "sensitivity", self.sensitivity
         if Fraction(bound or 0) > LIMIT * self.grid.step:
-            _check.refuse(
-                overall, f"be at most 2**62 steps of {self.grid}", bound, "no value can move so far"
-            )
+            remedy = "pass it in the unit of the values, or another grid"
+            _check.refuse(overall, f"be at most 2**62 steps of {self.grid}", bound, remedy)
 
 
 def as_number(name: str, value: object, remedy: str = "") -> Number:

@@ -32,6 +32,11 @@ class PrivacyTarget:
         object.__setattr__(self, "epsilon", _check.positive("epsilon", self.epsilon))
         object.__setattr__(self, "delta", _check.probability("delta", self.delta))
 
+    @classmethod
+    def approximate(cls, epsilon: float, delta: float, remedy: str) -> PrivacyTarget:
+        """Return a target whose delta must be positive; the remedy says what to use without one."""
+        return cls(epsilon=epsilon, delta=_check.unit_interval("delta", delta, remedy))
+
     @property
     def exact_epsilon(self) -> Fraction:
         """Epsilon as the rational it is."""

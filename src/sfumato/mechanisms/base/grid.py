@@ -58,7 +58,8 @@ class Grid:
     def __post_init__(self) -> None:
         exponent = _check.integer("exponent", self.exponent, minimum=_FINEST)
         if exponent > _COARSEST:
-            _check.refuse("exponent", f"be at most {_COARSEST}", exponent, "larger values overflow a float")
+            remedy = "pass a smaller one; larger values overflow a float"
+            _check.refuse("exponent", f"be at most {_COARSEST}", exponent, remedy)
         object.__setattr__(self, "exponent", exponent)
 
     @classmethod
@@ -117,7 +118,7 @@ class Grid:
             steps = self._round_integers(whole(array))
         else:
             rule = "be a real number or a numpy array of them, of at most 64 bits"
-            _check.refuse(name, rule, _kind(value), "convert it with numpy.asarray")
+            _check.refuse_state(name, rule, _kind(value), "convert it with numpy.asarray")
         return int(steps) if steps.ndim == 0 else steps
 
     def inside(self, bounds: tuple[Number, Number]) -> tuple[int, int]:
@@ -233,7 +234,7 @@ class Grid:
 def as_grid(value: object) -> Grid:
     """Return a grid, or refuse what is none."""
     if not isinstance(value, Grid):
-        _check.refuse("grid", "be a Grid", value, "pass Grid(exponent=...)")
+        _check.refuse_type("grid", "be a Grid", value, "pass Grid(exponent=...)")
     return value
 
 
@@ -256,7 +257,9 @@ def whole(value: Any, *, name: str = "value", remedy: str = "") -> Any:
     if array.dtype.kind not in "iu" or isinstance(value, list | tuple):
         if isinstance(value, list | tuple):
             remedy = "convert it with numpy.asarray"
-        _check.refuse(name, "be an int or a numpy array of integers", _kind(value), remedy)
+        _check.refuse_state(
+            name, "be an int or a numpy array of integers", _kind(value), remedy or "pass whole numbers"
+        )
     # Unsigned numbers are cut from above only: -LIMIT has no position in their type.
     lowest = -LIMIT if array.dtype.kind == "i" else 0
     bounds = np.iinfo(array.dtype)
@@ -265,5 +268,7 @@ def whole(value: Any, *, name: str = "value", remedy: str = "") -> Any:
 
 
 def _kind(value: object) -> str:
-    """Return what an error may reveal of a value: its type."""
-    return f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
+    """Return what an error may reveal of a value: its type, and nothing of an array's size."""
+    if isinstance(value, np.ndarray):
+        return f"it is an array of {value.dtype}"
+    return f"it is a value of type {type(value).__name__}"

@@ -77,6 +77,20 @@ class Lattice:
             grid = Grid.choose(sensitivity=fine, noise=noise)
         return cls(as_grid(grid), integral=False)
 
+    @classmethod
+    def settle_in(cls, mechanism: Any, noise: Fraction, share: Fraction | None = None) -> Lattice:
+        """Resolve what a mechanism's parameters left open, and store grid and kind of values in it."""
+        lattice = cls.settle(
+            mechanism.sensitivity,
+            noise=noise,
+            grid=mechanism.grid,
+            integral=mechanism.integral,
+            share=share,
+        )
+        object.__setattr__(mechanism, "grid", lattice.grid)
+        object.__setattr__(mechanism, "integral", lattice.integral)
+        return lattice
+
     @property
     def step(self) -> int | Fraction:
         """What one step is worth; the int 1 where values are whole numbers."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import AdditiveMechanism
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.query import Query
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.loss import PrivacyLoss

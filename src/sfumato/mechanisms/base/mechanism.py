@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypeVar
 
 from sfumato import _check
 from sfumato.mechanisms.base.release import Release
-from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Mechanism"]
+
+_AnyRelease = TypeVar("_AnyRelease", bound=Release)
 
 
 class Mechanism(ABC):
@@ -78,3 +80,15 @@ class Mechanism(ABC):
         """
         source = random_source(rng)
         return [self.release(value, source).value for _ in range(_check.integer("size", size, minimum=1))]
+
+    def _release_as(
+        self, kind: type[_AnyRelease], value: Any, source: RandomSource, **fields: Any
+    ) -> _AnyRelease:
+        """Return a release of this mechanism, with its loss and relation; fields are the kind's own."""
+        return kind(
+            value=value,
+            loss=self.privacy_loss,
+            neighboring=self.neighboring,
+            simulated=source.simulated,
+            **fields,
+        )

@@ -163,25 +163,21 @@ class ParallelComposition(Mechanism):
             name: part.release(one, source)
             for (name, part), one in zip(self.parts.items(), values, strict=True)
         }
-        return ParallelRelease(
-            value={name: release.value for name, release in released.items()},
+        return self._release_as(
+            ParallelRelease,
+            {name: release.value for name, release in released.items()},
+            source,
             parts=released,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
         )
 
     def _values(self, given: object) -> list[object]:
         """Return one value for each part."""
         if isinstance(given, Mapping | Set | str | bytes) or not isinstance(given, Iterable):
             remedy = "pass a list, in the order of parts"
-            _check.refuse("value", "be a sequence of one value for each part", type(given).__name__, remedy)
+            _check.refuse_type("value", "be a sequence of one value for each part", given, remedy)
         values = list(given)
         if len(values) != len(self.parts):
-            _check.refuse(
-                "value",
-                f"hold {len(self.parts)} values, one for each part",
-                len(values),
-                "pass them in the order of the parts",
-            )
+            rule = f"hold {len(self.parts)} values, one for each part"
+            remedy = "pass them in the order of the parts"
+            _check.refuse_state("value", rule, f"there are {len(values)}", remedy)
         return values

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Norm, Shift, Stability
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.neighboring import Neighboring

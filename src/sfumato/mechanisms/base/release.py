@@ -1,18 +1,26 @@
-"""A release: a value that may be shown, its privacy loss, its neighboring relation and its receipt."""
+"""Releases: a value that may be shown, its privacy loss and relation; and noisy numbers on a lattice."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sfumato import _check
+from sfumato.mechanisms.base.rational import floor_log2, power_of_two
+from sfumato.numerics.distributions.discrete import SymmetricDistribution
+from sfumato.numerics.interval import Interval
+from sfumato.numerics.rounding import fraction_down, fraction_up
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["Release", "read_only"]
+__all__ = ["LatticeRelease", "Release", "read_only"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -83,3 +91,117 @@ def read_only(value: Any) -> Any:
     view = value.view()
     view.flags.writeable = False
     return view
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LatticeRelease(Release):
+    """A noisy number, or an array of them: exact integer noise on whole steps.
+
+    Parameters
+    ----------
+    steps : int or int64 array
+        The noisy answer as a whole number of lattice steps; arrays are made read-only.
+    step : int or Fraction
+        Distance between the lattice's points; the int 1 where answers are whole numbers and stay ints.
+    distribution : SymmetricDistribution
+        Distribution of the noise of every entry, in steps; public.
+    loss, neighboring, receipt, simulated
+        As in `Release`.
+
+    Attributes
+    ----------
+    value : int, float or array
+        The noisy answer shaped as the exact one, exact ints on whole numbers, else the nearest floats.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> release = Laplace(sensitivity=1, scale=2).release(100, rng=7)
+    >>> release.interval(0.95).upper - release.value, release.simulated
+    (6.0, True)
+    """
+
+    steps: int | NDArray[np.int64]
+    step: int | Fraction
+    distribution: SymmetricDistribution
+    value: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.step, int) and self.step != 1:
+            _check.refuse("step", "be 1 or a Fraction", self.step, "pass a Fraction")
+        object.__setattr__(self, "steps", read_only(self.steps))
+        value = self.steps if isinstance(self.step, int) else _scaled(self.steps, self.step)
+        object.__setattr__(self, "value", read_only(value))
+
+    def __repr__(self) -> str:
+        simulated = ", simulated=True" if self.simulated else ""
+        return (
+            f"LatticeRelease(value={self.value!r}, stddev={self.stddev:.6g}, loss={self.loss!r}{simulated})"
+        )
+
+    @property
+    def stddev(self) -> float:
+        """Standard deviation of the noise of each entry."""
+        return self.distribution.stddev * float(self.step)
+
+    def interval(self, level: float = 0.95) -> Interval[Any]:
+        """Return the smallest central lattice interval, per entry, with coverage at least the level.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of each entry, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Ends are lattice points, rounded outward to floats.
+
+        Notes
+        -----
+        The target is the exact answer that the noise was added to: the bounded answer, on the grid. An answer
+        that had to be rounded to the grid lies within half a step of it. The interval follows from the
+        released value and public parameters only.
+        """
+        half, _ = self.distribution.half_width(_check.unit_interval("level", level))
+        return Interval(
+            _outward(self.steps - half, Fraction(self.step), -math.inf),
+            _outward(self.steps + half, Fraction(self.step), math.inf),
+        )
+
+    def coverage(self, level: float = 0.95) -> float:
+        """Return the exact coverage of ``interval(level)``, rounded down; it is at least the level.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1.
+
+        Returns
+        -------
+        float
+        """
+        return self.distribution.half_width(_check.unit_interval("level", level))[1]
+
+
+def _scaled(steps: int | NDArray[np.int64], step: Fraction) -> float | NDArray[np.float64]:
+    if not isinstance(steps, np.ndarray):
+        return float(steps * step)
+    exponent = floor_log2(step)
+    scale = step / power_of_two(exponent)  # at least 1 and less than 2: no float of it overflows
+    return np.asarray(np.ldexp(steps * float(scale), exponent), dtype=np.float64)
+
+
+def _outward(steps: int | NDArray[np.int64], step: Fraction, away: float) -> float | NDArray[np.float64]:
+    if not isinstance(steps, np.ndarray):
+        return fraction_down(steps * step) if away == -math.inf else fraction_up(steps * step)
+    scaled = np.asarray(_scaled(steps, step))
+    if step == power_of_two(floor_log2(step)) and bool(np.all(np.abs(steps) <= 1 << 53)):
+        return scaled
+    # Mantissas s and c, from 1 to 2, err by half an ulp each, which moves their product by (s + c) / 2 ulp at
+    # most. With the product's own half that is less than 2: s + c < 3 where s c < 2, and beyond its ulp is
+    # twice as large. A subnormal result adds a half of its own, larger ulp, of which those 2 are at most 1.
+    for _ in range(2):
+        scaled = np.nextafter(scaled, away)
+    return scaled

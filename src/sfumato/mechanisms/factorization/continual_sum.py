@@ -19,7 +19,7 @@ from sfumato.mechanisms.factorization.linear_error import NormalError
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.strategy import Strategy
-from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, check_kind
+from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.sampling.integer_noise import discrete_gaussian
 from sfumato.privacy.calibration import analytic_gaussian_stddev
@@ -122,7 +122,7 @@ class ContinualSum(StreamMechanism):
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        check_kind("strategy", self.strategy, Strategy, "pass BinaryTree(steps=...) or another")
+        _check.instance("strategy", self.strategy, Strategy, "pass BinaryTree(steps=...) or another")
         put("stddev", as_number("stddev", self.stddev, "pass epsilon= and delta= to ContinualSum.calibrated"))
         self._settle(Fraction(self.stddev))
         chosen: int | None = self.bits
@@ -165,10 +165,8 @@ class ContinualSum(StreamMechanism):
         -------
         ContinualSum
         """
-        request = PrivacyTarget(
-            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian")
-        )
-        check_kind("strategy", strategy, Strategy, "pass BinaryTree(steps=...) or another")
+        request = PrivacyTarget.approximate(epsilon, delta, "pass a small one, as the noise is Gaussian")
+        _check.instance("strategy", strategy, Strategy, "pass BinaryTree(steps=...) or another")
         norm = float(as_bound("sensitivity", sensitivity)) * strategy.sensitivity(participation).upper
         norm *= 2 if neighboring is Neighboring.REPLACE_ONE else 1
         template = cls(
@@ -214,17 +212,14 @@ class ContinualSum(StreamMechanism):
         """Return the noise's standard deviation in its own steps."""
         return Fraction(self.stddev) / self.grid.step * (1 << self.bits)
 
-    def _integer_strategy(self) -> IntegerStrategy:
-        return self._integers
-
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_gaussian(self._noise(), size, source)
 
-    def _error(self, released: int | slice, greatest: float) -> NormalError:
+    def _error(self, released: int | slice, largest: float) -> NormalError:
         unit = float(self.grid.step * power_of_two(-self.bits))
         errors = (
             np.sqrt(self._integers.variances[released]) * float(self.stddev),
-            unit * (0.5 * self._integers.spreads[released] + self._integers.floats * greatest),
+            unit * (0.5 * self._integers.magnitudes[released] + self._integers.floats * largest),
             self._integers.draws[released] * (0.125 / float(self._noise()) ** 2),
         )
         stddev, slack, missed = (float(e) if isinstance(released, int) else e for e in errors)

@@ -113,40 +113,35 @@ class KNorm(Mechanism):
             )
         put("sensitivity", as_bound("sensitivity", self.sensitivity))
         put("scale", as_number("scale", self.scale, "pass epsilon= to KNorm.calibrated to have it chosen"))
-        lattice = Lattice.settle(
-            self.sensitivity, noise=Fraction(self.scale), grid=self.grid, integral=self.integral
-        )
+        lattice = Lattice.settle_in(self, Fraction(self.scale))
         lattice.check_noise("scale", Fraction(self.scale))
-        put("grid", lattice.grid)
-        put("integral", lattice.integral)
-        neighboring: object = self.neighboring
-        if not isinstance(neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
         put("_body", None)
         put("_stretch", Fraction(1))
         if self.euclidean and (self.facets is not None or self.dimension > _MAX_ROUND):
             rule = f"have no facets, and at most {_MAX_ROUND} dimensions"
-            _check.refuse("euclidean", rule, self.dimension, "leave out one of them")
+            _check.refuse_state(
+                "euclidean",
+                rule,
+                "facets were passed" if self.facets is not None else f"dimension is {self.dimension}",
+                "leave facets out, or pass euclidean=False",
+            )
         if self.facets is not None:
             rows, divisor, off = whole_facets(self.facets)
             if rows.shape[1] != self.dimension:
-                _check.refuse(
-                    "facets",
-                    f"have a shape of (facets, {self.dimension})",
-                    rows.shape,
-                    "pass a row for each facet",
+                _check.refuse_type(
+                    "facets", f"have a shape of (facets, {self.dimension})", rows, "pass a row for each facet"
                 )
             reach = reach_of(rows, divisor)
             lattice.check_noise("scale", Fraction(self.scale) * reach)
             put("_body", (rows, divisor, reach))
             lost = self.dimension * off * reach
             if lost > Fraction(1, 2):
-                _check.refuse("facets", "survive rounding to 20 bits", rows.shape, "scale entries")
+                rule = "survive rounding to 20 bits"
+                remedy = "scale the entries to a similar size"
+                _check.refuse_state("facets", rule, "rounding moves them too far", remedy)
             put("_stretch", 1 / (1 - lost))
 
     @classmethod
@@ -253,11 +248,8 @@ class KNorm(Mechanism):
         """
         steps = np.asarray(Lattice(self.grid, self.integral).steps(value), dtype=np.int64)
         if steps.shape != (self.dimension,):
-            _check.refuse(
-                "value",
-                f"have the shape ({self.dimension},)",
-                steps.shape,
-                "pass one entry for each dimension",
+            _check.refuse_type(
+                "value", f"have the shape ({self.dimension},)", steps, "pass one entry for each dimension"
             )
         source = random_source(rng)
         step, scale = self.grid.step, Fraction(self.scale) / self.grid.step
@@ -286,11 +278,8 @@ class KNorm(Mechanism):
     def stddev(self) -> float:
         """Standard deviation of the noise of each entry, for the cube."""
         if not self._is_cube:
-            _check.refuse(
-                "facets",
-                "be left out for a standard deviation",
-                type(self.facets).__name__,
-                "simulate releases",
+            _check.refuse_type(
+                "facets", "be left out for a standard deviation", self.facets, "simulate releases instead"
             )
         return cube_stddev(self.dimension, Fraction(self.scale) / self.grid.step) * float(self.grid.step)
 

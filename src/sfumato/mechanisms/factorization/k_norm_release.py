@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -106,15 +107,15 @@ def cube_stddev(d: int, scale: Fraction) -> float:
     mean, square = float(chances @ j), float(chances @ j**2)
     rate = float(1 / scale)
     q, gap = math.exp(-rate), -math.expm1(-rate)
-    sums, spread = (d + 1) * q / gap, (d + 1) * q / gap**2
+    sums, variance = (d + 1) * q / gap, (d + 1) * q / gap**2
     # The noise is uniform on 2r + 1 integers: its variance is r (r + 1) / 3.
-    squares = square + 2 * mean * sums + spread + sums**2
+    squares = square + 2 * mean * sums + variance + sums**2
     return math.sqrt((squares + mean + sums) / 3)
 
 
 @lru_cache(maxsize=64)
 def _cube_reach(d: int, scale: float, outside: float, joint: bool) -> int:
-    """Return the least t that one entry of cube noise, or the largest of all, exceeds with so little chance.
+    """Return the smallest t that one entry of cube noise, or the largest, exceeds with so little chance.
 
     Weights fall at least like :math:`e^{-r/2s}` from r = 2 d s on: those left out are below 1e-15 of all.
     """
@@ -127,11 +128,6 @@ def _cube_reach(d: int, scale: float, outside: float, joint: bool) -> int:
         inside = (2 * t + 1) / wide[t + 1 :]
         return float(chances[t + 1 :] @ (1 - (inside**d if joint else inside)))
 
-    low, high = -1, len(wide) - 1  # nothing is beyond the latter
-    while high - low > 1:
-        middle = (low + high) // 2
-        if beyond(middle) <= outside * (1 - 1e-9) - 1e-14:
-            high = middle
-        else:
-            low = middle
-    return high
+    enough = outside * (1 - 1e-9) - 1e-14
+    # Nothing is beyond the last.
+    return bisect_left(range(len(wide) - 1), x=True, key=lambda t: beyond(t) <= enough)

@@ -91,7 +91,7 @@ class KroneckerMechanism(Mechanism):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     strategies: Sequence[ArrayLike] = None  # type: ignore[assignment]  # settled in __post_init__
     _whole: tuple[Integers, ...] = field(init=False, repr=False)
-    _spreads: tuple[Array, ...] = field(init=False, repr=False)
+    _decoders: tuple[Array, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -104,36 +104,25 @@ class KroneckerMechanism(Mechanism):
             )
         put("factors", factors)
         put("stddev", as_number("stddev", self.stddev, "pass epsilon= to KroneckerMechanism.calibrated"))
-        neighboring: object = self.neighboring
-        if not isinstance(neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
         given: Sequence[ArrayLike] | None = self.strategies
         if given is None:
             given = [_strategy(factor, self._bits) for factor in factors]
         strategies = tuple(np.array(strategy, dtype=np.float64) for strategy in given)
         put("strategies", strategies)
         if len(strategies) != len(factors):
-            _check.refuse(
-                "strategies",
-                f"be {len(factors)}, one for each factor",
-                len(strategies),
-                "leave them out to have them chosen",
-            )
+            rule = f"be {len(factors)}, one for each factor"
+            remedy = "leave them out to have them chosen"
+            _check.refuse_state("strategies", rule, f"there are {len(strategies)}", remedy)
         pairs = [_settled(s, f, self._bits) for s, f in zip(strategies, factors, strict=True)]
         put("_whole", tuple(rounded for rounded, _ in pairs))
-        put("_spreads", tuple(spread for _, spread in pairs))
+        put("_decoders", tuple(decoder for _, decoder in pairs))
         if not 1 <= self._noise() <= _WIDEST:
-            _check.refuse(
-                "stddev",
-                f"be from 1 to 2**40 steps of 2**-{self._total_bits}",
-                self.stddev,
-                "pass epsilon= to KroneckerMechanism.calibrated to have it chosen",
-            )
+            rule = f"be from 1 to 2**40 steps of 2**-{self._total_bits}"
+            remedy = "pass epsilon= to KroneckerMechanism.calibrated to have it chosen"
+            _check.refuse("stddev", rule, self.stddev, remedy)
 
     @classmethod
     def calibrated(
@@ -158,9 +147,7 @@ class KroneckerMechanism(Mechanism):
         -------
         KroneckerMechanism
         """
-        request = PrivacyTarget(
-            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian")
-        )
+        request = PrivacyTarget.approximate(epsilon, delta, "pass a small one, as the noise is Gaussian")
         template = cls(factors=factors, stddev=1, strategies=strategies, neighboring=neighboring)  # type: ignore[arg-type]
         moved = float(sqrt_up(Fraction(template.l2_squared)))
         start = analytic_gaussian_stddev(sensitivity=moved, epsilon=request.epsilon, delta=request.delta)
@@ -187,7 +174,7 @@ class KroneckerMechanism(Mechanism):
     @property
     def stddevs(self) -> Array:
         """Standard deviation of each answer's noise, of the answers' shape."""
-        norms = [np.linalg.norm(spread, axis=1) for spread in self._spreads]
+        norms = [np.linalg.norm(decoder, axis=1) for decoder in self._decoders]
         return float(self.stddev) * _outer(norms)
 
     def release(self, value: Any, rng: Rng = None) -> LinearRelease:
@@ -213,39 +200,29 @@ class KroneckerMechanism(Mechanism):
         counts = np.asarray(whole(value))
         shape = tuple(w.shape[1] for w in self._whole)
         if counts.shape != shape:
-            _check.refuse(
-                "value",
-                f"have the shape {shape}",
-                counts.shape,
-                "pass the table of counts, one axis for each factor",
-            )
+            remedy = "pass the table of counts, one axis for each factor"
+            _check.refuse_type("value", f"have the shape {shape}", counts, remedy)
         source = random_source(rng)
         measured = _apply(self._whole, counts)
         noisy = measured + discrete_gaussian(self._noise(), measured.shape, source)
         unit = 2.0**-self._total_bits
-        magnitudes = _outer([np.abs(spread).sum(axis=1) for spread in self._spreads])
+        magnitudes = _outer([np.abs(decoder).sum(axis=1) for decoder in self._decoders])
         floats = FLOATS * magnitudes + 2 * self._off()
         error = NormalError(
             stddev=self.stddevs,
             slack=unit * (0.5 * magnitudes + floats * float(np.abs(noisy.astype(np.float64)).max())),
             missed=np.full(magnitudes.shape, noisy.size * 0.125 / float(self._noise()) ** 2),
         )
-        return LinearRelease(
-            value=_apply(self._spreads, noisy * unit),
-            error=error,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(LinearRelease, _apply(self._decoders, noisy * unit), source, error=error)
 
     def _off(self) -> Array:
         """Return by how much of the greatest measurement answers are off, for want of an exact inverse."""
         exact, nearly, largest = [], [], 1.0
-        for factor, whole_strategy, spread in zip(self.factors, self._whole, self._spreads, strict=True):
+        for factor, whole_strategy, decoder in zip(self.factors, self._whole, self._decoders, strict=True):
             floats = np.ldexp(whole_strategy.astype(np.float64), -self._bits)
             asked = np.asarray(factor)
             exact.append(np.abs(asked).sum(axis=1))
-            nearly.append(exact[-1] + np.abs(spread @ floats - asked).sum(axis=1))
+            nearly.append(exact[-1] + np.abs(decoder @ floats - asked).sum(axis=1))
             largest *= float(np.abs(np.linalg.pinv(floats)).sum(axis=1).max())
         return (_outer(nearly) - _outer(exact)) * largest
 
@@ -278,24 +255,22 @@ def _strategy(factor: Array, bits: int) -> Array:
 def _settled(strategy: Array, factor: Array, bits: int) -> tuple[Integers, Array]:
     """Return a strategy in whole multiples, and the weights of its entries in the factor's answers."""
     if strategy.ndim != 2 or strategy.shape[1] != factor.shape[1] or not np.isfinite(strategy).all():
-        _check.refuse(
-            "strategies",
-            f"be finite, of a shape of (rows, {factor.shape[1]})",
-            strategy.shape,
-            "pass one column for each cell of the axis",
-        )
+        rule = f"be finite, of a shape of (rows, {factor.shape[1]})"
+        remedy = "pass one column for each cell of the axis"
+        _check.refuse_type("strategies", rule, strategy, remedy)
     if float(np.linalg.norm(strategy, axis=0).max()) > 2:
-        _check.refuse(
-            "strategies", "have columns of an L2 norm of about 1", strategy.shape, "divide by the norm"
-        )
+        rule = "have columns of an L2 norm of about 1"
+        remedy = "divide by the norm"
+        _check.refuse_state("strategies", rule, "the largest exceeds 2", remedy)
     rounded = np.rint(np.ldexp(strategy, bits)).astype(np.int64)
     floats = np.ldexp(rounded.astype(np.float64), -bits)
-    spread = factor @ np.linalg.pinv(floats)
+    decoder = factor @ np.linalg.pinv(floats)
     # What is no sum of the rows is off by about one multiple.
-    if float(np.abs(spread @ floats - factor).max()) > 1e-9 * float(np.abs(factor).max()):
+    if float(np.abs(decoder @ floats - factor).max()) > 1e-9 * float(np.abs(factor).max()):
         remedy = "measure every cell, if only with little weight"
-        _check.refuse("strategies", f"determine the answers in {bits} bits", strategy.shape, remedy)
-    return rounded, spread
+        rule = f"determine the answers in {bits} bits"
+        _check.refuse_state("strategies", rule, "some answers do not follow from them", remedy)
+    return rounded, decoder
 
 
 def _apply(matrices: Sequence[NDArray[Any]], table: NDArray[Any]) -> NDArray[Any]:

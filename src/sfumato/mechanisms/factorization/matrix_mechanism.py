@@ -74,26 +74,28 @@ class MatrixMechanism(Mechanism):
 
     workload: LinearWorkload
     measurement: Measurement
-    _spread: Array = field(init=False, repr=False)
+    _decoder: Array = field(init=False, repr=False)
     _floats: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         query = self.measurement.query
         if not isinstance(query, LinearWorkload) or query.histogram != self.workload.histogram:
             remedy = "measure a LinearWorkload with the same histogram"
-            _check.refuse("measurement", "be of the workload's cells", type(query).__name__, remedy)
+            _check.refuse_type("measurement", "be of the workload's cells", query, remedy)
         strategy = query.weights() * float(query.step)
         sizes = np.linalg.svd(strategy, compute_uv=False)
         if len(sizes) < strategy.shape[1] or sizes[-1] * _CONDITION < sizes[0]:
             remedy = "measure every cell, if only with little weight"
-            _check.refuse("measurement", "determine all cells", strategy.shape, remedy)
+            _check.refuse_state(
+                "measurement", "determine all cells", "some cells do not follow from it", remedy
+            )
         weights = self.workload.weights() * float(self.workload.step)
         inverse = np.linalg.pinv(strategy)
-        spread = weights @ inverse
+        decoder = weights @ inverse
         # Where floats found no exact inverse, answers are off by so much of the greatest measurement.
-        off = np.abs(spread @ strategy - weights).sum(axis=1) * float(np.abs(inverse).sum(axis=1).max())
-        object.__setattr__(self, "_spread", spread)
-        object.__setattr__(self, "_floats", FLOATS * np.abs(spread).sum(axis=1) + 2 * off)
+        off = np.abs(decoder @ strategy - weights).sum(axis=1) * float(np.abs(inverse).sum(axis=1).max())
+        object.__setattr__(self, "_decoder", decoder)
+        object.__setattr__(self, "_floats", FLOATS * np.abs(decoder).sum(axis=1) + 2 * off)
 
     @classmethod
     def calibrated(
@@ -122,11 +124,8 @@ class MatrixMechanism(Mechanism):
         MatrixMechanism
         """
         if not isinstance(workload, LinearWorkload):
-            _check.refuse(
-                "workload",
-                "be a LinearWorkload",
-                type(workload).__name__,
-                "pass LinearWorkload(matrix=..., histogram=...)",
+            _check.refuse_type(
+                "workload", "be a LinearWorkload", workload, "pass LinearWorkload(matrix=..., histogram=...)"
             )
         matrix = np.asarray(workload.matrix)
         if strategy is None:
@@ -169,7 +168,7 @@ class MatrixMechanism(Mechanism):
         measured = self.measurement.release(value, rng)
         noisy = np.asarray(measured.steps).astype(np.float64) * float(measured.step)
         return LinearRelease(
-            value=self._spread @ noisy,
+            value=self._decoder @ noisy,
             error=self._error(float(np.abs(noisy).max())),
             loss=measured.loss,
             neighboring=measured.neighboring,
@@ -192,28 +191,24 @@ class MatrixMechanism(Mechanism):
         -------
         array of shape (size, queries)
         """
-        return np.asarray(np.asarray(self.measurement.outputs(value, size, rng)) @ self._spread.T)
+        return np.asarray(np.asarray(self.measurement.outputs(value, size, rng)) @ self._decoder.T)
 
-    def _error(self, greatest: float) -> LinearError:
+    def _error(self, largest: float) -> LinearError:
         step, distribution = float(self.measurement.query.step), self.measurement.mechanism.distribution
-        magnitudes = np.abs(self._spread).sum(axis=1)
-        floats = greatest * self._floats
+        magnitudes = np.abs(self._decoder).sum(axis=1)
+        floats = largest * self._floats
         if isinstance(distribution, DiscreteLaplaceDistribution):
-            rows = [row[row > 0] for row in np.abs(self._spread)]
+            rows = [row[row > 0] for row in np.abs(self._decoder)]
             terms = [(row, np.ones(len(row))) for row in rows]
             return LaplaceError(
                 terms=terms, scale=float(distribution.scale) * step, lattice=step * magnitudes, floats=floats
             )
         if not isinstance(distribution, DiscreteGaussianDistribution):
-            _check.refuse(
-                "measurement",
-                "have Gaussian or Laplace noise",
-                type(distribution).__name__,
-                "pass Gaussian.for_query(...) or Laplace.for_query(...)",
-            )
+            remedy = "pass Gaussian.for_query(...) or Laplace.for_query(...)"
+            _check.refuse_type("measurement", "have Gaussian or Laplace noise", distribution, remedy)
         sigma = float(distribution.sigma)
         return NormalError(
-            stddev=sigma * step * np.linalg.norm(self._spread, axis=1),
+            stddev=sigma * step * np.linalg.norm(self._decoder, axis=1),
             slack=0.5 * step * magnitudes + floats,
-            missed=np.full(len(magnitudes), self._spread.shape[1] * 0.125 / sigma**2),
+            missed=np.full(len(magnitudes), self._decoder.shape[1] * 0.125 / sigma**2),
         )

@@ -81,7 +81,7 @@ class MultiplicativeWeights(Mechanism):
     Notes
     -----
     Guarantee: first the number of records in the cells is released with Laplace noise. A round chooses a
-    query by the exponential mechanism, scored by how far the synthetic answer is off, then tells it with
+    query by the exponential mechanism, scored by how far the synthetic answer is off, then answers it with
     Laplace noise: the loss is the sum of these steps', each exact on whole numbers. A synthetic answer is
     computed from what was released before and rounded to a whole step, so one unit moves a score by no more
     than it moves the answer: at most the largest entry of the workload (twice under replace-one, as
@@ -120,21 +120,13 @@ class MultiplicativeWeights(Mechanism):
     def __post_init__(self) -> None:
         workload: object = self.workload
         if not isinstance(workload, LinearWorkload):
-            _check.refuse(
-                "workload",
-                "be a LinearWorkload",
-                type(workload).__name__,
-                "pass LinearWorkload(matrix=..., histogram=...)",
+            _check.refuse_type(
+                "workload", "be a LinearWorkload", workload, "pass LinearWorkload(matrix=..., histogram=...)"
             )
-        _check.integer("rounds", self.rounds, minimum=1, remedy="each measures one query")
-        neighboring: object = self.neighboring
-        if not isinstance(neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.integer("rounds", self.rounds, minimum=1, remedy="pass at least 1; each measures one query")
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
         remedy = "pass epsilon= to MultiplicativeWeights.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         object.__setattr__(self, "_largest", self.workload.shift(self.neighboring).linf)
@@ -208,13 +200,12 @@ class MultiplicativeWeights(Mechanism):
             released.append((index, float(answer.release(int(exact[index]), source).value)))
             shares = self._learn(shares, weights, released, total)
         step = float(self.workload.step)
-        return MultiplicativeWeightsRelease(
-            value=total * (weights @ shares) * step,
+        return self._release_as(
+            MultiplicativeWeightsRelease,
+            total * (weights @ shares) * step,
+            source,
             cells=total * shares,
             measured=tuple((index, noisy * step) for index, noisy in released),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
         )
 
     @staticmethod

@@ -17,7 +17,6 @@ from sfumato.mechanisms.base.rational import Number, floor_log2, plain, power_of
 from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeightsRelease
 from sfumato.mechanisms.factorization.online_utility import OnlineUtility
 from sfumato.mechanisms.factorization.query_stream import LinearQueryStream, query_steps
-from sfumato.mechanisms.factorization.stream_mechanism import check_kind
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.counts import Histogram
 from sfumato.mechanisms.selection.selection import failure_probability
@@ -116,20 +115,18 @@ class OnlineMultiplicativeWeights(Mechanism):
     _NOISES: ClassVar[tuple[str, ...]] = ("total_scale", "threshold_scale", "query_scale", "answer_scale")
 
     def __post_init__(self) -> None:
-        check_kind("histogram", self.histogram, Histogram, "pass Histogram(categories=...)")
-        check_kind("neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another")
-        check_kind("grid", self.grid, Grid, "pass Grid(exponent=-20)")
+        _check.instance("histogram", self.histogram, Histogram, "pass Histogram(categories=...)")
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
+        _check.instance("grid", self.grid, Grid, "pass Grid(exponent=-20)")
         if not _FINEST <= self.grid.exponent <= 0:
-            _check.refuse(
-                "grid",
-                "have a step from 2**-24 to 1",
-                self.grid,
-                "pass Grid(exponent=-24) up to Grid(exponent=0)",
-            )
+            remedy = "pass Grid(exponent=-24) up to Grid(exponent=0)"
+            _check.refuse("grid", "have a step from 2**-24 to 1", self.grid, remedy)
         remedy = "pass epsilon= to OnlineMultiplicativeWeights.calibrated to have it chosen"
         for name in (*self._NOISES, "threshold"):
             object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
-        _check.integer("updates", self.updates, minimum=1, remedy="each measures one query")
+        _check.integer("updates", self.updates, minimum=1, remedy="pass at least 1; each measures one query")
         object.__setattr__(self, "_runs", self._comparisons())
         _ = self.privacy_loss  # the steps check their scales and the relation
 
@@ -188,11 +185,13 @@ class OnlineMultiplicativeWeights(Mechanism):
 
         start = 1 / request.exact_epsilon
         if updates is None:
-            check_kind("histogram", histogram, Histogram, "pass Histogram(categories=...)")
+            _check.instance("histogram", histogram, Histogram, "pass Histogram(categories=...)")
             tried = sorted({round(2 ** (k / 2)) for k in range(_TRIED)})
             planned = {"queries": queries, "records": records}
             updates = min(tried, key=lambda count: of(count, start).utility_bound(beta, **planned))
-        count = _check.integer("updates", updates, minimum=1, remedy="each measures one query")
+        count = _check.integer(
+            "updates", updates, minimum=1, remedy="pass at least 1; each measures one query"
+        )
         return of(count, cheapest_noise(lambda scale: of(count, scale).privacy_loss, request, start))
 
     @property
@@ -271,12 +270,13 @@ class OnlineMultiplicativeWeights(Mechanism):
             Its answers, the synthetic histogram that was learnt, and which queries were measured.
         """
         if not isinstance(value, tuple) or len(value) != 2:
-            remedy = "stream(data) takes queries one by one"
-            _check.refuse("value", "be a pair of data and queries", type(value).__name__, remedy)
+            _check.refuse_type(
+                "value", "be a pair of data and queries", value, "pass (data, queries), or take stream(data)"
+            )
         data, queries = value
         table = np.asarray(queries)
         if table.ndim != 2:
-            _check.refuse("queries", "have two axes", table.shape, "pass (queries, cells)")
+            _check.refuse_type("queries", "have two axes", table, "pass an array of shape (queries, cells)")
         weights = [query_steps(row, self.histogram.entries, self.grid) for row in table]
         stream = self.stream(data, rng)
         released = [stream.answer(row) for row in weights]

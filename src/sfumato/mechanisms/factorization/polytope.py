@@ -35,12 +35,14 @@ def whole_facets(facets: ArrayLike) -> tuple[NDArray[Any], int, Fraction]:
     rows = np.array(facets, dtype=np.float64)
     if rows.ndim != 2 or not np.isfinite(rows).all() or not 0 < rows.shape[1] <= _MAXIMUM:
         rule = f"be a finite matrix with one column for each of at most {_MAXIMUM} entries"
-        _check.refuse("facets", rule, rows.shape, "pass an array of finite numbers")
+        _check.refuse_type("facets", rule, rows, "pass an array of finite numbers")
     largest = float(np.abs(rows).max(initial=0.0))
     exponent = max(0, _BITS - int(np.frexp(largest)[1]))
     whole = np.array(np.rint(np.ldexp(rows, exponent)).astype(np.int64).tolist(), dtype=object)
     if np.linalg.matrix_rank(whole.astype(np.float64)) < rows.shape[1]:
-        _check.refuse("facets", "bound the body in every direction", rows.shape, "add facets")
+        _check.refuse_state(
+            "facets", "bound the body in every direction", "some direction is open", "add facets"
+        )
     divisor = 1 << exponent
     pairs = zip(rows.reshape(-1).tolist(), whole.reshape(-1).tolist(), strict=True)
     off = max(abs(Fraction(entry) - Fraction(int(rounded), divisor)) for entry, rounded in pairs)
@@ -93,20 +95,25 @@ def facets_around(points: ArrayLike) -> NDArray[np.float64]:
     given = np.array(points, dtype=np.float64)
     if given.ndim != 2 or not np.isfinite(given).all() or not 0 < given.shape[1] <= _MAXIMUM:
         rule = f"be a finite matrix with one column for each of at most {_MAXIMUM} entries"
-        _check.refuse("points", rule, given.shape, "pass an array of finite numbers, a row for each point")
+        _check.refuse_type("points", rule, given, "pass an array of finite numbers, a row for each point")
     if given.shape[1] == 1:
         reach = float(np.abs(given).max(initial=0.0))
         return (
             np.array([[(1 - 2.0**-50) / reach]])
             if reach
-            else _check.refuse(
-                "points", "not all be 0", given.shape, "pass what one unit can do to the vector"
+            else _check.refuse_state(
+                "points",
+                "be points of which one is not 0",
+                "all are",
+                "pass what one unit can do to the vector",
             )
         )
     try:
         hull = ConvexHull(np.concatenate([given, -given]))
     except QhullError:
-        _check.refuse("points", "span all entries", given.shape, "leave out redundant entries")
+        _check.refuse_state(
+            "points", "span all entries", "some entries follow from others", "leave out redundant entries"
+        )
     rows = -hull.equations[:, :-1] / hull.equations[:, -1:]
     # One of each pair of opposite facets.
     signs = np.sign(rows[np.arange(len(rows)), np.argmax(np.abs(rows) > 1e-12, axis=1)])

@@ -21,7 +21,7 @@ from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
 from sfumato.mechanisms.factorization.strategies.block_estimates import block_weights
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
-from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, check_kind
+from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.sampling.integer_noise import discrete_laplace
@@ -91,7 +91,7 @@ class PureContinualSum(StreamMechanism):
     _integers: IntegerStrategy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_kind("strategy", self.strategy, BinaryTree, "others have a larger L1 sensitivity")
+        _check.instance("strategy", self.strategy, BinaryTree, "pass BinaryTree(steps=...)")
         remedy = "pass epsilon= to PureContinualSum.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         self._settle(Fraction(self.scale))
@@ -130,7 +130,7 @@ class PureContinualSum(StreamMechanism):
         PureContinualSum
         """
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
-        check_kind("strategy", strategy, BinaryTree, "others have a larger L1 sensitivity")
+        _check.instance("strategy", strategy, BinaryTree, "pass BinaryTree(steps=...)")
 
         blocks = strategy.heights * participation.max_steps(strategy.steps)
         start = Fraction(as_bound("sensitivity", sensitivity)) * blocks / request.exact_epsilon
@@ -183,19 +183,16 @@ class PureContinualSum(StreamMechanism):
             return DiscreteLaplace(scale, self._shift(), neighboring=self.neighboring) * self.strategy.heights
         return PureDP(fraction_up(self.l1 / scale), neighboring=self.neighboring)
 
-    def _integer_strategy(self) -> IntegerStrategy:
-        return self._integers
-
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_laplace(self._noise(), size, source)
 
-    def _error(self, released: int | slice, greatest: float) -> LaplaceError:
+    def _error(self, released: int | slice, largest: float) -> LaplaceError:
         unit = float(self.grid.step * power_of_two(-_BITS))
         return LaplaceError(
             terms=_PrefixTerms(np.atleast_1d(np.arange(1, self.strategy.steps + 1)[released])),
             scale=float(self.scale),
-            lattice=unit * self._integers.spreads[released],
-            floats=np.full_like(self._integers.spreads, unit * self._integers.floats * greatest)[released],
+            lattice=unit * self._integers.magnitudes[released],
+            floats=np.full_like(self._integers.magnitudes, unit * self._integers.floats * largest)[released],
         )
 
 

@@ -162,7 +162,7 @@ def query_steps(query: ArrayLike, cells: int, grid: Grid) -> Integers:
     weights: Any = np.asarray(query)
     if weights.shape != (cells,) or weights.dtype.kind not in "biuf":
         remedy = "pass one number for each cell"
-        _check.refuse("query", f"hold {cells} numbers", weights.shape, remedy)
+        _check.refuse_type("query", f"hold {cells} numbers", weights, remedy)
     if not ((weights >= 0) & (weights <= 1)).all():
-        _check.refuse("query", "have weights from 0 to 1", weights.shape, "scale and shift it")
+        _check.refuse_state("query", "have weights from 0 to 1", "some are outside", "scale and shift it")
     return np.asarray(grid.round(weights.astype(np.float64)), dtype=np.int64)

@@ -20,12 +20,12 @@ from sfumato.mechanisms.factorization.linear_error import LinearError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import Participation
-from sfumato.mechanisms.factorization.strategies.strategy import Strategy
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy, check_unfinished
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["StreamMechanism", "SumStream", "check_kind"]
+__all__ = ["StreamMechanism", "SumStream"]
 
 _GRID_BITS = 8  # by so many bits the grid is coarser than that of a single release, for longer sums
 
@@ -45,23 +45,20 @@ class StreamMechanism(Mechanism):
     grid: Grid
     integral: bool
     neighboring: Neighboring
-
-    @abstractmethod
-    def _integer_strategy(self) -> IntegerStrategy:
-        """Return the strategy in whole numbers."""
+    _integers: IntegerStrategy
 
     @abstractmethod
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         """Draw noise, in its steps."""
 
     @abstractmethod
-    def _error(self, released: int | slice, greatest: float) -> LinearError:
+    def _error(self, released: int | slice, largest: float) -> LinearError:
         """Return the error of some steps' sums, in the unit of the values."""
 
     @property
     def limit(self) -> float:
         """The greatest magnitude of a step's value; beyond, it is clamped."""
-        return float(self._integer_strategy().limit * self.grid.step)
+        return float(self._integers.limit * self.grid.step)
 
     def release(self, value: Any, rng: Rng = None) -> LinearRelease:
         """Return all sums of a stream that is known as a whole.
@@ -86,15 +83,15 @@ class StreamMechanism(Mechanism):
         values = self._steps(value)
         if not values.ndim or not 0 < len(values) <= self.strategy.steps:
             rule = f"have from 1 to {self.strategy.steps} steps along its first axis"
-            _check.refuse("value", rule, values.shape, "send single values to a stream")
+            _check.refuse_type("value", rule, values, "send single values to a stream")
         source = random_source(rng)
-        strategy = self._integer_strategy()
+        strategy = self._integers
         measured = strategy.measure(values)
         noisy = measured + self._draw(measured.shape, source)
         sums = strategy.estimate(noisy, len(values))
         released = slice(0, len(values))
-        greatest = float(np.abs(noisy).max())
-        return self._released(sums, released, greatest, self.privacy_loss, simulated=source.simulated)
+        largest = float(np.abs(noisy).max())
+        return self._released(sums, released, largest, self.privacy_loss, simulated=source.simulated)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Array:
         """Draw all sums of many releases at once; see `Mechanism.outputs`."""
@@ -114,32 +111,26 @@ class StreamMechanism(Mechanism):
 
     def _settle(self, noise: Fraction) -> None:
         """Check the shared parameters, and resolve what was left open."""
-        check_kind("participation", self.participation, Participation, "pass Participation(...)")
-        check_kind("neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another")
+        _check.instance("participation", self.participation, Participation, "pass Participation(...)")
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
         object.__setattr__(self, "sensitivity", as_bound("sensitivity", self.sensitivity))
         object.__setattr__(self, "l0", as_entries(self.l0))
-        lattice = Lattice.settle(
-            self.sensitivity,
-            noise=noise,
-            grid=self.grid,
-            integral=self.integral,
-            share=Fraction(self.sensitivity) * 2**_GRID_BITS,
-        )
-        object.__setattr__(self, "grid", lattice.grid)
-        object.__setattr__(self, "integral", lattice.integral)
+        Lattice.settle_in(self, noise, share=Fraction(self.sensitivity) * 2**_GRID_BITS)
 
     def _steps(self, value: Any) -> Integers:
         steps = np.asarray(Lattice(self.grid, integral=self.integral).steps(value), dtype=np.int64)
-        limit = self._integer_strategy().limit
+        limit = self._integers.limit
         return np.clip(steps, -limit, limit)
 
     def _released(
-        self, sums: Array, released: int | slice, greatest: float, loss: PrivacyLoss, *, simulated: bool
+        self, sums: Array, released: int | slice, largest: float, loss: PrivacyLoss, *, simulated: bool
     ) -> LinearRelease:
         scaled = sums * float(self.grid.step)
         return LinearRelease(
             value=scaled if scaled.ndim else float(scaled),
-            error=self._error(released, greatest),
+            error=self._error(released, largest),
             loss=loss,
             neighboring=self.neighboring,
             simulated=simulated,
@@ -174,10 +165,10 @@ class SumStream:
         self.mechanism = mechanism
         self._loss = mechanism.privacy_loss
         self._source = random_source(rng)
-        self._state = mechanism._integer_strategy().stream()  # noqa: SLF001
+        self._state = mechanism._integers.stream()  # noqa: SLF001
         self._noise: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._shape: tuple[int, ...] | None = None
-        self._greatest = 0.0
+        self._largest = 0.0
         self.sent = 0
 
     def send(self, value: Any) -> LinearRelease:
@@ -198,25 +189,18 @@ class SumStream:
             If the type or the shape does not fit, or after the last step; never for a value.
         """
         steps = self.mechanism._steps(value)  # noqa: SLF001
-        if self.sent == self.mechanism.strategy.steps:
-            _check.refuse(
-                "steps", "exceed the number of steps so far", self.sent, "make a strategy of more steps"
-            )
+        check_unfinished(self.sent, self.mechanism.strategy.steps)
         if self._shape not in (None, steps.shape):
-            _check.refuse(
-                "value",
-                f"have the shape {self._shape} of the first",
-                steps.shape,
-                "open another stream for arrays of another shape",
-            )
+            remedy = "open another stream for arrays of another shape"
+            _check.refuse_type("value", f"have the shape {self._shape} of the first", steps, remedy)
         self._shape = steps.shape
         measured = self._state.measure(steps)
         noisy = measured + self._draw(measured.shape)
-        self._greatest = max(self._greatest, float(np.abs(noisy).max()))
+        self._largest = max(self._largest, float(np.abs(noisy).max()))
         sums = self._state.estimate(noisy)
         self.sent += 1
         return self.mechanism._released(  # noqa: SLF001
-            sums, self.sent - 1, self._greatest, self._loss, simulated=self._source.simulated
+            sums, self.sent - 1, self._largest, self._loss, simulated=self._source.simulated
         )
 
     def _draw(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -226,9 +210,3 @@ class SumStream:
             self._noise = np.concatenate([self._noise, fresh])
         taken, self._noise = self._noise[:count], self._noise[count:]
         return taken.reshape(shape)
-
-
-def check_kind(name: str, value: object, kind: type, remedy: str) -> None:
-    """Refuse a parameter of another type."""
-    if not isinstance(value, kind):
-        _check.refuse(name, f"be a {kind.__name__}", value, remedy)

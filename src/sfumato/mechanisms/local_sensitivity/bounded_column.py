@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.grid import Grid, as_grid
 from sfumato.mechanisms.base.rational import Number, ceil_log2
-from sfumato.mechanisms.query.sums import checked_bounds
+from sfumato.mechanisms.query.sums import distinct_bounds
 from sfumato.mechanisms.statistics.quantile.quantiles import without_nan
 from sfumato.mechanisms.statistics.quantile.rank_sampling import PartitionedNumbers
 
@@ -65,9 +65,7 @@ class BoundedColumn:
         UnboundedSensitivity
             If one is infinite.
         """
-        lower, upper = checked_bounds(bounds)
-        if lower == upper:
-            _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds, "such an answer is known")
+        lower, upper = distinct_bounds(bounds)
         if grid is None:
             magnitude = Fraction(max(abs(lower), abs(upper)))
             whole = isinstance(lower, int) and isinstance(upper, int)

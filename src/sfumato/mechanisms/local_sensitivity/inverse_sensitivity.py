@@ -73,9 +73,9 @@ class InverseSensitivity(Mechanism):
 
     *Quantile.* Let r be the rank, L values below t and G above it. The value at rank r is t after as many
     values as needed were made t: :math:`\max(0, L - r + 1, G - n + r)`, and no fewer will do. *Mean.* With k
-    records the sum rises most if the k least become the upper bound, and any whole number of steps up to that
-    can be had; likewise for its fall. NaN counts as 0; of no records, all answers but the lower bound are
-    equally likely.
+    records the sum rises most if the k smallest become the upper bound, and any whole number of steps up to
+    that can be had; likewise for its fall. NaN counts as 0; of no records, all answers but the lower bound
+    are equally likely.
 
     References
     ----------
@@ -109,13 +109,12 @@ class InverseSensitivity(Mechanism):
         object.__setattr__(self, "grid", column.grid)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         if Fraction(self.epsilon) < _MIN_EPSILON:
-            _check.refuse(
-                "epsilon", "be at least 2**-30", self.epsilon, "such an answer carries no information"
-            )
+            remedy = "pass a larger one; such an answer carries no information"
+            _check.refuse("epsilon", "be at least 2**-30", self.epsilon, remedy)
         object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
         _check.non_negative("radius", self.radius)
         if self.neighboring not in (Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT):
-            remedy = "the number of records must be public; use Quantile"
+            remedy = "use Quantile where the number of records is private"
             _check.refuse("neighboring", "be REPLACE_ONE or ZERO_OUT", self.neighboring, remedy)
 
     @property
@@ -145,7 +144,7 @@ class InverseSensitivity(Mechanism):
         return math.ceil(Fraction(odds * (1 + 1e-12)) * 2 / Fraction(self.epsilon))
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the quantile or the mean of a column.
+        """Release the quantile or the mean of a column.
 
         Parameters
         ----------
@@ -160,12 +159,7 @@ class InverseSensitivity(Mechanism):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
-        return Release(
-            value=self.outputs(value, 1, source)[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.
@@ -214,7 +208,7 @@ class InverseSensitivity(Mechanism):
 
 
 def _reached(steps: NDArray[np.int64], top: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the least and the largest whole mean after 0, 1, ... replacements of records from 0 to top."""
+    """Return the smallest and largest whole means after 0, 1, ... replacements of records from 0 to top."""
     size = len(steps)
     if not size:
         return np.array([0]), np.array([0, top])

@@ -209,7 +209,7 @@ class ProposeTestRelease(Mechanism):
         given: object = self.statistic
         if isinstance(given, type) or not isinstance(given, Statistic):
             remedy = "pass StableQuantile(...), or an object with value(data) and distance(data, bound)"
-            _check.refuse("statistic", "be a Statistic", type(given), remedy)
+            _check.refuse_type("statistic", "be a Statistic", given, remedy)
         object.__setattr__(self, "bound", as_bound("bound", self.bound))
         exact_scale("test_scale", self.test_scale)
         for name in ("test_scale", "scale"):
@@ -244,7 +244,9 @@ class ProposeTestRelease(Mechanism):
         """
         request, bound = PrivacyTarget(epsilon=epsilon, delta=delta), as_bound("bound", bound)
         if not request.delta:
-            _check.refuse("delta", "be positive", delta, "the test may fail to refuse")
+            _check.refuse(
+                "delta", "be positive", delta, "pass a small one, such as 1e-6: the test may fail to refuse"
+            )
 
         def price(scale: Fraction) -> DiscreteLaplace:
             return DiscreteLaplace(scale, 1, neighboring=neighboring)
@@ -296,7 +298,7 @@ class ProposeTestRelease(Mechanism):
         return self.threshold + math.ceil(Fraction(self.test_scale) * Fraction(odds))
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the statistic of the data, or refuse.
+        """Release the statistic of the data, or refuse.
 
         Parameters
         ----------
@@ -315,12 +317,7 @@ class ProposeTestRelease(Mechanism):
         noisy = distance + discrete_laplace(Fraction(self.test_scale), None, source)
         # Drawn whether it is released or not: neither time nor an error then follows the test.
         answer = self._noise.release(self.statistic.value(value), source).value
-        return Release(
-            value=answer if noisy >= self.threshold else None,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, answer if noisy >= self.threshold else None, source)
 
     @property
     def _noise(self) -> Laplace:
@@ -338,5 +335,5 @@ def _whole(distance: object) -> int:
         return _FARTHEST
     if not isinstance(distance, Integral):
         # The type is shown, never the value.
-        _check.refuse("distance", "be an int or infinity", type(distance), "round it down")
+        _check.refuse_type("distance", "be an int or infinity", distance, "round it down")
     return max(0, min(_FARTHEST, int(distance)))

@@ -101,33 +101,22 @@ class SampleAndAggregate(Mechanism):
 
     def __post_init__(self) -> None:
         if not callable(self.estimator):
-            _check.refuse("estimator", "be callable", type(self.estimator), "pass a function of an array")
+            _check.refuse_type("estimator", "be callable", self.estimator, "pass a function of an array")
         blocks = _check.integer("blocks", self.blocks, minimum=2)
         if blocks > _MAX_BLOCKS:
             _check.refuse(
-                "blocks",
-                "be at most 2**24",
-                blocks,
-                "about the square root of the number of records is usual",
+                "blocks", "be at most 2**24", blocks, "pass about the square root of the number of records"
             )
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         if self.aggregate not in ("median", "mean"):
-            _check.refuse(
-                "aggregate",
-                "be 'median' or 'mean'",
-                self.aggregate,
-                "'median' is robust, 'mean' is exact for averages",
-            )
+            remedy = "pass 'median' for robustness, 'mean' for averages"
+            _check.refuse("aggregate", "be 'median' or 'mean'", self.aggregate, remedy)
         if self.aggregate == "mean" and self.grid is not None:
-            _check.refuse("grid", "be left out for a mean", self.grid, "the bounds choose it")
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                self.neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+            _check.refuse("grid", "be left out for a mean", self.grid, "leave it out; the bounds choose it")
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
         _ = self._aggregate  # it checks the rest
 
     @property
@@ -139,7 +128,7 @@ class SampleAndAggregate(Mechanism):
         return DiscreteLaplace(among_blocks.scale, among_blocks.sensitivity, neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the middle of the estimates.
+        """Release the middle of the estimates.
 
         Parameters
         ----------
@@ -154,7 +143,9 @@ class SampleAndAggregate(Mechanism):
             Of a float, or of an int for int bounds and the median.
         """
         if not isinstance(value, np.ndarray) or not value.ndim:
-            _check.refuse("value", "be an array of records", type(value), "convert it with numpy.asarray")
+            rule = "be an array of records"
+            remedy = "convert it with numpy.asarray"
+            _check.refuse_state("value", rule, f"it is a value of type {type(value).__name__}", remedy)
         source = random_source(rng)
         chosen = uniform_integers(self.blocks, len(value), source)
         order = np.argsort(chosen, kind="stable")
@@ -162,11 +153,10 @@ class SampleAndAggregate(Mechanism):
         found = np.array([self._estimate(block) for block in np.split(value[order], ends)])
         released = self._aggregate.release(found, source).value
         lower, upper = (float(bound) for bound in self.bounds)
-        return Release(
-            value=released if self.aggregate == "median" else max(lower, min(upper, float(released))),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
+        return self._release_as(
+            Release,
+            released if self.aggregate == "median" else max(lower, min(upper, float(released))),
+            source,
         )
 
     def _estimate(self, block: NDArray[Any]) -> float:

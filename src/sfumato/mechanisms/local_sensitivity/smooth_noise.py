@@ -46,7 +46,7 @@ _ENOUGH: Final = 1 << 30
 class SmoothStatistic(Mechanism):
     """A statistic of a column, with noise as wide as a smooth bound on its local sensitivity.
 
-    A subclass has a centre and a spread, both in steps.
+    A subclass has a centre and a smooth bound on its local sensitivity, both in steps.
     """
 
     bounds: tuple[Number, Number]
@@ -64,19 +64,11 @@ class SmoothStatistic(Mechanism):
             remedy = f"pass epsilon= to {type(self).__name__}.calibrated to have it chosen"
             object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
         if not MINIMUM_SMOOTHNESS <= Fraction(self.smoothness) <= _MAX_SMOOTHNESS:
-            _check.refuse(
-                "smoothness",
-                "be from 2**-20 to 64",
-                self.smoothness,
-                "pass epsilon= to the class method calibrated to have it chosen",
-            )
+            remedy = "pass epsilon= to the class method calibrated to have it chosen"
+            _check.refuse("smoothness", "be from 2**-20 to 64", self.smoothness, remedy)
         if self.noise not in _DRAWS:
-            _check.refuse(
-                "noise",
-                "be 'student', 'cauchy', 'laplace' or 'gaussian'",
-                self.noise,
-                "'student' needs no delta, 'laplace' and 'gaussian' do",
-            )
+            remedy = "pass 'student' without a delta, 'laplace' with one"
+            _check.refuse("noise", "be 'student', 'cauchy', 'laplace' or 'gaussian'", self.noise, remedy)
         self._settle()
         _ = self.privacy_loss  # the leaf checks the relation
 
@@ -127,14 +119,12 @@ class SmoothStatistic(Mechanism):
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
         distribution: SmoothNoise = noise or ("laplace" if request.delta else "student")
         if distribution not in _DRAWS:
-            _check.refuse(
-                "noise",
-                "be 'student', 'cauchy', 'laplace' or 'gaussian'",
-                distribution,
-                "'student' needs no delta, 'laplace' and 'gaussian' do",
-            )
+            remedy = "'student' needs no delta, 'laplace' and 'gaussian' do"
+            _check.refuse("noise", "be 'student', 'cauchy', 'laplace' or 'gaussian'", distribution, remedy)
         if distribution not in _DEGREES and not request.delta:
-            _check.refuse("delta", f"be positive for {distribution} noise", delta, "or pass noise='student'")
+            _check.refuse(
+                "delta", f"be positive for {distribution} noise", delta, "pass a delta, or noise='student'"
+            )
         wanted = (
             _smoothness(distribution, request)
             if smoothness is None
@@ -143,7 +133,7 @@ class SmoothStatistic(Mechanism):
         price = _price(distribution, wanted, parameters.get("neighboring", Neighboring.ADD_REMOVE))
         if not request.met_by(price(_ENOUGH / Fraction(request.epsilon))):
             _check.refuse(
-                "smoothness", "cost less than epsilon by itself", plain(wanted), "pass a smaller one"
+                "smoothness", "be small enough to cost less than epsilon", plain(wanted), "pass a smaller one"
             )
         return cls(
             noise_multiplier=plain(_multiplier(distribution, wanted, price, request)),
@@ -172,7 +162,7 @@ class SmoothStatistic(Mechanism):
         return fraction_up(self._around(data)[1] * self.grid.step)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the statistic of a column.
+        """Release the statistic of a column.
 
         Parameters
         ----------
@@ -187,19 +177,14 @@ class SmoothStatistic(Mechanism):
             Of a number within the bounds; it has no interval, as its width would depend on the data.
         """
         source = random_source(rng)
-        return Release(
-            value=self.outputs(value, 1, source)[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> list[int | float]:
         """Draw many answers at once; see `Mechanism.outputs`."""
         size = _check.integer("size", size, minimum=1)
         source, column = random_source(rng), self._column
-        centre, spread = self._around(value)
-        scale = Fraction(self.noise_multiplier) * spread
+        centre, sensitivity = self._around(value)
+        scale = Fraction(self.noise_multiplier) * sensitivity
         lower, upper = column.ends
         noisy = (centre + rounded(_DRAWS[self.noise], scale, LIMIT, source) for _ in range(size))
         return [column.value(max(lower, min(upper, steps))) for steps in noisy]

@@ -47,8 +47,8 @@ class SmoothQuantile(SmoothStatistic):
     that rounding leaves it smooth (`smooth_sensitivity_of_rank`).
 
     *What is drawn.* The leaf prices a continuous distribution around the exact statistic, which is a whole
-    number of steps f. Told is f plus the noise rounded to whole steps, which is the noisy real number rounded
-    to whole steps: a public function of it, as is clamping. No float decides how it rounds
+    number of steps f. The release is f plus the noise rounded to whole steps, which is the noisy real number
+    rounded to whole steps: a public function of it, as is clamping. No float decides how it rounds
     (`sfumato.numerics.sampling.rounded_noise`).
 
     The answer has no error bar: the noise's scale is secret. NaN counts as 0; of empty data the quantile is

@@ -87,12 +87,12 @@ def smooth_sensitivity_of_rank(around: RankNeighborhood, smoothness: Fraction, w
     deepest = int(np.count_nonzero(weights * widest * _UP > best)) + 1
     left, right = left[:deepest], right[:deepest]
     if len(left) > 1 and len(right) > 1:
-        best = max(best, _greatest(left, right, weights))
+        best = max(best, _maximum_span(left, right, weights))
     floor = Fraction(widest, 1 << _FLOOR_BITS)
     return max(floor, Fraction(best) * Fraction(_UP))
 
 
-def _greatest(left: NDArray[np.int64], right: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
+def _maximum_span(left: NDArray[np.int64], right: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
     """Return the largest of ``(right[b] - left[a]) weights[a + b - 1]`` for a >= 1, by halving rows."""
     rows = len(left) - 1
     # The best column of each row that was looked at; of those beyond the last, 0; of row 0, the last column.
@@ -107,10 +107,10 @@ def _greatest(left: NDArray[np.int64], right: NDArray[np.int64], weights: NDArra
         rows_here = np.repeat(row, lengths)
         columns = np.arange(len(rows_here)) + np.repeat(first - starts, lengths)
         values: NDArray[Any] = (right[columns] - left[rows_here]) * weights[rows_here + columns - 1]
-        greatest = np.maximum.reduceat(values, starts)
-        winners = np.flatnonzero(values == np.repeat(greatest, lengths))
+        maxima = np.maximum.reduceat(values, starts)
+        winners = np.flatnonzero(values == np.repeat(maxima, lengths))
         at[row] = columns[winners[np.searchsorted(winners, starts)]]
-        best = max(best, float(greatest.max()))
+        best = max(best, float(maxima.max()))
         stride >>= 1
     return best
 

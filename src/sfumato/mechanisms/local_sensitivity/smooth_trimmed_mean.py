@@ -24,7 +24,7 @@ _HALF: Final = 32
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmoothTrimmedMean(SmoothStatistic):
-    r"""The mean without the least and the largest records, with noise that follows how far apart those are.
+    r"""The mean without the smallest and largest records, with noise that follows how far apart those are.
 
     Parameters
     ----------
@@ -69,10 +69,10 @@ class SmoothTrimmedMean(SmoothStatistic):
     def _settle(self) -> None:
         trim = as_proportion("trim", self.trim)
         if not trim < Fraction(1, 2):
-            _check.refuse("trim", "be above 0 and below 1/2", self.trim, "take the median instead")
+            _check.refuse("trim", "be above 0 and below 1/2", self.trim, "take SmoothQuantile for the median")
         object.__setattr__(self, "trim", trim)
         if self.neighboring is Neighboring.ADD_REMOVE:
-            remedy = "the number of records must be public; use TrimmedMean"
+            remedy = "use TrimmedMean where the number of records is private"
             _check.refuse("neighboring", "be REPLACE_ONE or ZERO_OUT", self.neighboring, remedy)
 
     def _around(self, data: Any) -> tuple[int, Fraction]:
@@ -89,5 +89,5 @@ class SmoothTrimmedMean(SmoothStatistic):
         # Two sums of halves, neither of which leaves 64 bits.
         total = (int((middle >> _HALF).sum()) << _HALF) + int((middle & ((1 << _HALF) - 1)).sum())
         centre = round(Fraction(total, retained))
-        spread = smooth_sensitivity_of_rank(around, Fraction(self.smoothness), upper - lower)
-        return centre, spread / retained + 1
+        sensitivity = smooth_sensitivity_of_rank(around, Fraction(self.smoothness), upper - lower)
+        return centre, sensitivity / retained + 1

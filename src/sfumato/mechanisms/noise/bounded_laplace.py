@@ -83,11 +83,7 @@ class BoundedLaplace(Mechanism):
         remedy = "pass epsilon= to BoundedLaplace.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         object.__setattr__(self, "bounds", checked_bounds(self.bounds))
-        lattice = Lattice.settle(
-            self.sensitivity, noise=Fraction(self.scale), grid=self.grid, integral=self.integral
-        )
-        object.__setattr__(self, "grid", lattice.grid)
-        object.__setattr__(self, "integral", lattice.integral)
+        lattice = Lattice.settle_in(self, Fraction(self.scale))
         lattice.check_noise("scale", Fraction(self.scale))
         lower, upper = self._ends()
         if not 1 <= upper - lower < 1 << 60:
@@ -166,12 +162,7 @@ class BoundedLaplace(Mechanism):
             value, so no error can be shown beside it.
         """
         source = random_source(rng)
-        return Release(
-            value=self.outputs(value, 1, source)[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.
@@ -191,7 +182,9 @@ class BoundedLaplace(Mechanism):
         """
         steps = Lattice(self.grid, self.integral).steps(value)
         if not isinstance(steps, int):
-            _check.refuse("value", "be one number", type(value), "release one number after another")
+            _check.refuse_state(
+                "value", "be one number", "it is an array", "release one number after another"
+            )
         lower, upper = self._ends()
         centre = np.full(_check.integer("size", size, minimum=1), min(max(steps, lower), upper), np.int64)
         scale = Fraction(self.scale) / self.grid.step

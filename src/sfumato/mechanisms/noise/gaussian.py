@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, final
 
-from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound, as_entries, as_number
 from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.mechanisms.base.grid import Grid
@@ -15,8 +14,6 @@ from sfumato.mechanisms.base.measurement import MeasuringMechanism
 from sfumato.mechanisms.base.rational import Number, plain, sqrt_up
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
-from sfumato.numerics.randomness.source import RandomSource
-from sfumato.numerics.sampling.integer_noise import discrete_gaussian
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
@@ -122,9 +119,7 @@ class Gaussian(MeasuringMechanism):
             Its stddev is the smallest, to one part in a million, at which
             ``privacy_loss.quick_epsilon(delta)``, which is what a ledger charges, is at most epsilon.
         """
-        request = PrivacyTarget(
-            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")
-        )
+        request = PrivacyTarget.approximate(epsilon, delta, "use Laplace for delta 0")
         if l2 is not None:
             norm = float(as_bound("l2", l2))
         else:
@@ -169,9 +164,6 @@ class Gaussian(MeasuringMechanism):
         if self.l2 is not None:
             return shift.l2_squared <= self._total_squared()
         return shift.within(Shift.entries(self.l0, self._per_entry()))
-
-    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
-        return discrete_gaussian(self._noise() / self.grid.step, size, source)
 
     def _noise(self) -> Fraction:
         return Fraction(self.stddev)

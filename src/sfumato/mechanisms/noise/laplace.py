@@ -14,9 +14,7 @@ from sfumato.mechanisms.base.measurement import MeasuringMechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
-from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
@@ -168,9 +166,6 @@ class Laplace(MeasuringMechanism):
         if self.l1 is not None:
             return shift.l1 <= self._total()
         return shift.within(Shift.entries(self.l0, self._per_entry()))
-
-    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
-        return discrete_laplace(self._noise() / self.grid.step, size, source)
 
     def _noise(self) -> Fraction:
         return Fraction(self.scale)

@@ -71,8 +71,8 @@ class ResponseRelease(Release):
         """Estimated standard deviations of the frequencies, of sampling and randomization together."""
         with np.errstate(invalid="ignore", divide="ignore"):
             rate = self.counts / self.counts.sum()
-            spread = np.sqrt(rate * (1 - rate) / self.counts.sum())
-        return np.asarray(spread / float(self.truth - self._lie))
+            standard_error = np.sqrt(rate * (1 - rate) / self.counts.sum())
+        return np.asarray(standard_error / float(self.truth - self._lie))
 
     def interval(self, level: float = 0.95) -> Interval[NDArray[np.float64]]:
         """Return an interval for each category's share, which holds it with probability at least the level.
@@ -158,13 +158,15 @@ class RandomizedResponse(Mechanism):
         truth = _check.fraction("truth", self.truth)
         count = len(self.categories)
         if not Fraction(1, count) < truth < 1:
-            remedy = "a report that is never false hides nothing, one that is as often false says nothing"
+            remedy = "pass less to hide more of the answers, more to learn more from them"
             _check.refuse("truth", f"be above 1/{count} and below 1", self.truth, remedy)
         if truth.denominator > _MAXIMUM:
-            _check.refuse("truth", "have a denominator of at most 2**62", self.truth, "round it")
+            _check.refuse(
+                "truth", "have a denominator of at most 2**62", self.truth, "round it to fewer digits"
+            )
         object.__setattr__(self, "truth", plain(truth))
         if self.neighboring is Neighboring.ADD_REMOVE:
-            remedy = "pass Neighboring.REPLACE_ONE: whether somebody responded is seen"
+            remedy = "pass Neighboring.REPLACE_ONE, as everybody sees who responded"
             _check.refuse("neighboring", "be replace-one or zero-out", self.neighboring, remedy)
         _ = self.privacy_loss  # the leaf checks the relation
 
@@ -198,9 +200,8 @@ class RandomizedResponse(Mechanism):
             truth = Fraction(1 << 2 * _BITS, (1 << 2 * _BITS) + (count - 1) * rest)
             rounded = Fraction(int(truth * (1 << _BITS)) - slack, 1 << _BITS)
             if rounded * count <= 1:
-                _check.refuse(
-                    "epsilon", "be above about 2**-60", epsilon, "such reports carry no information"
-                )
+                remedy = "pass a larger one; such reports carry no information"
+                _check.refuse("epsilon", "be above about 2**-60", epsilon, remedy)
             found = cls(categories=names, truth=rounded, neighboring=neighboring)
             # The loss rounds the logarithm up by a few units in the last place.
             if found.privacy_loss.epsilon(0.0) <= target:
@@ -234,7 +235,7 @@ class RandomizedResponse(Mechanism):
         names = _categories(categories)
         chance = _check.fraction("heads", heads)
         if chance >= 1:
-            _check.refuse("heads", "be below 1", heads, "a coin that never falls on tails hides nothing")
+            _check.refuse("heads", "be below 1", heads, "pass 1/2 for a fair coin")
         truth = chance + (1 - chance) / len(names)
         return cls(categories=names, truth=plain(truth), neighboring=neighboring)
 
@@ -267,12 +268,14 @@ class RandomizedResponse(Mechanism):
         many = _several(value)
         if isinstance(value, np.ndarray):
             if value.ndim > 1:
-                _check.refuse("value", "have one axis", value.ndim, "pass one per respondent")
+                _check.refuse_state(
+                    "value", "have one axis", f"it has {value.ndim}", "pass one answer for each respondent"
+                )
             value = value if many else value.item()
         elif not many and (type(value).__hash__ is None or isinstance(value, Iterator)):
             # The type is shown, never the value.
             rule = "be one category, or a list, tuple or array of them"
-            _check.refuse("value", rule, type(value).__name__, "pass a list")
+            _check.refuse_state("value", rule, f"it is a value of type {type(value).__name__}", "pass a list")
         indices = self._indices(value if many else [value])
         truth, count = Fraction(self.truth), len(self.categories)
         source = random_source(rng)
@@ -284,13 +287,12 @@ class RandomizedResponse(Mechanism):
         others = uniform_integers(count - 1, len(indices), source)
         reported = np.where(lies, others + (others >= indices), indices)
         reports = [self.categories[index] for index in reported.tolist()]
-        return ResponseRelease(
-            value=reports if many else reports[0],
+        return self._release_as(
+            ResponseRelease,
+            reports if many else reports[0],
+            source,
             counts=np.bincount(reported, minlength=count),
             truth=truth,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
         )
 
     def probabilities(self, answer: Any) -> dict[Hashable, Fraction]:
@@ -307,7 +309,7 @@ class RandomizedResponse(Mechanism):
             From each category to its exact probability.
         """
         if _several(answer):
-            _check.refuse("answer", "be one category", type(answer).__name__, "pass that of one respondent")
+            _check.refuse_type("answer", "be one category", answer, "pass that of one respondent")
         index, count = int(self._indices([answer])[0]), len(self.categories)
         truth = Fraction(self.truth) if index >= 0 else Fraction(1, count)
         lie = (1 - truth) / (count - 1)
@@ -359,7 +361,7 @@ def _index(index_of: dict[Hashable, int], value: Any) -> int:
 def _categories(given: object) -> tuple[Hashable, ...]:
     rule = "be at least 2 hashable values, none of them twice"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        _check.refuse("categories", rule, given, "pass a list or a tuple")
+        _check.refuse_type("categories", rule, given, "pass a list or a tuple")
     names = tuple(given.tolist() if isinstance(given, np.ndarray) else given)
     try:
         distinct = len(set(names))

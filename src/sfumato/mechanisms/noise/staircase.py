@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, final
+from typing import final
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import AdditiveMechanism, as_number
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.rational import Number
-from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.distributions.staircase import StaircaseDistribution
-from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves import staircase as leaf
 from sfumato.privacy.loss import PrivacyLoss
@@ -99,34 +97,14 @@ class Staircase(AdditiveMechanism):
         """The distribution of the noise on each entry, in steps."""
         return StaircaseDistribution(self.epsilon, self._per_entry(), self._first())
 
-    def covers(self, shift: Shift) -> bool:
-        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
-
-        Parameters
-        ----------
-        shift : Shift
-            A bound on the move, in steps of the mechanism's grid.
-
-        Returns
-        -------
-        bool
-        """
-        return shift.within(Shift.entries(self.l0, self._per_entry()))
-
     def _first(self) -> int:
         width, epsilon = self._per_entry(), float(self.epsilon)
         best = math.exp(-epsilon / 2) / (1 + math.exp(-epsilon / 2))
         share = Fraction(best if self.gamma is None else self.gamma)
         return min(width, max(1, round(share * width)))
 
-    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
-        return self.distribution.sample(size, source)
-
     def _noise(self) -> Fraction:
         return Fraction(self.sensitivity) / Fraction(self.epsilon)
-
-    def _overall(self) -> tuple[str, Number | None]:
-        return "sensitivity", None
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
         del noise

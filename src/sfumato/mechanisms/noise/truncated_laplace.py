@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import final
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import AdditiveMechanism, as_bound, as_entries, as_number
 from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.rational import Number, plain
-from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
-from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import ApproximateDP, PureDP
 from sfumato.privacy.loss import PrivacyLoss
@@ -83,7 +82,7 @@ class TruncatedLaplace(AdditiveMechanism):
         self._check_range("scale")
         if self._limit() < self._per_entry():
             rule = f"be at least the sensitivity, {self._per_entry()} steps of {self.grid}"
-            _check.refuse("limit", rule, self.limit, "less noise would show the value")
+            _check.refuse("limit", rule, self.limit, "pass a larger one; less noise would show the value")
         if self._limit() > 1 << 60:
             _check.refuse("limit", f"be at most 2**60 steps of {self.grid}", self.limit, "use Laplace")
 
@@ -112,9 +111,7 @@ class TruncatedLaplace(AdditiveMechanism):
         -------
         TruncatedLaplace
         """
-        request = PrivacyTarget(
-            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")
-        )
+        request = PrivacyTarget.approximate(epsilon, delta, "use Laplace for delta 0")
         entries = as_entries(l0)
         bound = as_bound("sensitivity", sensitivity)
         exact = Fraction(bound) * entries / request.exact_epsilon
@@ -133,12 +130,12 @@ class TruncatedLaplace(AdditiveMechanism):
             request,
             shift * entries / request.exact_epsilon,
         )
-        low, high = shift - 1, template._limit()
-        while high - low > 1:
-            middle = (low + high) // 2
-            enough = _visible(scale, middle, shift) * entries <= Fraction(request.delta)
-            low, high = (low, middle) if enough else (middle, high)
-        return replace(template, scale=plain(scale * step), limit=plain(high * step))
+        allowed = Fraction(request.delta)
+        limits = range(shift, template._limit())
+        above = bisect_left(
+            limits, x=True, key=lambda limit: _visible(scale, limit, shift) * entries <= allowed
+        )
+        return replace(template, scale=plain(scale * step), limit=plain((shift + above) * step))
 
     @property
     def distribution(self) -> TruncatedLaplaceDistribution:
@@ -150,31 +147,11 @@ class TruncatedLaplace(AdditiveMechanism):
         """Standard deviation of the noise on each entry, in the unit of the values."""
         return self.distribution.stddev * float(self.grid.step)
 
-    def covers(self, shift: Shift) -> bool:
-        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
-
-        Parameters
-        ----------
-        shift : Shift
-            A bound on the move, in steps of the mechanism's grid.
-
-        Returns
-        -------
-        bool
-        """
-        return shift.within(Shift.entries(self.l0, self._per_entry()))
-
     def _limit(self) -> int:
         return math.ceil(Fraction(self.limit) / self.grid.step)
 
-    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
-        return self.distribution.sample(size, source)
-
     def _noise(self) -> Fraction:
         return Fraction(self.scale)
-
-    def _overall(self) -> tuple[str, Number | None]:
-        return "sensitivity", None
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
         shift = self._per_entry()

@@ -54,9 +54,7 @@ class ContributionBound:
     rng: Rng = None
 
     def __post_init__(self) -> None:
-        _check.integer(
-            "limit", self.limit, minimum=1, remedy="a unit that contributes nothing needs no bound"
-        )
+        _check.integer("limit", self.limit, minimum=1, remedy="pass at least 1")
         random_source(self.rng)
 
     @property
@@ -78,11 +76,18 @@ class ContributionBound:
             For each record its unit, and the record itself; of equal length. Units may be integers or text.
         """
         if not isinstance(data, tuple) or len(data) != 2:
-            _check.refuse("data", "be a tuple of units and records", type(data), "pass (units, records)")
+            rule = "be a tuple of units and records"
+            remedy = "pass (units, records)"
+            _check.refuse_state("data", rule, f"it is a value of type {type(data).__name__}", remedy)
         units, records = (as_records(part) for part in data)
         if units.ndim != 1 or units.dtype.kind not in "biuSU" or len(units) != len(records):
             rule = "be as long as the records, a one-dimensional array of integers or text"
-            _check.refuse("units", rule, (units.ndim, units.dtype), "give each record its unit")
+            _check.refuse_state(
+                "units",
+                rule,
+                f"they have {units.ndim} axes of type {units.dtype}, or another length",
+                "give each record its unit",
+            )
         _, unit = np.unique(units, return_inverse=True)
         lot = random_source(self.rng).words(len(units))
         order = np.lexsort((lot, unit))

@@ -130,12 +130,8 @@ class Histogram(Query):
         if self.edges is not None:
             edges = tuple(float(edge) for edge in self.edges)
             if len(edges) < 2 or not all(below < above for below, above in pairwise(edges)):
-                _check.refuse(
-                    "edges",
-                    "be at least two increasing numbers",
-                    edges,
-                    "sort them, and leave out repeated ones",
-                )
+                remedy = "sort them, and leave out repeated ones"
+                _check.refuse("edges", "be at least two increasing numbers", edges, remedy)
             object.__setattr__(self, "edges", edges)
 
     @property
@@ -182,7 +178,7 @@ class Histogram(Query):
         records = as_records(data)
         if records.ndim != 1:
             # Each number of a row would be counted, and one unit would move as many cells.
-            _check.refuse("data", "have one axis", records.ndim, "pass one column")
+            _check.refuse_state("data", "have one axis", f"it has {records.ndim}", "pass one column")
         categories = self.categories or ()
         numerals = [category for category in categories if isinstance(category, int)]
         if records.dtype.kind in "iu" and len(numerals) == len(categories):

@@ -55,7 +55,7 @@ class LinearWorkload(Query):
     -----
     One record adds its cell's column: so the sensitivity is the largest norm of a column under add/remove and
     zero-out, and the largest norm of a difference of two columns under replace-one. That is searched over all
-    pairs up to 2,048 columns; beyond, it is bounded by twice the largest column and by the spread of each
+    pairs up to 2,048 columns; beyond, it is bounded by twice the largest column and by the range of each
     row.
 
     Examples
@@ -75,9 +75,8 @@ class LinearWorkload(Query):
     def __post_init__(self) -> None:
         matrix = np.array(self.matrix, dtype=np.float64)
         if matrix.ndim != 2 or not matrix.any():
-            _check.refuse(
-                "matrix", "have two axes and an entry other than 0", matrix.shape, "pass (queries, cells)"
-            )
+            remedy = "pass an array of shape (queries, cells)"
+            _check.refuse_type("matrix", "have two axes and an entry other than 0", matrix, remedy)
         if not np.isfinite(matrix).all():
             raise UnboundedSensitivity("matrix must be finite, got infinities or NaN; pass finite weights")
         matrix.flags.writeable = False
@@ -86,12 +85,8 @@ class LinearWorkload(Query):
         if given is None:
             object.__setattr__(self, "histogram", Histogram(categories=tuple(range(matrix.shape[1]))))
         if self.histogram.entries != matrix.shape[1]:
-            _check.refuse(
-                "matrix",
-                f"have {self.histogram.entries} columns, one a cell",
-                matrix.shape,
-                "pass a column for each cell of the histogram",
-            )
+            remedy = "pass a column for each cell of the histogram"
+            _check.refuse_type("matrix", f"have {self.histogram.entries} columns, one a cell", matrix, remedy)
 
     @property
     def grid(self) -> Grid:
@@ -161,9 +156,9 @@ class LinearWorkload(Query):
         columns = weights.shape[1]
         # A record may also be in no cell at all, which is a column of zeros.
         single = _largest(weights)
-        spread = np.max(weights, axis=1, initial=0) - np.min(weights, axis=1, initial=0)
+        ranges = np.max(weights, axis=1, initial=0) - np.min(weights, axis=1, initial=0)
         if columns > _PAIRWISE:
-            return single.times(2, self.entries).tightest(_largest(spread[:, np.newaxis]))
+            return single.times(2, self.entries).tightest(_largest(ranges[:, np.newaxis]))
         worst = single
         for column in range(columns - 1):
             worst = _join(worst, _largest(weights[:, column + 1 :] - weights[:, [column]]))

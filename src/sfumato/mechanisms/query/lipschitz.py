@@ -80,7 +80,9 @@ class LipschitzMap(Query):
 
     def __post_init__(self) -> None:
         if self.constant == math.inf:
-            raise UnboundedSensitivity("constant must be finite, got inf; the function is not Lipschitz")
+            raise UnboundedSensitivity(
+                "constant must be finite, got inf; pass a bound on how far it stretches"
+            )
         constant = _check.fraction("constant", self.constant)
         _check.non_negative("error", self.error)
         error = Fraction(0) if self.error == 0 else _check.fraction("error", self.error)
@@ -88,12 +90,8 @@ class LipschitzMap(Query):
         object.__setattr__(self, "constant", plain(constant))
         object.__setattr__(self, "error", plain(error))
         if self.norm not in (Norm.L1, Norm.L2, Norm.LINF):
-            _check.refuse(
-                "norm",
-                "be Norm.L1, Norm.L2 or Norm.LINF",
-                self.norm,
-                "choose the norm in which the constant was proven",
-            )
+            remedy = "choose the norm in which the constant was proven"
+            _check.refuse("norm", "be Norm.L1, Norm.L2 or Norm.LINF", self.norm, remedy)
         object.__setattr__(self, "size", _check.integer("size", self.size, minimum=1))
         given: Grid | None = self.grid
         if given is None:
@@ -126,7 +124,8 @@ class LipschitzMap(Query):
         """
         result = np.asarray(self.function(self.query(data)), dtype=np.float64)
         if result.size != self.size:
-            _check.refuse("size", "be how many numbers the function returns", self.size, "pass that number")
+            remedy = "pass the number of entries that the function returns"
+            _check.refuse("size", "be how many numbers the function returns", self.size, remedy)
         rounded = self.grid.round(result)
         return int(rounded.item()) if isinstance(rounded, np.ndarray) and self.size == 1 else rounded
 

@@ -103,12 +103,8 @@ def domain_of(
         return RecordDomain(draw=sample, extremes=())
     lower, upper = (-math.inf, math.inf) if bounds is None else bounds
     if not lower <= upper:
-        _check.refuse(
-            "bounds",
-            "be (lower, upper) with lower <= upper",
-            bounds,
-            "swap them if they are in the wrong order",
-        )
+        remedy = "swap them if they are in the wrong order"
+        _check.refuse("bounds", "be (lower, upper) with lower <= upper", bounds, remedy)
     return bounded_domain(lower, upper)
 
 

@@ -23,7 +23,7 @@ def as_records(data: Any) -> NDArray[Any]:
     """
     if not isinstance(data, np.ndarray) or data.ndim == 0:
         rule, remedy = "be a numpy array of records", "pass numpy.array(..., dtype=...)"
-        _check.refuse("data", rule, type(data), remedy)
+        _check.refuse_state("data", rule, f"it is a value of type {type(data).__name__}", remedy)
     return data
 
 
@@ -41,7 +41,7 @@ def as_numbers(data: Any, *, integral: bool) -> NDArray[Any]:
     if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
         rule = f"be a one-dimensional array of {'integers' if integral else 'real numbers'}"
         remedy = "convert it, or pass float bounds where records are real" if integral else "convert it"
-        _check.refuse("data", rule, (array.ndim, array.dtype), remedy)
+        _check.refuse_state("data", rule, f"it has {array.ndim} axes of type {array.dtype}", remedy)
     return array.astype(np.int8) if array.dtype.kind == "b" else array
 
 
@@ -57,7 +57,12 @@ def as_table(data: Any, columns: int, *, name: str = "data") -> NDArray[Any]:
     array = as_records(data)
     if array.ndim != 2 or array.shape[1] != columns or array.dtype.kind not in "biuf":
         rule = f"be an array of real numbers of shape (n, {columns})"
-        _check.refuse(name, rule, (array.shape[1:], array.dtype), "stack the columns")
+        _check.refuse_state(
+            name,
+            rule,
+            f"its records have the shape {array.shape[1:]} and are {array.dtype}",
+            "stack the columns with numpy.column_stack",
+        )
     return array
 
 

@@ -108,7 +108,7 @@ def check_sensitivity(
     tolerance: float = 1e-9,
     rng: int | np.random.Generator = 0,
 ) -> SensitivityReport:
-    """Search for two neighbors that a function tells further apart than claimed.
+    """Search for two neighbors that a function moves further apart than claimed.
 
     Tries extreme data first (all alike, half and half, the smallest and the largest), then random data, then
     climbs from the worst pairs found. A violation is certain; its absence proves nothing.
@@ -191,7 +191,7 @@ class _Search:
     best: list[tuple[float, neighboring_datasets.DatasetPair]] = field(default_factory=list)
 
     def attempt(self, pair: neighboring_datasets.DatasetPair, parent: int | None = None) -> None:
-        """Try a pair; one that varies a parent takes its place if it is as bad."""
+        """Try a pair; one that varies a parent replaces it if it is as bad."""
         first, second = (self._answer(data) for data in pair.datasets())
         move = self._distance(first, second)
         self.trials += 1
@@ -236,9 +236,9 @@ class _Search:
     def report(self, claimed: float, neighboring: Neighboring) -> SensitivityReport:
         """Return the verdict."""
         if not self.defined:
-            _check.refuse(
-                "function", "accept an array of records", self.function, f"it raised {self.failure!r}"
-            )
+            rule = "accept an array of records"
+            remedy = "pass a function of one array"
+            _check.refuse_state("function", rule, f"it raised {self.failure!r}", remedy)
         largest, pair = max(self.best, key=lambda scored: scored[0])
         before, after = pair.datasets()
         return SensitivityReport(

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.base.grid import Grid, as_grid, whole
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.rational import ceil_log2
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift, check_public_size
 from sfumato.mechanisms.query.records import as_numbers, exact_sum, relative_positions
 from sfumato.numerics.interval import Interval
@@ -76,7 +76,9 @@ class BoundedSum(Query):
                 0 if isinstance(lower, int) and isinstance(upper, int) else ceil_log2(magnitude) - _BITS
             )
             if exponent > _COARSEST:
-                _check.refuse("bounds", "be at most 2**984 in magnitude", self.bounds, "use other units")
+                _check.refuse(
+                    "bounds", "be at most 2**984 in magnitude", self.bounds, "pass values in other units"
+                )
             given = Grid(exponent=max(exponent, -1074))
         object.__setattr__(self, "grid", as_grid(given))
 
@@ -184,12 +186,8 @@ class Mean(Query):
     def __post_init__(self) -> None:
         lower, upper = checked_bounds(self.bounds)
         if float(lower) == float(upper):
-            _check.refuse(
-                "bounds",
-                "be (lower, upper) with lower < upper, as floats",
-                self.bounds,
-                "their mean is known",
-            )
+            remedy = "pass wider bounds; between these the mean is known"
+            _check.refuse("bounds", "be (lower, upper) with lower < upper, as floats", self.bounds, remedy)
         if math.isinf(float(upper) - float(lower)):
             _check.refuse("bounds", "be less than 1e308 apart", self.bounds, "pass narrower ones")
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
@@ -325,7 +323,32 @@ def checked_bounds(bounds: object) -> tuple[int | float, int | float]:
     if lower > upper:
         _check.refuse("bounds", rule, bounds, "swap them")
     if lower == upper == 0:
-        _check.refuse("bounds", "leave room for a value other than 0", bounds, "such a sum is always 0")
+        remedy = "pass wider bounds; such a sum is always 0"
+        _check.refuse("bounds", "leave room for a value other than 0", bounds, remedy)
+    return lower, upper
+
+
+def distinct_bounds(bounds: object) -> tuple[int | float, int | float]:
+    """Return two finite bounds of which the second is larger; ints stay ints.
+
+    Parameters
+    ----------
+    bounds : tuple of two numbers
+        Lower and upper.
+
+    Returns
+    -------
+    tuple
+
+    Raises
+    ------
+    ParameterError
+        If they are equal, or refused by `checked_bounds`.
+    """
+    lower, upper = checked_bounds(bounds)
+    if lower == upper:
+        remedy = "pass bounds that leave room for an answer"
+        _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds, remedy)
     return lower, upper
 
 

@@ -68,13 +68,8 @@ class GaussianNoisyMax(Mechanism):
     candidates: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, Gaussian):
-            _check.refuse(
-                "mechanism",
-                "be a Gaussian",
-                type(self.mechanism).__name__,
-                "pass Gaussian(...), or take GaussianNoisyMax.calibrated",
-            )
+        remedy = "pass Gaussian(...), or take GaussianNoisyMax.calibrated"
+        _check.instance("mechanism", self.mechanism, Gaussian, remedy)
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
             require_candidates(len(self.candidates))
@@ -125,12 +120,7 @@ class GaussianNoisyMax(Mechanism):
             Its value is the chosen candidate, or its index.
         """
         source = random_source(rng)
-        return Release(
-            value=self.outputs(value, 1, source)[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many choices at once; see `Mechanism.outputs`.

@@ -31,7 +31,9 @@ def positive_counts(value: Any) -> tuple[list[Hashable], NDArray[np.int64]]:
     """
     if not isinstance(value, Mapping):
         remedy = "pass a dict or a collections.Counter"
-        _check.refuse("value", "be a mapping of keys to counts", type(value).__name__, remedy)
+        _check.refuse_state(
+            "value", "be a mapping of keys to counts", f"it is a value of type {type(value).__name__}", remedy
+        )
     counts = np.array([whole(count, name="counts") for count in value.values()], dtype=np.int64)
     present = counts > 0
     keys = [key for key, there in zip(value, present.tolist(), strict=True) if there]

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
 from sfumato import _check
-from sfumato.mechanisms.selection.permute_and_flip import permute_and_flip, permute_and_flip_shortfall
+from sfumato.mechanisms.selection.permute_and_flip import (
+    noisy_max_loss,
+    permute_and_flip,
+    permute_and_flip_shortfall,
+)
 from sfumato.mechanisms.selection.selection import Selection, Steps, random_true_index, steps_of_log_odds
 from sfumato.numerics.randomness.source import RandomSource
-from sfumato.numerics.rounding import fraction_down
 from sfumato.numerics.sampling.choice import choose
 from sfumato.numerics.sampling.integer_noise import discrete_laplace
-from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
+from sfumato.privacy.leaves.noisy_max import MaxNoise
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["NoisyMax", "random_argmax"]
@@ -69,16 +73,11 @@ class NoisyMax(Selection):
 
     def _check_own(self) -> None:
         if self.noise not in ("laplace", "exponential", "gumbel"):
-            remedy = "GaussianNoisyMax has Gaussian noise"
+            remedy = "take GaussianNoisyMax for Gaussian noise"
             _check.refuse("noise", "be 'laplace', 'exponential' or 'gumbel'", self.noise, remedy)
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
-        return ReportNoisyMax(
-            fraction_down(scale / self._lattice.shift(self.sensitivity)),
-            noise=MaxNoise(self.noise),
-            monotone=self.monotone,
-            neighboring=self.neighboring,
-        )
+        return noisy_max_loss(self, scale, MaxNoise(self.noise))
 
     def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
         if self.noise == "gumbel":
@@ -111,7 +110,4 @@ def _laplace_shortfall(beta: float, candidates: int, scale: Fraction) -> int:
     low, high = 0, 1
     while chance(high) > beta:
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if chance(middle) <= beta else (middle, high)
-    return high - 1
+    return low + bisect_left(range(low + 1, high), x=True, key=lambda g: chance(g) <= beta)

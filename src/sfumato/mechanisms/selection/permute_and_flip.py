@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -18,7 +19,7 @@ from sfumato.numerics.sampling.choice import flip
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["PermuteAndFlip", "permute_and_flip", "permute_and_flip_shortfall"]
+__all__ = ["PermuteAndFlip", "noisy_max_loss", "permute_and_flip", "permute_and_flip_shortfall"]
 
 
 @final
@@ -86,18 +87,23 @@ class PermuteAndFlip(Selection):
         return np.asarray(chances * (np.exp(logs.sum(axis=0)[None, :] - logs) * (rule / 2)).sum(axis=1))
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
-        return ReportNoisyMax(
-            fraction_down(scale / self._lattice.shift(self.sensitivity)),
-            noise=MaxNoise.EXPONENTIAL,
-            monotone=self.monotone,
-            neighboring=self.neighboring,
-        )
+        return noisy_max_loss(self, scale, MaxNoise.EXPONENTIAL)
 
     def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
         return permute_and_flip(steps, self._rate, size, source)
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
         return permute_and_flip_shortfall(beta, candidates, scale)
+
+
+def noisy_max_loss(selection: Selection, scale: Fraction, noise: MaxNoise) -> PrivacyLoss:
+    """Return the loss of report-noisy-max with a scale in steps."""
+    return ReportNoisyMax(
+        fraction_down(scale / selection.shift),
+        noise=noise,
+        monotone=selection.monotone,
+        neighboring=selection.neighboring,
+    )
 
 
 def permute_and_flip(steps: Steps, rate: Fraction, size: int, source: RandomSource) -> Steps:
@@ -116,10 +122,5 @@ def permute_and_flip_shortfall(beta: float, candidates: int, scale: Fraction) ->
         return min((candidates - 1) * p / 2, 1 - stays + 1e-12)
 
     # The smallest gap that is too far falls with the chance; the exponential mechanism's is one.
-    low, high = 0, steps_of_log_odds(scale, (candidates - 1) * (1 - beta) / beta) + 1
-    if candidates == 1:
-        return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if chance(middle) <= beta else (middle, high)
-    return high - 1
+    far = steps_of_log_odds(scale, (candidates - 1) * (1 - beta) / beta) + 1
+    return 0 if candidates == 1 else bisect_left(range(1, far), x=True, key=lambda gap: chance(gap) <= beta)

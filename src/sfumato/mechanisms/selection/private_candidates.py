@@ -111,11 +111,11 @@ class PrivateCandidates(Mechanism):
 
     def __post_init__(self) -> None:
         if not callable(self.run):
-            _check.refuse("run", "be callable", type(self.run).__name__, "pass what returns (score, output)")
+            _check.refuse_type("run", "be callable", self.run, "pass a function that returns (score, output)")
         loss: object = self.loss
         if not isinstance(loss, RandomStopping | PoissonStopping):
             remedy = "pass RandomStopping(loss of one run, shape, stopping_probability)"
-            _check.refuse("loss", "be a RandomStopping or PoissonStopping", type(loss).__name__, remedy)
+            _check.refuse_type("loss", "be a RandomStopping or PoissonStopping", loss, remedy)
         self._runs(random_source(0))  # refuses distributions that cannot be drawn
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
@@ -139,7 +139,7 @@ class PrivateCandidates(Mechanism):
         return loss.mean if isinstance(loss, PoissonStopping) else math.exp(loss.log_mean)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Run, and tell the best run.
+        """Run, and release the best run.
 
         Parameters
         ----------
@@ -164,12 +164,7 @@ class PrivateCandidates(Mechanism):
             made = self._once(value, source)
             if best is None or _rank(made) > _rank(best):
                 best = made
-        return Release(
-            value=best,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, best, source)
 
     def utility_bound(self, beta: float) -> float:
         """Return the share of one run's distribution that the best run is in.
@@ -217,12 +212,9 @@ class PrivateCandidates(Mechanism):
             made = self.run(value, candidate, source)
         if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], Real):
             # The type is shown, never the value.
-            _check.refuse(
-                "run",
-                "return a pair of a real score and an output",
-                type(made).__name__,
-                "return (score, output)",
-            )
+            rule = "return a pair of a real score and an output"
+            remedy = "return (score, output)"
+            _check.refuse_state("run", rule, f"it returned a value of type {type(made).__name__}", remedy)
         return BestRun(made[0], made[1], candidate)
 
 

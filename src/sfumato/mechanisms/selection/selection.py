@@ -101,28 +101,17 @@ class Selection(Mechanism):
         object.__setattr__(self, "sensitivity", as_bound("sensitivity", self.sensitivity))
         remedy = f"pass epsilon= to {type(self).__name__}.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
-        lattice = Lattice.settle(
-            self.sensitivity, noise=Fraction(self.scale), grid=self.grid, integral=self.integral
+        Lattice.settle_in(self, Fraction(self.scale)).check_noise("scale", Fraction(self.scale))
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
         )
-        lattice.check_noise("scale", Fraction(self.scale))
-        object.__setattr__(self, "grid", lattice.grid)
-        object.__setattr__(self, "integral", lattice.integral)
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                self.neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
         if not isinstance(self.monotone, bool):
             _check.refuse(
-                "monotone",
-                "be True or False",
-                self.monotone,
-                "True where a unit moves all scores in one direction",
+                "monotone", "be True or False", self.monotone, "pass True if all scores move one way"
             )
         if self.monotone and self.neighboring is Neighboring.REPLACE_ONE:
             remedy = "a replaced unit may raise one score and lower another"
+            remedy = "leave it out: a replaced unit may raise one score and lower another"
             _check.refuse("monotone", "be False under replace-one", self.monotone, remedy)
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
@@ -160,7 +149,12 @@ class Selection(Mechanism):
     @property
     def range(self) -> int:
         """Epsilon of one choice times the scale in steps: twice the sensitivity, or once if monotone."""
-        return self._lattice.shift(self.sensitivity) * (1 if self.monotone else 2)
+        return self.shift * (1 if self.monotone else 2)
+
+    @property
+    def shift(self) -> int:
+        """The most steps that one unit moves a score."""
+        return self._lattice.shift(self.sensitivity)
 
     @property
     @final
@@ -191,12 +185,7 @@ class Selection(Mechanism):
             If types or the number of scores do not fit; never for a score.
         """
         steps, source = self._steps(value), random_source(rng)
-        return Release(
-            value=self._released(self._draw(steps, 1, source))[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self._released(self._draw(steps, 1, source))[0], source)
 
     @final
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
@@ -300,25 +289,24 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
     else:
         array = np.asarray(scores)
         if array.ndim != 1:
-            _check.refuse("scores", "have one axis", array.ndim, "one for each candidate")
+            _check.refuse_state(
+                "scores", "have one axis", f"they have {array.ndim}", "pass one score for each candidate"
+            )
         steps = np.empty(array.size, np.int64)
         for start in range(0, max(1, array.size), _CHUNK):  # the temporaries stay in the cache
             part = slice(start, start + _CHUNK)
             steps[part] = lattice.steps(_worst(array[part]), name="scores")
     if candidates is not None and len(candidates) != steps.size:
-        _check.refuse(
-            "scores",
-            f"be {len(candidates)}, one for each candidate",
-            steps.size,
-            "pass the scores in the order of the candidates",
-        )
+        rule = f"be {len(candidates)}, one for each candidate"
+        remedy = "pass the scores in the order of the candidates"
+        _check.refuse_state("scores", rule, f"there are {steps.size}", remedy)
     return np.clip(steps, -_LIMIT, _LIMIT, out=steps)
 
 
 def as_candidates(given: Sequence[Any]) -> Sequence[Any]:
     """Return candidates that nobody can change, or refuse what is no sequence."""
     if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
-        _check.refuse("candidates", "be a sequence", type(given).__name__, "pass a list")  # in a known order
+        _check.refuse_type("candidates", "be a sequence", given, "pass a list")  # in a known order
     return given if isinstance(given, range) else tuple(given)
 
 
@@ -352,7 +340,7 @@ def failure_probability(beta: float) -> float:
 def require_candidates(candidates: int) -> None:
     """Refuse an empty list of candidates."""
     if not candidates:
-        _check.refuse("candidates", "hold at least one", 0, "pass what may be chosen")
+        _check.refuse_state("candidates", "hold at least one", "there is none", "pass what may be chosen")
 
 
 def steps_of_log_odds(scale: Fraction, odds: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, final
@@ -97,13 +98,9 @@ class StabilityHistogram(Mechanism):
         StabilityHistogram
         """
         if distribution not in ("laplace", "gaussian"):
-            _check.refuse(
-                "distribution",
-                "be 'laplace' or 'gaussian'",
-                distribution,
-                "'gaussian' is better where a unit has many keys",
-            )
-        request = PrivacyTarget(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "list the keys"))
+            remedy = "pass 'gaussian' where a unit has many keys"
+            _check.refuse("distribution", "be 'laplace' or 'gaussian'", distribution, remedy)
+        request = PrivacyTarget.approximate(epsilon, delta, "use Laplace with a list of the keys")
         count = _check.integer("l0", l0, minimum=1)
         if distribution == "laplace":
             noise: Noise = Laplace.calibrated(
@@ -153,12 +150,7 @@ class StabilityHistogram(Mechanism):
             If it is no mapping, or a count no int; never for a key or a count.
         """
         source = random_source(rng)
-        return Release(
-            value=self.outputs(value, 1, source)[0],
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> list[dict[Hashable, int]]:
         """Draw many histograms at once; see `Mechanism.outputs`.
@@ -214,8 +206,4 @@ def _minimum(enough: Callable[[int], bool], start: int) -> int:
     while not enough(high):
         high += step
         step *= 2
-    low = 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return 1 + bisect_left(range(1, high), x=True, key=enough)

@@ -114,11 +114,12 @@ class UnknownDomainTopK(Mechanism):
             object.__setattr__(self, "domain", _DOMAIN * count)
         remedy = "look at no fewer than are released"
         if _check.integer("domain", self.domain, minimum=count, remedy=remedy) > _MAXIMUM:
-            _check.refuse("domain", "be at most 2**60", self.domain, "no data has so many keys")
+            _check.refuse("domain", "be at most 2**60", self.domain, "pass fewer; no data has so many keys")
         if self.l0 is not None:
             _check.integer("l0", self.l0, minimum=1)
         if self.neighboring not in (Neighboring.ADD_REMOVE, Neighboring.ZERO_OUT):
             remedy = "counts that move both ways have no theorem here"
+            remedy = "pass one of them: no theorem here covers counts that move both ways"
             _check.refuse("neighboring", "be ADD_REMOVE or ZERO_OUT", self.neighboring, remedy)
 
     @classmethod
@@ -147,19 +148,17 @@ class UnknownDomainTopK(Mechanism):
             Half of delta goes into composition where that buys a smaller scale, else all of it into the
             threshold, which is the smallest that fits.
         """
-        request = PrivacyTarget(
-            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use TopK with listed keys")
-        )
-        tellings = _check.integer("count", count, minimum=1)
+        request = PrivacyTarget.approximate(epsilon, delta, "use TopK with listed keys")
+        released = _check.integer("count", count, minimum=1)
         halved = PrivacyTarget(epsilon=request.epsilon, delta=request.delta / 2)
         scale = cheapest_noise(
-            lambda scale: _choices(scale, tellings, neighboring), halved, tellings / request.exact_epsilon
+            lambda scale: _choices(scale, released, neighboring), halved, released / request.exact_epsilon
         )
-        pure = _choices(scale, tellings, neighboring).epsilon(0.0) <= request.epsilon
+        pure = _choices(scale, released, neighboring).epsilon(0.0) <= request.epsilon
         found = cls(
             scale=plain(scale),
             threshold=1,
-            count=tellings,
+            count=released,
             domain=domain,  # type: ignore[arg-type]
             l0=l0,
             neighboring=neighboring,
@@ -204,7 +203,7 @@ class UnknownDomainTopK(Mechanism):
 
     @property
     def mass(self) -> float:
-        """The chance of telling a key whose rank only one unit made, rounded up."""
+        """The chance of releasing a key whose rank only one unit made, rounded up."""
         exponent = (self.threshold - 1) / Fraction(self.scale)
         odds = mul_up(float(self.entrants), exp_minus(exponent).upper)
         return div_up(odds, add_down(1.0, odds))
@@ -250,12 +249,7 @@ class UnknownDomainTopK(Mechanism):
             -scores, 1 / Fraction(self.scale), drawn, multiplicity=multiplicity, rng=source
         ).tolist()
         ends = next((rank for rank, index in enumerate(chosen) if index >= shown.size), len(chosen))
-        return Release(
-            value=tuple(keys[shown[index]] for index in chosen[:ends]),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, tuple(keys[shown[index]] for index in chosen[:ends]), source)
 
 
 def _choices(scale: Fraction, count: int, neighboring: Neighboring) -> PrivacyLoss:

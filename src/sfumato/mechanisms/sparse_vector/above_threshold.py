@@ -38,7 +38,7 @@ class SparseVectorRun(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AboveThreshold(Mechanism):
-    """Tells of each query whether it is above a threshold, until so many have been."""
+    """Answers of each query whether it is above a threshold, until so many have been."""
 
     sensitivity: Number
     positives: int = 1
@@ -63,9 +63,7 @@ class AboveThreshold(Mechanism):
         if not isinstance(self.threshold, Rational):
             object.__setattr__(self, "threshold", finite)
         widest = max(Fraction(getattr(self, name)) for name in (first, second))
-        lattice = Lattice.settle(self.sensitivity, noise=widest, grid=self.grid, integral=self.integral)
-        object.__setattr__(self, "grid", lattice.grid)
-        object.__setattr__(self, "integral", lattice.integral)
+        lattice = Lattice.settle_in(self, widest)
         for name in given:
             lattice.check_noise(name, Fraction(getattr(self, name)))
 
@@ -109,7 +107,7 @@ class AboveThreshold(Mechanism):
         for query in islice(queries, self._cap):
             steps = self._lattice.steps(query, name="queries")
             if not isinstance(steps, int):
-                _check.refuse("queries", "be numbers", type(query), "release takes an array of them")
+                _check.refuse_type("queries", "be numbers", query, "pass an array of them to release instead")
             if not run.above(steps):
                 yield False
                 continue
@@ -146,18 +144,13 @@ class AboveThreshold(Mechanism):
         else:
             released = np.zeros(end, dtype=np.bool_)
             released[indices] = True
-        return Release(
-            value=released,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, released, source)
 
     def _queries(self, value: Any) -> Steps:
         """Return an array of queries in steps, no more than a run has."""
         steps = np.atleast_1d(self._lattice.steps(value))
         if steps.ndim != 1:
-            _check.refuse("value", "have one dimension", steps.shape, "pass one query after another")
+            _check.refuse_type("value", "have one dimension", steps, "pass one query after another")
         return np.asarray(steps[: self._cap], np.int64)
 
     def _positives(self, steps: Steps, run: SparseVectorRun) -> Steps:

@@ -33,7 +33,7 @@ _FINE: Final = Fraction(1, 1 << 60)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianSparseVector(AboveThreshold):
-    r"""Tells of each of at most so many queries whether it is above a threshold, until so many have been.
+    r"""Answers of each of at most so many queries whether it is above a threshold, until so many have been.
 
     Where many are above, the noise is less than that of `SparseVector` at the same (epsilon, delta).
 
@@ -117,8 +117,8 @@ class GaussianSparseVector(AboveThreshold):
         """
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
         if not request.delta:
-            _check.refuse("delta", "be positive", delta, "without one use SparseVector")
-        count = _check.integer("positives", positives, minimum=1, remedy="the run ends with the last of them")
+            _check.refuse("delta", "be positive", delta, "pass a small one, or use SparseVector")
+        count = _check.integer("positives", positives, minimum=1, remedy="pass at least 1; the run ends then")
         ratio = Fraction(round(1024 * math.sqrt((2 if monotone else 4) * math.sqrt(count))), 1024)
 
         def of(stddev: Fraction, within: Grid | None) -> GaussianSparseVector:

@@ -35,7 +35,7 @@ _NUMBERS_SHARE: Final = Fraction(1, 2)
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparseVector(AboveThreshold):
-    r"""Tells of each query whether it is above a threshold, until so many have been.
+    r"""Answers of each query whether it is above a threshold, until so many have been.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ class SparseVector(AboveThreshold):
     threshold : int, float or Fraction
         Public. Thresholds that differ from query to query are subtracted from the queries by the caller.
     noise : {"laplace", "exponential"}
-        Law of the noise on threshold and queries. Exponential noise has half the variance at the same cost.
+        Distribution of the noise on threshold and queries. Exponential noise has half the variance at the
+        same cost.
     monotone : bool
         Whether between any two neighbors all queries move in the same direction, as counts do under
         add/remove. They cost half then.
@@ -96,12 +97,8 @@ class SparseVector(AboveThreshold):
     def __post_init__(self) -> None:
         noise: object = self.noise
         if not isinstance(noise, str) or noise not in _SAMPLERS:
-            _check.refuse(
-                "noise",
-                "be 'laplace' or 'exponential'",
-                noise,
-                "'exponential' has less noise at the same epsilon",
-            )
+            remedy = "pass 'exponential' for less noise at the same epsilon"
+            _check.refuse("noise", "be 'laplace' or 'exponential'", noise, remedy)
         self._settle()
         _ = self.privacy_loss  # the leaves check positives, monotone and the relation
 
@@ -137,7 +134,7 @@ class SparseVector(AboveThreshold):
             c positives: the split at which the variance of a comparison is least (Lyu, Su, Li 2017).
         """
         request = PrivacyTarget(epsilon=epsilon, delta=0.0)
-        count = _check.integer("positives", positives, minimum=1, remedy="the run ends with the last of them")
+        count = _check.integer("positives", positives, minimum=1, remedy="pass at least 1; the run ends then")
         shifts = count if monotone else 2 * count
         ratio = Fraction(round(shifts ** (2 / 3) * 1024), 1024)
         share = _NUMBERS_SHARE if numbers else Fraction(0)

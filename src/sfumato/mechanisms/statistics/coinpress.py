@@ -121,12 +121,9 @@ class CoinPress(Mechanism):
     def __post_init__(self) -> None:
         lower, upper = checked_bounds(self.bounds)
         if not lower < upper or not math.isfinite(float(upper) - float(lower)):
-            _check.refuse(
-                "bounds",
-                "be (lower, upper) with lower < upper, less than 1e308 apart",
-                self.bounds,
-                "pass wide bounds, such as (-1e6, 1e6)",
-            )
+            rule = "be (lower, upper) with lower < upper, less than 1e308 apart"
+            remedy = "pass wide bounds, such as (-1e6, 1e6)"
+            _check.refuse("bounds", rule, self.bounds, remedy)
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
         object.__setattr__(self, "stddev", _check.positive("stddev", self.stddev))
         object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise)))
@@ -209,13 +206,8 @@ class CoinPress(Mechanism):
             released, size = self._released(
                 data, released.interval, size, last=step == self.steps - 1, source=source
             )
-        return MeanRelease(
-            value=released.mean,
-            interval=released.interval,
-            level=self.level,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
+        return self._release_as(
+            MeanRelease, released.mean, source, interval=released.interval, level=self.level
         )
 
     def _released(
@@ -229,14 +221,17 @@ class CoinPress(Mechanism):
         release = self._measurement(query, last=last).release(data, source)
         noisy = query.estimate_interval(release, 1 - beta)
         ends = release.interval(1 - beta / 2)
-        minimum, greatest = (max(0.0, float(np.sum(end))) for end in ends[:2])
+        minimum, maximum = (max(0.0, float(np.sum(end))) for end in ends[:2])
         minimum = max(minimum, size.lower)
-        spread = self.stddev * math.sqrt(2 * math.log(2 / beta) / max(1.0, minimum))
-        lower, upper = max(where.lower, noisy.lower - spread), min(where.upper, noisy.upper + spread)
+        sampling_error = self.stddev * math.sqrt(2 * math.log(2 / beta) / max(1.0, minimum))
+        lower, upper = (
+            max(where.lower, noisy.lower - sampling_error),
+            min(where.upper, noisy.upper + sampling_error),
+        )
         if lower >= upper:  # only where a condition does not hold, or the noise was unlikely
             lower, upper = where.lower, where.upper
         mean = min(max(query.estimate(release), lower), upper)
-        return _Estimate(mean, Interval(lower, upper)), Interval(minimum, min(greatest, size.upper))
+        return _Estimate(mean, Interval(lower, upper)), Interval(minimum, min(maximum, size.upper))
 
     @property
     def _risk(self) -> float:

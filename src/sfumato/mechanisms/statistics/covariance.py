@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.query.records import as_numbers, as_table, exact_sum, relative_positions
 from sfumato.mechanisms.query.sums import checked_bounds
@@ -183,9 +183,9 @@ class Variance(_Shares):
         count = math.floor(float(minimum.sum()))
         if count < 2:
             return Interval(*self.bounds)
-        spread = self.estimate_interval(release, 1 - error).upper / (self.bounds[1] - self.bounds[0]) ** 2
+        variance = self.estimate_interval(release, 1 - error).upper / (self.bounds[1] - self.bounds[0]) ** 2
         odds = math.log(4 / error)
-        reach = math.sqrt(2 * spread * count / (count - 1) * odds / count) + 7 * odds / (3 * (count - 1))
+        reach = math.sqrt(2 * variance * count / (count - 1) * odds / count) + 7 * odds / (3 * (count - 1))
         lower, upper = self.bounds
         low = _minimum_position(minimum, maximum) - reach - _ROUNDING
         high = 1 - _minimum_position(minimum[::-1], maximum[::-1]) + reach + _ROUNDING
@@ -278,9 +278,9 @@ def separated_bounds(bounds: object) -> tuple[float, float]:
     lower, upper = checked_bounds(bounds)
     if float(lower) == float(upper):
         rule = "be (lower, upper) with lower < upper, as floats"
-        _check.refuse("bounds", rule, bounds, "what is constant is known")
+        _check.refuse("bounds", rule, bounds, "pass wider bounds; a constant is known already")
     if not 1e-150 <= float(upper) - float(lower) < 1e154:
-        _check.refuse("bounds", "be from 1e-150 to 1e154 apart", bounds, "use other units")
+        _check.refuse("bounds", "be from 1e-150 to 1e154 apart", bounds, "pass values in other units")
     return float(lower), float(upper)
 
 

@@ -97,7 +97,7 @@ class HeavyTailedMean(Mechanism):
         _check.integer("expected_records", self.expected_records, minimum=1, remedy="pass a public guess")
         _check.positive("epsilon", self.epsilon)
         if not 2 <= _check.finite("order", self.order) <= 64:
-            _check.refuse("order", "be from 2 to 64", self.order, "2 bounds the variance alone")
+            _check.refuse("order", "be from 2 to 64", self.order, "pass 2 where only the variance is bounded")
         _check.unit_interval("level", self.level)
         self._mean((self.bounds[0] - self.reach, self.bounds[1] + self.reach))
         _ = self.privacy_loss  # the parts check the rest
@@ -141,14 +141,7 @@ class HeavyTailedMean(Mechanism):
         minimum = float(np.maximum(np.asarray(release.interval(1 - error / 4).lower), 0.0).sum())
         around = self._around(noisy, median, minimum, error)
         mean = min(max(query.estimate(release), around.lower), around.upper)
-        return MeanRelease(
-            value=mean,
-            interval=around,
-            level=self.level,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(MeanRelease, mean, source, interval=around, level=self.level)
 
     def _around(self, noisy: Interval, median: float, minimum: float, error: float) -> Interval:
         """Return where the population's mean can be, for so many records at least."""
@@ -160,8 +153,10 @@ class HeavyTailedMean(Mechanism):
         if beyond <= 0:
             return whole
         odds = math.log(2 / error)
-        spread = math.sqrt(2 * self.deviation**2 * odds / minimum) + 4 * self.reach * odds / (3 * minimum)
-        lower, upper = noisy.lower - spread, noisy.upper + spread
+        sampling_error = math.sqrt(2 * self.deviation**2 * odds / minimum) + 4 * self.reach * odds / (
+            3 * minimum
+        )
+        lower, upper = noisy.lower - sampling_error, noisy.upper + sampling_error
         off = max(abs(lower - median), abs(upper - median))
         far = self.deviation * beyond ** (-1 / self.order)
         for _ in range(60):

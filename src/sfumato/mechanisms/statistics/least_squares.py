@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.query.records import as_table, exact_sum, relative_positions
 from sfumato.mechanisms.statistics.covariance import separated_bounds

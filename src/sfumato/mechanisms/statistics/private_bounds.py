@@ -133,12 +133,7 @@ class PrivateBounds(Mechanism):
         noisy = np.asarray(self._noise.release(self._counts(value), source).value)
         full = np.flatnonzero(noisy >= self.threshold)
         first, last = (full[0], full[-1]) if full.size else (noisy.argmax(),) * 2
-        return Release(
-            value=(self._border(int(first)), self._border(int(last) + 1)),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, (self._border(int(first)), self._border(int(last) + 1)), source)
 
     @property
     def _noise(self) -> Laplace:

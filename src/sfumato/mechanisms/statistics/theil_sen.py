@@ -121,12 +121,7 @@ class TheilSen(Mechanism):
         with np.errstate(all="ignore"):
             rest = real[:, 1] - slope * real[:, 0]
         intercept = float(self._intercept.release(rest, source).value)
-        return Release(
-            value=LinearFit(intercept, np.array([slope])),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
+        return self._release_as(Release, LinearFit(intercept, np.array([slope])), source)
 
     @property
     def _slope(self) -> Quantile:

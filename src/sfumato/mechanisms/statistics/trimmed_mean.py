@@ -79,7 +79,7 @@ class TrimmedMean(Mechanism):
         return self._quantiles.privacy_loss + self._mean((0.0, 1.0)).privacy_loss
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the mean of a column.
+        """Release the mean of a column.
 
         Parameters
         ----------
@@ -101,11 +101,8 @@ class TrimmedMean(Mechanism):
             upper = float(np.nextafter(lower, np.inf))
         measurement = self._mean((lower, upper))
         retained = data[(data >= lower) & (data <= upper)]
-        return Release(
-            value=measurement.query.estimate(measurement.release(retained, source)),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
+        return self._release_as(
+            Release, measurement.query.estimate(measurement.release(retained, source)), source
         )
 
     @property

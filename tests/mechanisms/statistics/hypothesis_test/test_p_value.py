@@ -12,7 +12,7 @@ from scipy.special import bdtrc, comb
 
 from sfumato.errors import NeighboringMismatch, ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Gaussian, KolmogorovSmirnov, Laplace, binomial_test, proportion_interval
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import noisy_tail_probability
 from sfumato.numerics.distributions.discrete import (
     DiscreteGaussianDistribution,

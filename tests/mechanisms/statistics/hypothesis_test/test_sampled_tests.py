@@ -20,7 +20,7 @@ from sfumato.mechanisms import (
     independence_test,
     t_test,
 )
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.privacy import Neighboring
 from tests.chance import accepts_only, at_most, rate
 
@@ -164,7 +164,7 @@ def test_the_same_seed_tells_the_same() -> None:
 def test_a_public_number_of_records_is_refused_under_add_remove() -> None:
     """A replaced record costs such a release up to twice its epsilon, and nobody is added or removed."""
     histogram = Laplace.for_query(Histogram(categories=(1, 2)), epsilon=1.0)
-    rule = "release must be under replace-one or zero-out where n is public, got 'add/remove one unit'; pass"
+    rule = "replace-one or zero-out where n is public, but it is for add/remove one unit; pass"
     for mechanism in (JOINING, histogram.mechanism):
         table = mechanism.release(np.array([10, 20]), rng=1)
         with pytest.raises(NeighboringMismatch, match=rule):

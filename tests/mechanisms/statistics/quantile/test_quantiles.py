@@ -150,7 +150,7 @@ def test_releases_follow_the_distribution(
     count: int, relation: Neighboring, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Without the spread of each record, whose distribution is then a mixture over all spreads.
-    monkeypatch.setattr(statistics, "_SPREAD_BITS", 0)
+    monkeypatch.setattr(statistics, "_TIE_BITS", 0)
     data = (0, 2, 2, 4)
     rng = np.random.default_rng(5)
     one = Quantile(quantile=0.25, bounds=(0, TOP), epsilon=1.0, neighboring=relation)

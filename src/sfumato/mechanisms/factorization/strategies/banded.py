@@ -47,12 +47,9 @@ class BandedToeplitz(ToeplitzStrategy):
         check_steps(self.steps)
         bands = np.trim_zeros(np.array(self.bands, dtype=np.float64).reshape(-1), "b")
         if not 0 < bands.size <= self.steps or not np.isfinite(bands).all() or bands[0] != 1:
-            _check.refuse(
-                "bands",
-                f"be at most {self.steps} finite numbers, the first 1",
-                bands.size,
-                "start with 1, one number for each step looked back",
-            )
+            rule = f"be at most {self.steps} finite numbers, the first 1"
+            remedy = "start with 1, one number for each step looked back"
+            _check.refuse_type("bands", rule, bands, remedy)
         bands.flags.writeable = False
         object.__setattr__(self, "bands", bands)
 

@@ -18,7 +18,13 @@ from sfumato.mechanisms.factorization.strategies.block_estimates import (
 from sfumato.mechanisms.factorization.strategies.integer_tree import IntegerTree
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.power_series import check_steps
-from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream, Strategy
+from sfumato.mechanisms.factorization.strategies.strategy import (
+    Array,
+    Draw,
+    NoiseStream,
+    Strategy,
+    check_unfinished,
+)
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import sqrt_down, sqrt_up
 
@@ -124,9 +130,7 @@ class BinaryTree(Strategy):
             That of one measurement being 1.
         """
         if workload is not None:
-            _check.refuse(
-                "workload", "be left out for a tree", type(workload).__name__, "pass a Toeplitz strategy"
-            )
+            _check.refuse_type("workload", "be left out for a tree", workload, "pass a Toeplitz strategy")
         lengths = np.arange(1, self.steps + 1)
         total = np.zeros(self.steps)
         for height in range(self.heights):
@@ -168,13 +172,7 @@ class _Differences(NoiseStream):
         return self._tree.heights + 1
 
     def send(self, draw: Draw) -> Array:
-        if self._time == self._tree.steps:
-            _check.refuse(
-                "steps",
-                "exceed the number of steps so far",
-                self._tree.steps,
-                "make a strategy of more steps",
-            )
+        check_unfinished(self._time, self._tree.steps)
         self._time += 1
         prefix = self._refinement.add([np.array(draw()) for _ in range(completed_blocks(self._time))])
         noise = prefix - self._last

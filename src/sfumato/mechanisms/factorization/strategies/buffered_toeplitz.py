@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.power_series import check_steps
 from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
-from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream
+from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream, check_unfinished
 from sfumato.mechanisms.factorization.strategies.toeplitz import ToeplitzStrategy
 from sfumato.mechanisms.factorization.strategies.toeplitz_error import ToeplitzError
 
@@ -64,19 +64,11 @@ class BufferedToeplitz(ToeplitzStrategy):
         decays = tuple(_check.finite("decays", value) for value in self.decays)
         weights = tuple(_check.positive("weights", value) for value in self.weights)
         if not decays or any(not 0 <= value < 1 for value in decays):
-            _check.refuse(
-                "decays",
-                "be from 0 to below 1, and one at least",
-                decays,
-                "take BufferedToeplitz.optimal to have them chosen",
-            )
+            remedy = "take BufferedToeplitz.optimal to have them chosen"
+            _check.refuse("decays", "be from 0 to below 1, and one at least", decays, remedy)
         if len(weights) != len(decays) or sum(weights) > 1:
-            _check.refuse(
-                "weights",
-                "be as many as decays, with a sum of at most 1",
-                weights,
-                "take BufferedToeplitz.optimal to have them chosen",
-            )
+            remedy = "take BufferedToeplitz.optimal to have them chosen"
+            _check.refuse("weights", "be as many as decays, with a sum of at most 1", weights, remedy)
         object.__setattr__(self, "decays", decays)
         object.__setattr__(self, "weights", weights)
 
@@ -134,7 +126,7 @@ class BufferedToeplitz(ToeplitzStrategy):
         check_steps(steps)
         count = _check.integer("buffers", buffers, minimum=1)
         if count > 10:
-            _check.refuse("buffers", "be at most 10", buffers, "more change nothing")
+            _check.refuse("buffers", "be at most 10", buffers, "pass 10 or fewer; more change nothing")
         decays, weights = _start(steps, count)
         criterion = ToeplitzError(steps, participation, workload, objective)
         found: Any = minimize(
@@ -161,10 +153,7 @@ class _Buffers(NoiseStream):
         return len(self._pairs)
 
     def send(self, draw: Draw) -> Array:
-        if self._left == 0:
-            _check.refuse(
-                "steps", "exceed the number of steps so far", self._steps, "make a strategy of more steps"
-            )
+        check_unfinished(self._steps - self._left, self._steps)
         self._left -= 1
         noise = np.array(draw(), order="C")
         if not self._buffers:

@@ -26,7 +26,7 @@ class IntegerStrategy(ABC):
     ----------
     limit : int
         Inputs are clamped to this magnitude, so that no measurement leaves 62 bits.
-    variances, spreads, draws : array of shape (steps,)
+    variances, magnitudes, draws : array of shape (steps,)
         Of each answer: the squares and the magnitudes of its weights on the measurements' noise, added up,
         and how many measurements it reads. In units of one measurement, inputs being in theirs.
     floats : float
@@ -35,7 +35,7 @@ class IntegerStrategy(ABC):
 
     limit: int
     variances: Array
-    spreads: Array
+    magnitudes: Array
     draws: Array
     floats: float
 

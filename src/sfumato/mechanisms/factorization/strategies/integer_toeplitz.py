@@ -48,12 +48,11 @@ class IntegerToeplitz(IntegerStrategy):
     def __init__(self, coefficients: Array, steps: int, bits: int) -> None:
         c = np.rint(np.ldexp(coefficients, bits)).astype(np.int64)
         if not is_decreasing(c):
-            remedy = "the sensitivity is then known exactly"
-            _check.refuse(
-                "strategy", "have non-negative coefficients that decrease", coefficients.tolist()[:8], remedy
-            )
+            rule = "have non-negative coefficients that decrease"
+            remedy = "pass coefficients of which none is negative or exceeds the one before"
+            _check.refuse_state("strategy", rule, "some rise or are negative", remedy)
         if c.max(initial=0) > _LARGEST:
-            remedy = "noise of so few steps needs a finer grid, or values in other units"
+            remedy = "pass a finer grid, or values in other units"
             _check.refuse("bits", "keep the strategy's entries within 2**42", bits, remedy)
         self.steps, self.bits = steps, bits
         self.weights = np.trim_zeros(c, "b")
@@ -62,9 +61,9 @@ class IntegerToeplitz(IntegerStrategy):
         inverted = inverse(np.ldexp(self.weights.astype(np.float64), -bits), self.steps)
         self.decoder = product(np.ones(self.steps), inverted, self.steps)
         self.variances = np.cumsum(np.square(self.decoder))
-        self.spreads = np.cumsum(np.abs(self.decoder))
+        self.magnitudes = np.cumsum(np.abs(self.decoder))
         self.draws = np.arange(1.0, self.steps + 1)
-        self.floats = FLOATS * float(self.spreads[-1]) + self._off(inverted)
+        self.floats = FLOATS * float(self.magnitudes[-1]) + self._off(inverted)
 
     def _off(self, inverted: Array) -> float:
         """Return by how much of the greatest measurement answers are off, for want of an exact inverse."""

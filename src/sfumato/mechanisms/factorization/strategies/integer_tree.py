@@ -41,8 +41,8 @@ class IntegerTree(IntegerStrategy):
         lengths = np.arange(1, steps + 1)
         held = [(lengths >> height & 1).astype(np.float64) for height in range(heights)]
         self.variances = np.asarray(sum(block_variance(h) * bit for h, bit in enumerate(held)))
-        self.spreads = np.asarray(sum(m * bit for m, bit in zip(magnitudes, held, strict=True)))
-        self.floats = FLOATS * float(self.spreads.max())
+        self.magnitudes = np.asarray(sum(m * bit for m, bit in zip(magnitudes, held, strict=True)))
+        self.floats = FLOATS * float(self.magnitudes.max())
         self.draws = np.asarray(sum(c * bit for c, bit in zip(number, held, strict=True)))
 
     def squared_sensitivity(self, participation: Participation) -> int:

@@ -18,7 +18,6 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import (
     IntegerStrategyStream,
 )
 from sfumato.mechanisms.factorization.strategies.participation import Participation
-from sfumato.privacy.participation import participation_sensitivity
 
 __all__ = ["IntegerTriangular"]
 
@@ -37,28 +36,23 @@ class IntegerTriangular(IntegerStrategy):
     def __init__(self, rows: Array, bits: int) -> None:
         self.rows = np.rint(np.ldexp(rows, bits)).astype(np.int64)
         if not np.diagonal(self.rows).all():
-            _check.refuse("bits", "keep the diagonal of the strategy", bits, "pass more")
+            _check.refuse("bits", "keep the diagonal of the strategy", bits, "pass more bits")
         self.steps, self.bits = len(rows), bits
         self.limit = LIMIT // int(np.abs(self.rows).sum(axis=1).max())
         floats = np.ldexp(self.rows.astype(np.float64), -bits)
         inverse = np.linalg.inv(floats)
         self.decoder = np.cumsum(inverse, axis=0)
         self.variances = np.square(self.decoder).sum(axis=1)
-        self.spreads = np.abs(self.decoder).sum(axis=1)
+        self.magnitudes = np.abs(self.decoder).sum(axis=1)
         self.draws = np.arange(1.0, self.steps + 1)
         off = np.abs(self.decoder @ floats - np.tril(np.ones_like(floats))).sum(axis=1).max()
-        self.floats = float(FLOATS * self.spreads.max() + 2 * np.abs(inverse).sum(axis=1).max() * off)
+        self.floats = float(FLOATS * self.magnitudes.max() + 2 * np.abs(inverse).sum(axis=1).max() * off)
 
     def squared_sensitivity(self, participation: Participation) -> int:
         """Return the exact square for one participation, else the square of a bound that is rounded up."""
         if participation.max_steps(self.steps) == 1:
             return int(max(sum(entry * entry for entry in column) for column in self.rows.T.tolist()))
-        bound = participation_sensitivity(
-            self.rows,
-            separation=participation.separation,
-            max_participations=None if participation.fixed_order else participation.max_participations,
-            fixed_order=participation.fixed_order,
-        ).upper
+        bound = participation.sensitivity(self.rows).upper
         return math.ceil(Fraction(bound) ** 2)
 
     def measure(self, values: Integers) -> Integers:

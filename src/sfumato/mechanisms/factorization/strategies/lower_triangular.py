@@ -14,9 +14,8 @@ from sfumato.mechanisms.factorization.strategies.integer_triangular import Integ
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import optimal_strategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.power_series import prefix_weights, toeplitz_matrix
-from sfumato.mechanisms.factorization.strategies.strategy import Draw, NoiseStream, Strategy
+from sfumato.mechanisms.factorization.strategies.strategy import Draw, NoiseStream, Strategy, check_unfinished
 from sfumato.numerics.interval import Interval
-from sfumato.privacy.participation import participation_sensitivity
 
 __all__ = ["LowerTriangular"]
 
@@ -51,17 +50,12 @@ class LowerTriangular(Strategy):
     def __post_init__(self) -> None:
         rows = np.array(self.rows, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not 0 < len(rows) <= _MAXIMUM:
-            _check.refuse(
-                "rows",
-                f"be square, for at most {_MAXIMUM} steps",
-                rows.shape,
-                "take a Toeplitz strategy for longer streams",
-            )
+            remedy = "take a Toeplitz strategy for longer streams"
+            _check.refuse_type("rows", f"be square, for at most {_MAXIMUM} steps", rows, remedy)
         if not np.isfinite(rows).all() or np.triu(rows, 1).any() or (np.diagonal(rows) <= 0).any():
-            remedy = "a later input cannot count yet"
-            _check.refuse(
-                "rows", "be finite and lower triangular, with a positive diagonal", rows.shape, remedy
-            )
+            rule = "be finite and lower triangular, with a positive diagonal"
+            remedy = "set entries for later inputs to 0"
+            _check.refuse_state("rows", rule, "some entry is not", remedy)
         if float(np.abs(rows).max()) > 16:
             _check.refuse(
                 "rows", "have entries of at most 16", float(np.abs(rows).max()), "divide by the largest"
@@ -134,12 +128,7 @@ class LowerTriangular(Strategy):
         Interval
             L2 sensitivity to a move of one step's input by 1.
         """
-        return participation_sensitivity(
-            self.rows,
-            separation=participation.separation,
-            max_participations=None if participation.fixed_order else participation.max_participations,
-            fixed_order=participation.fixed_order,
-        )
+        return participation.sensitivity(self.rows)
 
     def variances(self, workload: ArrayLike | None = None) -> Array:
         """Return the variance of each answer's noise.
@@ -194,10 +183,7 @@ class _Substitution(NoiseStream):
 
     def send(self, draw: Draw) -> Array:
         time = len(self._past)
-        if time == len(self._rows):
-            _check.refuse(
-                "steps", "exceed the number of steps so far", len(self._rows), "make a strategy of more steps"
-            )
+        check_unfinished(time, len(self._rows))
         noise = np.array(draw())
         for weight, past in zip(self._rows[time].tolist(), self._past, strict=False):
             if weight:

@@ -193,21 +193,19 @@ def total_squared_error(workload: ArrayLike, strategy: ArrayLike) -> float:
     float
         With noise of variance 1 on every entry, to float accuracy.
     """
-    spread = np.asarray(workload, dtype=np.float64) @ np.linalg.pinv(np.asarray(strategy, dtype=np.float64))
-    return float(np.square(spread).sum())
+    decoder = np.asarray(workload, dtype=np.float64) @ np.linalg.pinv(np.asarray(strategy, dtype=np.float64))
+    return float(np.square(decoder).sum())
 
 
 def as_workload(workload: ArrayLike) -> NDArray[np.float64]:
     """Return a workload's matrix, or refuse what is none."""
     matrix = np.array(workload, dtype=np.float64)
     if matrix.ndim != 2 or not np.isfinite(matrix).all() or not matrix.any():
-        _check.refuse(
-            "workload",
-            "be a matrix of finite numbers, not all 0",
-            matrix.shape,
-            "pass a row for each query, a column for each cell",
-        )
+        remedy = "pass a row for each query, a column for each cell"
+        _check.refuse_type("workload", "be a matrix of finite numbers, not all 0", matrix, remedy)
     if matrix.shape[1] > _MAX_CELLS:
         remedy = "join cells, or answer factors of the workload"
-        _check.refuse("workload", f"have at most {_MAX_CELLS} cells", matrix.shape[1], remedy)
+        _check.refuse_state(
+            "workload", f"have at most {_MAX_CELLS} cells", f"it has {matrix.shape[1]}", remedy
+        )
     return matrix

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.participation import participation_sensitivity
 
 __all__ = ["ONCE", "Participation"]
 
@@ -40,9 +42,9 @@ class Participation:
     fixed_order: bool = False
 
     def __post_init__(self) -> None:
-        _check.integer("separation", self.separation, minimum=1, remedy="in steps")
+        _check.integer("separation", self.separation, minimum=1, remedy="pass a number of steps")
         if self.max_participations is not None:
-            remedy = "a unit that never takes part needs no protection"
+            remedy = "pass at least 1, or None for no cap"
             _check.integer("max_participations", self.max_participations, minimum=1, remedy=remedy)
         if self.fixed_order and self.max_participations is not None:
             _check.refuse(
@@ -63,6 +65,32 @@ class Participation:
         """
         fitting = -(-steps // self.separation)
         return fitting if self.max_participations is None else min(fitting, self.max_participations)
+
+    def sensitivity(self, matrix: ArrayLike) -> Interval:
+        """Bound how far one unit moves the answers of a matrix in the L2 norm, for participations of 1.
+
+        Parameters
+        ----------
+        matrix : array_like
+            Shape (entries, steps).
+
+        Returns
+        -------
+        Interval
+            A proven lower and upper bound.
+
+        Examples
+        --------
+        >>> twice = Participation(max_participations=2, separation=2)
+        >>> round(twice.sensitivity([[1, 0, 0], [0, 1, 0], [0, 0, 1]]).upper, 6)
+        1.414214
+        """
+        return participation_sensitivity(
+            matrix,
+            separation=self.separation,
+            max_participations=None if self.fixed_order else self.max_participations,
+            fixed_order=self.fixed_order,
+        )
 
     def earliest_steps(self, steps: int) -> NDArray[np.intp]:
         """Return the earliest pattern with the most steps: 0, and on by the separation.

@@ -119,7 +119,9 @@ def exact_product(weights: NDArray[np.int64], values: NDArray[np.int64]) -> NDAr
     length = len(values)
     weights = np.trim_zeros(np.asarray(weights, dtype=np.int64)[:length], "b")
     if length > LONGEST:
-        _check.refuse("values", f"have at most {LONGEST} terms", length, "take fewer steps")
+        _check.refuse_state(
+            "values", f"have at most {LONGEST} terms", f"there are {length}", "take fewer steps"
+        )
     out = np.zeros_like(values)
     if min(len(weights), length) <= _SHORT:
         for lag, weight in enumerate(weights.tolist()):
@@ -143,12 +145,8 @@ def prefix_weights(workload: ArrayLike | None, steps: int) -> Array:
         return np.ones(steps)
     weights = np.array(workload, dtype=np.float64)[:steps]
     if weights.ndim != 1 or not np.isfinite(weights).all() or not weights.size or weights[0] == 0:
-        _check.refuse(
-            "workload",
-            "be finite weights by age, the first not 0",
-            weights.shape,
-            "pass the weight of the newest step first",
-        )
+        remedy = "pass the weight of the newest step first"
+        _check.refuse_type("workload", "be finite weights by age, the first not 0", weights, remedy)
     return np.concatenate([weights, np.zeros(steps - weights.size)])
 
 

@@ -17,7 +17,7 @@ from sfumato.numerics.rounding import div_down
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Array", "Draw", "NoiseStream", "Strategy"]
+__all__ = ["Array", "Draw", "NoiseStream", "Strategy", "check_unfinished"]
 
 Draw: TypeAlias = Callable[[], Array]
 """Draws fresh, independent noise for one row of the strategy, of the shape of one step's input."""
@@ -65,6 +65,14 @@ class NoiseStream(ABC):
         ParameterError
             After the last step.
         """
+
+
+def check_unfinished(sent: int, steps: int) -> None:
+    """Refuse a step beyond the last one of a strategy."""
+    if sent >= steps:
+        _check.refuse_state(
+            "stream", f"have at most {steps} steps", "all were sent", "make a strategy of more"
+        )
 
 
 class Strategy(ABC):

@@ -19,10 +19,15 @@ from sfumato.mechanisms.factorization.strategies.power_series import (
     toeplitz_matrix,
     worst_participation,
 )
-from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream, Strategy
+from sfumato.mechanisms.factorization.strategies.strategy import (
+    Array,
+    Draw,
+    NoiseStream,
+    Strategy,
+    check_unfinished,
+)
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import mul_down, mul_up, sqrt_down, sqrt_up
-from sfumato.privacy.participation import participation_sensitivity
 
 __all__ = ["ToeplitzStrategy"]
 
@@ -71,12 +76,7 @@ class ToeplitzStrategy(Strategy):
             if self.steps > _DENSE:
                 remedy = "pass coefficients of which none is negative or exceeds the one before"
                 _check.refuse("steps", f"be at most {_DENSE} for such coefficients", self.steps, remedy)
-            return participation_sensitivity(
-                self.matrix(),
-                separation=participation.separation,
-                max_participations=None if participation.fixed_order else participation.max_participations,
-                fixed_order=participation.fixed_order,
-            )
+            return participation.sensitivity(self.matrix())
         column = worst_participation(c, participation, self.steps)
         squares = float(np.square(column).sum())
         # Sums of non-negative floats err by one rounding for each addition, and squares by twice that.
@@ -114,10 +114,7 @@ class _Recurrence(NoiseStream):
         return len(self._weights)
 
     def send(self, draw: Draw) -> Array:
-        if self._left == 0:
-            _check.refuse(
-                "steps", "exceed the number of steps so far", self._steps, "make a strategy of more steps"
-            )
+        check_unfinished(self._steps - self._left, self._steps)
         self._left -= 1
         noise = np.array(draw())
         # The newest comes first; weights beyond the first step meet nothing.

@@ -36,12 +36,8 @@ class ToeplitzError:
         self, steps: int, participation: Participation, workload: ArrayLike | None, objective: str
     ) -> None:
         if objective not in {"mean", "max"}:
-            _check.refuse(
-                "objective",
-                "be 'mean' or 'max'",
-                objective,
-                "'mean' averages the squared error over all steps",
-            )
+            remedy = "'mean' averages the squared error over all steps"
+            _check.refuse("objective", "be 'mean' or 'max'", objective, remedy)
         self.steps = steps
         self._participation = participation
         self._workload = prefix_weights(workload, steps)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betainc
 
 from sfumato import _check
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     HypothesisTestResult,
     Tail,
@@ -81,7 +81,7 @@ def binomial_test(
     sides = {"greater": (True,), "less": (False,), "two-sided": (True, False)}.get(str(alternative))
     if sides is None:
         _check.refuse(
-            "alternative", "be 'greater', 'less' or 'two-sided'", alternative, "'two-sided' if unsure"
+            "alternative", "be 'greater', 'less' or 'two-sided'", alternative, "pass 'two-sided' if unsure"
         )
     # To be few is to be many among those without the property.
     values = [
@@ -159,7 +159,7 @@ def _tail(size: int, proportion: float) -> Tail:
 def _seen(release: LatticeRelease, n: int) -> tuple[int, int]:
     given: object = release
     if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
-        _check.refuse("release", "be of one noisy whole number", type(given), "release a count")
+        _check.refuse_type("release", "be of one noisy whole number", given, "release a count")
     if Fraction(given.step) != 1:
         _check.refuse("release", "be of a whole number", given.step, "release a count of records")
     return int(given.steps), size_of_release(given, n, _REMEDY)

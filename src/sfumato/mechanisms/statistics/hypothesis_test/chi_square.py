@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     LARGEST,
     HypothesisTestResult,
@@ -170,11 +170,8 @@ def independence_test(
     """
     counts, size = _table(release, 2), _size(release, n)
     if min(counts.shape) < 2:
-        _check.refuse(
-            "release",
-            "have at least two rows and two columns",
-            counts.shape,
-            "take goodness_of_fit for one row",
+        _check.refuse_type(
+            "release", "have at least two rows and two columns", counts, "take goodness_of_fit for one row"
         )
     noise = release.stddev**2
 
@@ -249,7 +246,9 @@ def _ranked_over_totals(
 def _drawing(
     draws: int, rng: int | np.random.Generator | None, *, minimum: int
 ) -> tuple[int, np.random.Generator]:
-    number = _check.integer("draws", draws, minimum=minimum, remedy="fewer can refuse nothing at 0.05")
+    number = _check.integer(
+        "draws", draws, minimum=minimum, remedy="pass more; fewer can refuse nothing at 0.05"
+    )
     if rng is not None and not isinstance(rng, np.random.Generator):
         _check.integer("rng", rng)
     return number, np.random.default_rng(rng)
@@ -272,5 +271,5 @@ def _table(release: LatticeRelease, axes: int) -> _Array:
     given: object = release
     if not isinstance(given, LatticeRelease) or np.ndim(given.steps) != axes or not np.size(given.steps):
         rule = f"hold noisy counts with {axes} {'axis' if axes == 1 else 'axes'}"
-        _check.refuse("release", rule, type(given), "release a table of counts")
+        _check.refuse_type("release", rule, given, "release a table of counts")
     return np.asarray(given.value, dtype=np.float64)

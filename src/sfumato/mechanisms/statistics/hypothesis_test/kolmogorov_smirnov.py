@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import smirnov
 
 from sfumato import _check
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift, check_public_size
 from sfumato.mechanisms.query.records import as_numbers
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
@@ -105,12 +105,9 @@ class KolmogorovSmirnov(Query):
         with np.errstate(all="ignore"):
             chances = np.asarray(self.cdf(np.nan_to_num(array.astype(np.float64), nan=0.0)), dtype=np.float64)
         if chances.shape != array.shape:
-            _check.refuse(
-                "cdf",
-                "return one probability for each record: an array with one axis",
-                chances.ndim,
-                "make it take and return arrays",
-            )
+            rule = "return one probability for each record: an array with one axis"
+            remedy = "make it take and return arrays"
+            _check.refuse_state("cdf", rule, f"it returned {chances.ndim} axes", remedy)
         share = np.clip(np.nan_to_num(chances, nan=0.0), 0, 1)
         positions = np.append(np.rint(share * _ONE), np.full(self.n - len(array), float(_ONE))).astype(
             np.int64
@@ -168,7 +165,7 @@ class KolmogorovSmirnov(Query):
 
         given: object = release
         if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
-            _check.refuse("release", "be of one number", type(given).__name__, "release this query")
+            _check.refuse_type("release", "be of one number", given, "release this query")
         size_of_release(release, self.n)
         bounds = noisy_tail_probability(tail, release.distribution, int(release.steps))
         return HypothesisTestResult(float(release.value) / self.n, bounds.upper)

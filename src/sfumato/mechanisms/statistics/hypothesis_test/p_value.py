@@ -38,7 +38,7 @@ LARGEST: Final = 1 << 38
 
 
 class HypothesisTestResult(NamedTuple):
-    """What a test tells.
+    """The result of a test.
 
     Attributes
     ----------
@@ -96,19 +96,15 @@ def size_of_release(release: Release, n: object, remedy: str = "") -> int:
     ------
     NeighboringMismatch
         If the release is under add/remove. Two tables of which one has a record more differ in n as well, so
-        who tells n keeps nothing of that guarantee; a replaced record may cost twice its epsilon.
+        whoever publishes n loses that guarantee; a replaced record may cost twice its epsilon.
     ParameterError
         If n is no number of records.
     """
     if release.neighboring is Neighboring.ADD_REMOVE:
-        _check.refuse(
-            "release",
-            "be under replace-one or zero-out where n is public",
-            str(release.neighboring),
-            "pass neighboring=Neighboring.REPLACE_ONE to the mechanism"
-            + (f", or {remedy}" if remedy else ""),
-            error=NeighboringMismatch,
-        )
+        rule, found = "be under replace-one or zero-out where n is public", f"it is for {release.neighboring}"
+        action = "pass neighboring=Neighboring.REPLACE_ONE to the mechanism"
+        action += f", or {remedy}" if remedy else ""
+        _check.refuse_state("release", rule, found, action, error=NeighboringMismatch)
     return public_size(n)
 
 

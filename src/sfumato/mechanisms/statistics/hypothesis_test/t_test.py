@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.covariance import Variance
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 
@@ -40,7 +40,7 @@ def t_test(
     Parameters
     ----------
     release : LatticeRelease
-        Of ``query``, which tells count, mean and variance at once.
+        Of ``query``, which gives count, mean and variance at once.
     other : LatticeRelease, optional
         Of the second population, by the same query.
     query : Variance
@@ -79,21 +79,11 @@ def t_test(
     >>> [t_test(release, query=query, mean=mean, rng=2).p_value < 0.01 for mean in (50.0, 52.0)]
     [True, False]
     """
-    if not isinstance(query, Variance):
-        _check.refuse(
-            "query",
-            "be the Variance that was released",
-            type(query).__name__,
-            "pass query=Variance(...), the one that was measured",
-        )
+    _check.instance("query", query, Variance, "pass query=Variance(...), the one that was released")
     if (other is None) == (mean is None):
-        _check.refuse(
-            "mean",
-            "be given for one release, and left out for two",
-            mean,
-            "pass mean= of the null hypothesis with one release only",
-        )
-    number = _check.integer("draws", draws, minimum=19, remedy="fewer can refuse nothing at 0.05")
+        remedy = "pass mean= of the null hypothesis with one release only"
+        _check.refuse("mean", "be given for one release, and left out for two", mean, remedy)
+    number = _check.integer("draws", draws, minimum=19, remedy="pass more; fewer can refuse nothing at 0.05")
     if rng is not None and not isinstance(rng, np.random.Generator):
         _check.integer("rng", rng)
     generator = np.random.default_rng(rng)
@@ -106,7 +96,7 @@ def t_test(
         middle = _check.finite("mean", mean)
         if not query.bounds[0] <= middle <= query.bounds[1]:
             _check.refuse(
-                "mean", f"lie within the bounds {query.bounds}", mean, "no other can be distinguished"
+                "mean", f"lie within the bounds {query.bounds}", mean, "pass one between the bounds"
             )
     noise = [one.stddev for one in releases]
     drawn = [
@@ -121,18 +111,18 @@ def t_test(
 def _sums(release: LatticeRelease) -> _Array:
     given: object = release
     if not isinstance(given, LatticeRelease) or np.shape(given.steps) != (3,):
-        _check.refuse("release", "be of a Variance query", type(given), "release Variance(bounds=...)")
+        _check.refuse_type("release", "be of a Variance query", given, "release Variance(bounds=...)")
     return np.asarray(given.value, dtype=np.float64)
 
 
 def _moments(sums: _Array, query: Variance) -> _Moments:
-    """Return what three sums tell; arrays of them along the last axis."""
+    """Return the moments that three sums give; arrays of them along the last axis."""
     high, cross, low = np.moveaxis(sums, -1, 0)
     count = np.maximum(high + cross + low, 2.0)
     position = np.clip((high + cross / 2) / count, 0, 1)
-    spread = np.clip(high / count - position**2, 1 / count**2, 0.25)
+    variance = np.clip(high / count - position**2, 1 / count**2, 0.25)
     lower, upper = query.bounds
-    return _Moments(count, lower + (upper - lower) * position, (upper - lower) ** 2 * spread)
+    return _Moments(count, lower + (upper - lower) * position, (upper - lower) ** 2 * variance)
 
 
 def _drawn(
@@ -159,9 +149,9 @@ def _drawn(
 def _statistic(released: list[_Moments], middle: float, noise: list[float], query: Variance) -> Any:
     width = query.bounds[1] - query.bounds[0]
     # The mean's position is (high + cross / 2) / count: noise of three sums, of weights below 1.
-    spread = sum(
+    variance = sum(
         one.variance / one.count + 1.25 * (width * deviation / one.count) ** 2
         for one, deviation in zip(released, noise, strict=True)
     )
     away = released[0].mean - (middle if len(released) == 1 else released[1].mean)
-    return np.abs(away) / np.sqrt(spread)
+    return np.abs(away) / np.sqrt(variance)

@@ -60,16 +60,15 @@ class Extreme(RankMechanism):
         if self.side not in ("max", "min"):
             _check.refuse("side", "be 'max' or 'min'", self.side, "pass side='max' for the largest")
         if self._rate < MINIMUM_RATE:
-            _check.refuse(
-                "epsilon", "be at least about 2**-35", self.epsilon, "such an answer carries no information"
-            )
+            remedy = "pass a larger one; such an answer carries no information"
+            _check.refuse("epsilon", "be at least about 2**-35", self.epsilon, remedy)
         given: int | None = self.left_out
         if given is None:
             lower, upper = self._ends()
             odds = math.log(20 * (upper - lower + 1))
             given = math.ceil(Fraction(odds) / self._rate)
         if _check.integer("left_out", given) > _MAXIMUM:
-            _check.refuse("left_out", "be at most 2**48", given, "no data has so many records")
+            _check.refuse("left_out", "be at most 2**48", given, "pass fewer; no data has so many records")
         object.__setattr__(self, "left_out", int(given))
 
     @property
@@ -78,7 +77,7 @@ class Extreme(RankMechanism):
         return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the extreme value of a column.
+        """Release the extreme value of a column.
 
         Parameters
         ----------
@@ -93,7 +92,7 @@ class Extreme(RankMechanism):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
-        return self._released(self.outputs(value, 1, source)[0], source)
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.

@@ -25,8 +25,8 @@ __all__ = ["JointQuantiles"]
 
 _MAXIMUM: Final = 32
 _MAX_EPSILON: Final = 1 << 16
-_PLACES: Final = 1 << 14
-_MAX_PLACES: Final = 1 << 62
+_PARTS: Final = 1 << 14
+_MAX_PARTS: Final = 1 << 62
 
 
 @final
@@ -89,19 +89,19 @@ class JointQuantiles(RankMechanism):
     def _check_rates(self) -> None:
         object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
         if len(self.quantiles) > _MAXIMUM:
-            _check.refuse("quantiles", f"be at most {_MAXIMUM}", len(self.quantiles), "use Quantiles")
+            _check.refuse_state(
+                "quantiles", f"be at most {_MAXIMUM}", f"there are {len(self.quantiles)}", "use Quantiles"
+            )
         if self.epsilon > _MAX_EPSILON:
-            _check.refuse("epsilon", "be at most 2**16", self.epsilon, "larger ones protect nobody")
+            _check.refuse(
+                "epsilon", "be at most 2**16", self.epsilon, "pass a smaller one; larger ones protect nobody"
+            )
         lower, upper = self._ends()
         points, given = upper - lower + 1, cast("int | None", self.parts)
-        parts = max(1, _PLACES // points) if given is None else _check.integer("parts", given, minimum=1)
-        if parts * points > _MAX_PLACES:
-            _check.refuse(
-                "parts",
-                "make up at most 2**62 parts between the bounds",
-                parts,
-                "pass fewer parts, or a coarser grid",
-            )
+        parts = max(1, _PARTS // points) if given is None else _check.integer("parts", given, minimum=1)
+        if parts * points > _MAX_PARTS:
+            remedy = "pass fewer parts, or a coarser grid"
+            _check.refuse("parts", "make up at most 2**62 parts between the bounds", parts, remedy)
         object.__setattr__(self, "parts", parts)
 
     @property
@@ -110,7 +110,7 @@ class JointQuantiles(RankMechanism):
         return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the quantiles of a column.
+        """Release the quantiles of a column.
 
         Parameters
         ----------
@@ -131,7 +131,9 @@ class JointQuantiles(RankMechanism):
         positions = ((values - lower)[:, None] * self.parts + np.arange(self.parts)).ravel()
         ranks = np.repeat(counts, self.parts).cumsum()
         found = self._distribution().draw(positions, ranks, source)
-        return self._released(np.array([self._value(lower + at // self.parts) for at in found]), source)
+        return self._release_as(
+            Release, np.array([self._value(lower + at // self.parts) for at in found]), source
+        )
 
     def _distribution(self) -> JointSampler:
         """Return the distribution over the parts, with a part of a record as the unit."""

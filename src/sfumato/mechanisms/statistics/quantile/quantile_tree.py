@@ -18,7 +18,7 @@ from sfumato.mechanisms.base.release import Release, read_only
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
-from sfumato.mechanisms.query.sums import checked_bounds
+from sfumato.mechanisms.query.sums import distinct_bounds
 from sfumato.mechanisms.statistics.quantile.count_tree import CountTree, TreeCounts, TreeShape
 from sfumato.mechanisms.statistics.quantile.quantiles import as_quantiles, without_nan
 from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS, estimate_quantiles, quantile_leaves
@@ -150,7 +150,7 @@ class QuantileTree(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
-        object.__setattr__(self, "bounds", _two(self.bounds))
+        object.__setattr__(self, "bounds", distinct_bounds(self.bounds))
         object.__setattr__(self, "grid", _settled(self.grid, self.bounds))
         noise: object = self.noise
         if not isinstance(noise, Laplace | Gaussian) or not noise.integral or noise.sensitivity is None:
@@ -188,15 +188,9 @@ class QuantileTree(Mechanism):
         -------
         QuantileTree
         """
-        two = _two(bounds)
+        two = distinct_bounds(bounds)
         shape = _shape(_settled(grid, two), two)
-        if not isinstance(neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance("neighboring", neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another")
         given: dict[str, Any] = {
             "epsilon": epsilon,
             "delta": delta,
@@ -226,7 +220,7 @@ class QuantileTree(Mechanism):
         return self.noise.neighboring
 
     def release(self, value: Any, rng: Rng = None) -> QuantilesRelease:
-        """Tell the quantiles of a column.
+        """Release the quantiles of a column.
 
         Parameters
         ----------
@@ -243,14 +237,13 @@ class QuantileTree(Mechanism):
         source = random_source(rng)
         exact = self._counts(value)
         found = estimate_quantiles(self.shape, self.noise.distribution, exact, self._orders, source, groups=1)
-        return QuantilesRelease(
-            value=self._values(found.leaves[0]),
+        return self._release_as(
+            QuantilesRelease,
+            self._values(found.leaves[0]),
+            source,
             lower=self._values(found.lower[0]),
             upper=self._values(found.upper[0]),
             bounds=self.bounds,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> NDArray[Any]:
@@ -301,18 +294,6 @@ class QuantileTree(Mechanism):
         if all(isinstance(bound, int) for bound in self.bounds):
             return np.asarray(steps * int(self.grid.step))
         return np.ldexp(steps.astype(np.float64), self.grid.exponent)
-
-
-def _two(bounds: tuple[Number, Number]) -> tuple[Number, Number]:
-    lower, upper = checked_bounds(bounds)
-    if lower == upper:
-        _check.refuse(
-            "bounds",
-            "be (lower, upper) with lower < upper",
-            bounds,
-            "swap them if they are in the wrong order",
-        )
-    return lower, upper
 
 
 def _settled(grid: Grid | None, bounds: tuple[Number, Number]) -> Grid:

@@ -18,7 +18,7 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, ceil_log2
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.query.records import as_numbers
-from sfumato.mechanisms.query.sums import checked_bounds
+from sfumato.mechanisms.query.sums import distinct_bounds
 from sfumato.mechanisms.statistics.quantile.rank_sampling import (
     PartitionedNumbers,
     RankSampler,
@@ -34,7 +34,7 @@ __all__ = ["MINIMUM_RATE", "Quantile", "Quantiles", "RankMechanism", "as_quantil
 
 _DENOMINATOR: Final = 1 << 20
 _BITS: Final = 40
-_SPREAD_BITS: Final = 16
+_TIE_BITS: Final = 16
 _COARSEST: Final = 960
 _WIDEST: Final = 1 << 60
 MINIMUM_RATE: Final = Fraction(1, 1 << 36)
@@ -51,14 +51,7 @@ class RankMechanism(Mechanism):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        lower, upper = checked_bounds(self.bounds)
-        if lower == upper:
-            _check.refuse(
-                "bounds",
-                "be (lower, upper) with lower < upper",
-                self.bounds,
-                "swap them if they are in the wrong order",
-            )
+        lower, upper = distinct_bounds(self.bounds)
         object.__setattr__(self, "bounds", (lower, upper))
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         given: Grid | None = self.grid
@@ -67,20 +60,18 @@ class RankMechanism(Mechanism):
             whole = isinstance(lower, int) and isinstance(upper, int)
             exponent = 0 if whole else max(ceil_log2(magnitude) - _BITS, -1074)
             if exponent > _COARSEST:
-                _check.refuse("bounds", "be at most 2**1000 in magnitude", self.bounds, "use other units")
+                _check.refuse(
+                    "bounds", "be at most 2**1000 in magnitude", self.bounds, "pass values in other units"
+                )
             given = Grid(exponent=exponent)
         object.__setattr__(self, "grid", as_grid(given))
         low, high = self._ends()
         if not 1 <= high - low <= _WIDEST or max(abs(low), abs(high)) >= LIMIT:
             rule = f"be from 1 to 2**60 steps of {self.grid} apart, and within 2**62 steps of zero"
             _check.refuse("bounds", rule, self.bounds, "pass another grid, or other bounds")
-        if not isinstance(self.neighboring, Neighboring):
-            _check.refuse(
-                "neighboring",
-                "be a Neighboring",
-                self.neighboring,
-                "pass one of its members, such as Neighboring.ADD_REMOVE",
-            )
+        _check.instance(
+            "neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another"
+        )
         self._check_rates()
 
     def _check_rates(self) -> None:
@@ -99,14 +90,6 @@ class RankMechanism(Mechanism):
     def _value(self, steps: int) -> int | float:
         whole = self.grid.exponent == 0 and all(isinstance(bound, int) for bound in self.bounds)
         return steps if whole else float(steps * self.grid.step)
-
-    def _released(self, value: Any, source: RandomSource) -> Release:
-        return Release(
-            value=value,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
 
 
 @final
@@ -157,9 +140,8 @@ class Quantile(RankMechanism):
             _check.refuse("quantile", "be strictly between 0 and 1, to 2**-20", self.quantile, remedy)
         object.__setattr__(self, "quantile", quantile)
         if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < MINIMUM_RATE:
-            _check.refuse(
-                "epsilon", "be at least about 2**-15", self.epsilon, "such an answer carries no information"
-            )
+            remedy = "pass a larger one; such an answer carries no information"
+            _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, remedy)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -167,7 +149,7 @@ class Quantile(RankMechanism):
         return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the quantile of a column.
+        """Release the quantile of a column.
 
         Parameters
         ----------
@@ -182,7 +164,7 @@ class Quantile(RankMechanism):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
-        return self._released(self.outputs(value, 1, source)[0], source)
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.
@@ -286,7 +268,7 @@ class Quantiles(RankMechanism):
         return Exponential(share, neighboring=self.neighboring) * self._levels
 
     def release(self, value: Any, rng: Rng = None) -> Release:
-        """Tell the quantiles of a column.
+        """Release the quantiles of a column.
 
         Parameters
         ----------
@@ -305,7 +287,7 @@ class Quantiles(RankMechanism):
         steps = np.clip(self.grid.round(np.sort(without_nan(value))), lower, upper)
         # Each record is spread within its step, so that those distinguished by no value are distinguished by
         # lot.
-        bits = min(_SPREAD_BITS, max(0, 60 - max(abs(lower), abs(upper)).bit_length()))
+        bits = min(_TIE_BITS, max(0, 60 - max(abs(lower), abs(upper)).bit_length()))
         if bits:
             steps = np.sort((steps << bits) + (source.words(len(steps)) >> (64 - bits)).astype(np.int64))
         found = [0] * len(self.quantiles)
@@ -314,7 +296,7 @@ class Quantiles(RankMechanism):
         for part in parts:
             if part.first < part.last:
                 parts.extend(self._halved(part, found, source))
-        return self._released(np.array([self._value(point >> bits) for point in found]), source)
+        return self._release_as(Release, np.array([self._value(point >> bits) for point in found]), source)
 
     def _halved(self, part: _Part, found: list[int], source: RandomSource) -> tuple[_Part, _Part]:
         """Find the middle one of a part's quantiles, and return the two parts beside it."""

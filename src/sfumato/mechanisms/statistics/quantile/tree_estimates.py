@@ -59,7 +59,7 @@ def estimate_quantiles(
     *,
     groups: int,
 ) -> TreeQuantiles:
-    """Tell quantiles of many groups through one noisy tree for each, with intervals.
+    """Release quantiles of many groups through one noisy tree for each, with intervals.
 
     Parameters
     ----------
@@ -195,19 +195,19 @@ def _end(
 ) -> Integers:
     """Walk to the lower (-1) or upper (1) end; ``odds`` is minus the logarithm of the chance of each test."""
     shape, rows, p = tree.shape, np.arange(len(groups)), quantiles.astype(np.float64)
-    node, ends, spread = groups.astype(np.int64), (p, p), (p, p, p)
+    node, ends, variances = groups.astype(np.int64), (p, p), (p, p, p)
     for level in range(shape.height):
         noisy, filled = tree.children(level, node).astype(np.float64), shape.filled(level, node)
         if level == 0:
             total, many = noisy.sum(axis=1), filled.astype(np.float64)
             ends = -p * total, (1 - p) * total
-            spread = many * p * p, many * (1 - p) ** 2, -many * p * (1 - p)
+            variances = many * p * p, many * (1 - p) ** 2, -many * p * (1 - p)
         indices = np.minimum(np.arange(shape.branching + 1), filled[:, None])
         part = indices / filled[:, None]
         below = np.concatenate([np.zeros((len(node), 1)), np.cumsum(noisy, axis=1)], axis=1)
         border = _between(part, *ends) + below - part * below[:, -1:]
         # Never below 0: at a node's ends it is what was found above, and inside it at least 1/2 is added.
-        weights = _variance(part, part, *spread) + indices * (1 - part)
+        weights = _variance(part, part, *variances) + indices * (1 - part)
         far = _deviation(distribution, weights, odds[:, None]) * _SLACK + 1
         if side < 0:
             passed = border[:, 1:] >= -far[:, 1:]
@@ -218,8 +218,8 @@ def _end(
             passed[:, 0] = True
             at = _last(passed & (np.arange(shape.branching) < filled[:, None]))
         left, right = part[rows, at][:, None], part[rows, at + 1][:, None]
-        both = _variance(left, right, *spread) + (indices[rows, at] * (1 - right[:, 0]))[:, None]
-        spread = weights[rows, at], weights[rows, at + 1], both[:, 0]
+        both = _variance(left, right, *variances) + (indices[rows, at] * (1 - right[:, 0]))[:, None]
+        variances = weights[rows, at], weights[rows, at + 1], both[:, 0]
         ends = border[rows, at], border[rows, at + 1]
         node = node * shape.branching + at
     return node % shape.span
