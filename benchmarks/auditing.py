@@ -54,7 +54,7 @@ def measure_audits(trials: int) -> bool:
             0.0,
             [(np.zeros(16), np.ones(16))],
         ),
-        "sparse vector, wrong": (broken, 1.0, 0.0, broken.pairs),
+        "sparse vector, wrong": (broken, 1.0, 0.0, list(broken.pairs)),
         "numpy's Laplace": (lambda data, size: data + generator.laplace(size=size), 1.0, 0.0, [(0.0, 1.0)]),
     }
     print(f"{trials} runs on each of two inputs, one core\n")

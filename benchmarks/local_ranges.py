@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import local
-from sfumato.local.ranges.protocol import length_places
+from sfumato.local.ranges.protocol import range_ends
 
 __all__ = ["measure_ranges"]
 
@@ -76,13 +76,13 @@ def measure_ranges(people: int, epsilon: float, runs: int) -> None:
 
 def _squared(away: NDArray[np.float64], length: int | None) -> float:
     """The mean squared error over ranges of one length, or of all."""
-    first, last = length_places(SIZE, length)
+    first, last = range_ends(SIZE, length)
     return float(np.mean((away[last + 1] - away[first]) ** 2))
 
 
 def _theory(estimate: Any, protocol: Any, people: int, truth: NDArray[np.float64]) -> float:
     """What theory says of ranges of all lengths."""
-    first, last = length_places(SIZE, None)
+    first, last = range_ends(SIZE, None)
     if not isinstance(estimate, local.Estimate):
         return float(protocol.variance(people, first, last, np.diff(truth)).mean())
     matrix = estimate.error_model.covariance(np.diff(truth), np.arange(SIZE)) / people

@@ -189,7 +189,9 @@ def _read_rational(name: str, written: Any) -> Fraction:
     digits = top.removeprefix("-"), bottom
     if len(top + bottom) > _MAX_RATIONAL or not all(part.isascii() and part.isdigit() for part in digits):
         _refuse(name, "be written as p/q", written)
-    return Fraction(int(top), int(bottom)) if int(bottom) else refuse(name, "have a denominator", 0, _REMEDY)
+    if not int(bottom):
+        _refuse(name, "have a denominator other than 0", written)
+    return Fraction(int(top), int(bottom))
 
 
 def _read_bytes(name: str, written: Any) -> bytes:

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
-from sfumato.learning.clipping.per_group import allocated
 from tests.cases import cases
 from tests.run_time import run_time
 
@@ -19,7 +18,7 @@ if run_time(__name__):
     import torch
 
     from sfumato.learning.clipping.clipping import Clipping
-    from sfumato.learning.clipping.per_group import PerGroup
+    from sfumato.learning.clipping.per_group import PerGroup, allocated
     from sfumato.learning.clipping.per_layer import PerLayer
 
 

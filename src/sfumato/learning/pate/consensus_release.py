@@ -127,7 +127,7 @@ class ConsensusRelease(Mechanism):
 
         Parameters
         ----------
-        value : integer array of shape (questions, classes)
+        value : array of int of shape (questions, classes)
             The votes, of all questions asked.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.

@@ -158,7 +158,7 @@ class Estimate(FrequencyShares):
         Post-processing: the loss stays, and so do variances and intervals, which are of the raw estimates.
         """
         if not self.reports:
-            _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
+            _check.refuse("reports", "be at least 1 for a consistency step", self.reports, "collect some")
         if not np.isfinite(self.raw).all():
             rule = "be enough to estimate each share, for a consistency step"
             _check.refuse("reports", rule, self.reports, "collect more")

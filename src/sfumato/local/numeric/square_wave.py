@@ -179,7 +179,7 @@ class DistributionEstimate:
             A distribution over `points`.
         """
         if not self.mean.reports:
-            _check.refuse("reports", "be at least 1 for a distribution", 0, "collect some")
+            _check.refuse("reports", "be at least 1 for a distribution", self.mean.reports, "collect some")
         tolerance = 1e-3 if smooth else 1e-3 * math.exp(min(self.device.epsilon, 10.0))
         return most_likely(self.counts.astype(np.float64), self.device, smooth=smooth, tolerance=tolerance)
 

@@ -215,7 +215,7 @@ class RangeEstimate(FrequencyShares):
         """
         share = _check.unit_interval("q", q)
         if not self.reports:
-            _check.refuse("reports", "be at least 1 for a quantile", 0, "collect some")
+            _check.refuse("reports", "be at least 1 for a quantile", self.reports, "collect some")
         smooth = self if self.steps else self.consistent("isotonic")
         reach = np.maximum.accumulate(_reach(smooth.frequencies))
         reach[-1] = max(float(reach[-1]), 1.0)
@@ -291,7 +291,7 @@ class RangeEstimate(FrequencyShares):
         if step != "isotonic" and step not in STEPS:
             _check.refuse("step", f"be one of isotonic, {', '.join(STEPS)}", step, 'pass "isotonic"')
         if not self.reports:
-            _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
+            _check.refuse("reports", "be at least 1 for a consistency step", self.reports, "collect some")
         if step == "isotonic":
             inner = np.clip(isotonic(np.cumsum(self.frequencies)[:-1]), 0.0, 1.0)
             found = np.diff(inner, prepend=0.0, append=1.0)

@@ -180,7 +180,9 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
             _check.refuse_type("last", rule, end, "count indices from 0")
         reported = np.full(sides, 1 / sides.prod()) if shares is None else np.asarray(shares, float)
         if reported.shape != tuple(sides) or not (reported >= 0).all() or abs(reported.sum() - 1) > 1e-9:
-            _check.refuse_type("shares", f"be {sides.tolist()} shares with sum 1", reported)
+            _check.refuse_type(
+                "shares", f"be {sides.tolist()} shares with sum 1", reported, "divide them by their sum"
+            )
         reach = np.pad(reported.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
         error_model = self.error_model([count * float(chance) for chance in self.device.chances])
         return error_model.variance(begin.T, end.T, np.minimum(reach, 1.0))

@@ -223,7 +223,7 @@ class GridEstimate(FrequencyShares):
             Its `frequencies` are the processed ones.
         """
         if not self.reports:
-            _check.refuse("reports", "be at least 1 for a consistency step", 0, "collect some")
+            _check.refuse("reports", "be at least 1 for a consistency step", self.reports, "collect some")
         found = made_consistent(self.frequencies.ravel(), self.variances.ravel(), step)
         return replace(self, processed=found.reshape(self.raw.shape), steps=(*self.steps, step))
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.designs.crosswise import Crosswise, birthday_share
     from sfumato.local.surveys.designs.design import Design
     from sfumato.local.surveys.designs.forced_category import ForcedCategory
-    from sfumato.local.surveys.designs.randomized_response import ForcedResponse, TwoCoins, Warner
     from sfumato.local.surveys.designs.tasks import Kind, Task
     from sfumato.local.surveys.designs.two_samples import TwoSamplePrevalence, UnrelatedQuestionTwoSamples
     from sfumato.local.surveys.designs.unrelated_question import UnrelatedQuestion
+    from sfumato.local.surveys.designs.yes_or_no import ForcedResponse, TwoCoins, Warner
     from sfumato.local.surveys.estimates.category_shares import Shares
     from sfumato.local.surveys.estimates.prevalence import Prevalence
     from sfumato.local.surveys.estimates.risk import CategoryRisk, RespondentRisk
@@ -93,7 +93,7 @@ __getattr__, __dir__ = attach(
         "Design": "sfumato.local.surveys.designs.design",
         "Finding": "sfumato.local.surveys.inference.hypothesis_tests",
         "ForcedCategory": "sfumato.local.surveys.designs.forced_category",
-        "ForcedResponse": "sfumato.local.surveys.designs.randomized_response",
+        "ForcedResponse": "sfumato.local.surveys.designs.yes_or_no",
         "Kind": "sfumato.local.surveys.designs.tasks",
         "Plan": "sfumato.local.surveys.inference.sample_size",
         "Prevalence": "sfumato.local.surveys.estimates.prevalence",
@@ -103,11 +103,11 @@ __getattr__, __dir__ = attach(
         "Sheet": "sfumato.local.surveys.sheets.sheet",
         "Stratified": "sfumato.local.surveys.inference.weighting",
         "Task": "sfumato.local.surveys.designs.tasks",
-        "TwoCoins": "sfumato.local.surveys.designs.randomized_response",
+        "TwoCoins": "sfumato.local.surveys.designs.yes_or_no",
         "TwoSamplePrevalence": "sfumato.local.surveys.designs.two_samples",
         "UnrelatedQuestion": "sfumato.local.surveys.designs.unrelated_question",
         "UnrelatedQuestionTwoSamples": "sfumato.local.surveys.designs.two_samples",
-        "Warner": "sfumato.local.surveys.designs.randomized_response",
+        "Warner": "sfumato.local.surveys.designs.yes_or_no",
         "Weighted": "sfumato.local.surveys.inference.weighting",
         "birthday_share": "sfumato.local.surveys.designs.crosswise",
         "chi_square_power": "sfumato.local.surveys.inference.power",

@@ -165,5 +165,5 @@ class VectorEstimate:
             Of norm at most `radius`.
         """
         if not self.reports:
-            _check.refuse("reports", "be at least 1 for a mean", 0, "collect some")
+            _check.refuse("reports", "be at least 1 for a mean", self.reports, "collect some")
         return np.asarray(self.mean * min(1.0, self.radius / float(np.linalg.norm(self.mean))))

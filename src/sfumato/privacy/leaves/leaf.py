@@ -272,7 +272,7 @@ class Leaf(Node):
     def _set_monotone(self, value: object) -> None:
         """Check whether all scores may be said to move in the same direction."""
         if not isinstance(value, bool):
-            _check.refuse("monotone", "be True or False", value, "True if all scores move the same way")
+            _check.refuse("monotone", "be True or False", value, "pass True if all scores move the same way")
         if value and self.neighboring is Neighboring.REPLACE_ONE:
             remedy = "a replaced unit may raise one score and lower another"
             _check.refuse("monotone", "be False under replace-one", value, remedy)

@@ -195,7 +195,7 @@ def _cut_clause(tokens: Sequence[Token]) -> tuple[list[Token], tuple[Token, ...]
     if not starts:
         return list(tokens), None
     start = starts[0]
-    word = tokens[start + 2].text.upper() if start + 2 < len(tokens) else ""
+    word = "".join(token.text.upper() for token in tokens[start + 2 : start + 3])
     if word in _OTHER_CLAUSES:
         raise UnsupportedSql(f"SELECT WITH {word} is not answered; {_OTHER_CLAUSES[word]}")
     if word != "DIFFERENTIAL_PRIVACY":
@@ -228,7 +228,9 @@ def _closing_parenthesis(tokens: Sequence[Token], opening: int) -> int:
         depth -= tokens[index].token_type is TokenType.R_PAREN
         if not depth:
             return index
-    raise SqlSyntaxError(f"{_position(tokens[opening])}: the parenthesis of OPTIONS is never closed; add )")
+    raise SqlSyntaxError(
+        f"{_position(tokens[opening])}: the parenthesis of OPTIONS is never closed; close it"
+    )
 
 
 def _tree(tokens: list[Token], text: str) -> exp.Expr:

@@ -18,13 +18,15 @@ from sfumato.queries.plan.query import AggregateKind
 from sfumato.queries.pricing import aggregate_measures
 from sfumato.queries.pricing.measures.measure_request import Grids, MeasureRequest
 from sfumato.queries.pricing.price import PricedQuery, price
+from tests.run_time import run_time
 
-_TABLE = pa.table(
-    {
-        "id": [unit for unit in range(3000) for _ in range(1 + unit % 5)],
-        "g": [f"group {unit % 2}" for unit in range(3000) for _ in range(1 + unit % 5)],
-    }
-)
+if run_time(__name__):
+    _TABLE = pa.table(
+        {
+            "id": [unit for unit in range(3000) for _ in range(1 + unit % 5)],
+            "g": [f"group {unit % 2}" for unit in range(3000) for _ in range(1 + unit % 5)],
+        }
+    )
 _MINIMUM = 3
 
 

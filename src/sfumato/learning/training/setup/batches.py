@@ -95,7 +95,7 @@ def _check_drawing(loader: DataLoader[Any]) -> None:
         return
     remedy = (
         "the run draws its own batches from the dataset: pass torch.utils.data.Subset(dataset, indices) "
-        "to train on a part, or SamplingOptions(sampler=) for another way to draw"
+        "to train on a part, or SamplingOptions(sampler=)"
     )
     rule = "have torch's RandomSampler or SequentialSampler of its dataset, without replacement"
     _check.refuse_type("data_loader", rule, drawn if own else loader.batch_sampler, remedy)

@@ -188,7 +188,7 @@ def associate(
     sound = _sound(first, given[0]) & _sound(second, given[1])
     pairs = int(sound.sum())
     if not pairs:
-        _check.refuse("first_reports", "have at least one pair that is not refused", 0, "collect some")
+        _check.refuse("first_reports", "have at least one pair that is not refused", pairs, "collect some")
     left = _likelihoods(first, given[0][sound], names[0], others)
     right = _likelihoods(second, given[1][sound], names[1], others)
     alone = np.outer(_marginal(left), _marginal(right))
