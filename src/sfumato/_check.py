@@ -43,11 +43,12 @@ def refuse_type(
 ) -> NoReturn:
     """Raise ``name must rule, got a value of type X; remedy``, with nothing of the value in it.
 
-    An array is described by its entries' type and its shape.
+    An array is described by its entries' type and how many axes it has; its shape may be how many people
+    there are.
     """
     found = f"got a value of type {type(value).__name__}"
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        found += f", of {value.dtype} and shape {tuple(value.shape)}"
+    if hasattr(value, "dtype") and hasattr(value, "ndim"):
+        found += f", of {value.dtype} with {value.ndim} {'axis' if value.ndim == 1 else 'axes'}"
     raise error(_message(name, rule, found, remedy))
 
 
