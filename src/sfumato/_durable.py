@@ -23,7 +23,7 @@ def new_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
     path : Path
     content : bytes
     mode : int
-        Who may read it, less the process's mask: its owner alone, unless told otherwise.
+        Who may read it, less the process's mask: its owner alone, unless it is given.
 
     Raises
     ------
@@ -75,11 +75,11 @@ def write_whole(path: Path, content: bytes, *, mode: int | None = None) -> None:
         Who may read it, less the process's mask; left out, whoever might read what was there, or else all.
     """
     draft = path.with_name(f".sfumato-{secrets.token_hex(8)}.part")
-    kept = stat.S_IMODE(path.stat().st_mode) if mode is None and path.exists() else None
+    present = stat.S_IMODE(path.stat().st_mode) if mode is None and path.exists() else None
     try:
-        new_file(draft, content, mode=0o600 if kept is not None else 0o666 if mode is None else mode)
-        if kept is not None:
-            draft.chmod(kept)
+        new_file(draft, content, mode=0o600 if present is not None else 0o666 if mode is None else mode)
+        if present is not None:
+            draft.chmod(present)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

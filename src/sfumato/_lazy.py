@@ -41,8 +41,8 @@ def attach(
             extra = (extras or {}).get((missing.name or "").partition(".")[0])
             if extra is None:
                 raise
-            told = f"{name} needs {missing.name}; pip install 'sfumato[{extra}]'"
-            raise importlib.import_module("sfumato.errors").MissingExtra(told) from missing
+            message = f"{name} needs {missing.name}; pip install 'sfumato[{extra}]'"
+            raise importlib.import_module("sfumato.errors").MissingExtra(message) from missing
 
     def lookup(name: str) -> Any:
         if name not in homes:

@@ -18,7 +18,7 @@ __all__ = ["REACHED", "Mutant", "compiled", "mutants"]
 REACHED = "__mutation_reached__"
 """The built-in function that a mutated expression calls before it is evaluated."""
 
-NEVER_MUTATED = {"warn", "refuse", "TypeVar", "ParamSpec", "NewType", "attach"}
+NEVER_MUTATED = {"warn", "refuse", "refuse_type", "refuse_state", "TypeVar", "ParamSpec", "NewType", "attach"}
 PLAIN_KEYWORDS = {"strict", "stacklevel", "maxsize"}
 LONGEST_TEXT = 200
 ATOMS = ast.Constant | ast.Name | ast.Attribute | ast.UnaryOp | ast.Slice

@@ -14,7 +14,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device.shuffle.split_and_mix import Split
-from sfumato.local.shuffle.mixing_bound import _beyond, _recursion, fewest_shares, log_excess, telltale_mass
+from sfumato.local.shuffle.mixing_bound import _beyond, _recursion, fewest_shares, log_excess, revealing_mass
 from sfumato.local.shuffle.split_and_mix import mixed_loss
 from sfumato.numerics.randomness.source import SimulatedSource
 from tests.cases import cases
@@ -157,9 +157,9 @@ def test_more_clients_and_more_shares_tell_less() -> None:
     assert log_excess(10**4, 10, 32) / 2 <= -40 * math.log(2) < log_excess(10**4, 9, 32) / 2
     # Nothing is proved where graphs of some hundred clients fall apart.
     assert log_excess(10**6, 3, 40) == math.inf
-    assert telltale_mass(10**6, 3, 40, 1.0) == 1.0
+    assert revealing_mass(10**6, 3, 40, 1.0) == 1.0
     assert log_excess(1, 3, 10) == -math.inf
-    assert telltale_mass(1, 3, 10, 1.0) == 0.0
+    assert revealing_mass(1, 3, 10, 1.0) == 0.0
     assert log_excess(5000, 2, 10) == math.inf
 
 
@@ -168,10 +168,10 @@ def test_more_clients_and_more_shares_tell_less() -> None:
 )
 def test_no_share_too_many(clients: int, bits: int, epsilon: float, delta: float) -> None:
     shares = fewest_shares(clients, bits, epsilon, delta)
-    assert telltale_mass(clients, shares, bits, epsilon) <= delta
-    assert telltale_mass(clients, shares - 1, bits, epsilon) > delta
+    assert revealing_mass(clients, shares, bits, epsilon) <= delta
+    assert revealing_mass(clients, shares - 1, bits, epsilon) > delta
     expected = math.exp(log_excess(clients, shares, bits) / 2) / 2 * (1 + math.exp(epsilon)) ** 2 / 2
-    assert telltale_mass(clients, shares, bits, epsilon) == pytest.approx(expected, rel=1e-6)
+    assert revealing_mass(clients, shares, bits, epsilon) == pytest.approx(expected, rel=1e-6)
     assert fewest_shares(1, 20, 1.0, 1e-9) == 3
     with pytest.raises(ParameterError, match="clients must be enough for at most 256 shares"):
         fewest_shares(2, 50, 1.0, 1e-200)

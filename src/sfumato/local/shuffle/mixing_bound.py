@@ -68,7 +68,7 @@ from sfumato import _check
 from sfumato.local.device.shuffle.split_and_mix import MOST_SHARES
 from sfumato.local.frequency.variance import Array
 
-__all__ = ["fewest_shares", "log_excess", "telltale_mass"]
+__all__ = ["fewest_shares", "log_excess", "revealing_mass"]
 
 _NEAR: Final = 512
 """The J of the module's notes."""
@@ -139,7 +139,7 @@ def _log_sum(terms: Array) -> float:
     return top + math.log(float(np.exp(terms - top).sum()))
 
 
-def telltale_mass(clients: int, shares: int, bits: int, epsilon: float) -> float:
+def revealing_mass(clients: int, shares: int, bits: int, epsilon: float) -> float:
     """Return the probability with which mixed shares may reveal everything; see the module's notes.
 
     Parameters
@@ -159,7 +159,7 @@ def fewest_shares(clients: int, bits: int, epsilon: float, delta: float) -> int:
     """Return the fewest shares, at least 3, with which the mass is at most ``delta``."""
 
     def holds(shares: int) -> bool:
-        return telltale_mass(clients, shares, bits, epsilon) <= delta
+        return revealing_mass(clients, shares, bits, epsilon) <= delta
 
     low, high = _MIN_SHARES - 1, _MIN_SHARES
     while not holds(high):

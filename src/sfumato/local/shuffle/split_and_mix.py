@@ -15,7 +15,7 @@ from sfumato import _check
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.local.frequency.variance import Array
-from sfumato.local.shuffle.mixing_bound import fewest_shares, telltale_mass
+from sfumato.local.shuffle.mixing_bound import fewest_shares, revealing_mass
 from sfumato.local.shuffle.noise import SharedNoise
 from sfumato.local.shuffle.protocol import ShuffleProtocol
 from sfumato.privacy.leaves.declared import ApproximateDP
@@ -136,7 +136,7 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
 def mixed_loss(split: Split, scale: Fraction, sensitivity: int) -> PrivacyLoss:
     """Return the loss of one sum, of mixed shares, that a client moves by at most ``sensitivity``."""
     noise = DiscreteLaplace(scale, sensitivity, neighboring=Neighboring.REPLACE_ONE)
-    mass = telltale_mass(split.clients, split.shares, split.bits, noise.pure().epsilon)
+    mass = revealing_mass(split.clients, split.shares, split.bits, noise.pure().epsilon)
     return noise + ApproximateDP(0.0, mass, neighboring=Neighboring.REPLACE_ONE) if mass else noise
 
 
