@@ -14,7 +14,7 @@ RECIPES = dict(re.findall(r"^### (.+?)\n(.*?)(?=^##)", SECTION, re.DOTALL | re.M
 
 
 def test_there_is_a_recipe_of_each_kind() -> None:
-    kinds = ("mechanism", "privacy loss", "engine", "SQL function", "local protocol", "layer rule")
+    kinds = ("mechanism", "privacy loss", "engine", "SQL function", "measure", "local protocol", "layer rule")
     assert [title.split(maxsplit=1)[1] for title in RECIPES] == [*kinds]
 
 
