@@ -118,8 +118,8 @@ class ClippedGrad:
     ) -> Tensor:
         flat = {name: wide(g).reshape(len(g), -1) for name, g in gradients.items()}
         kind = max((g.dtype for g in flat.values()), key=lambda dtype: dtype.itemsize)
-        few = len(next(iter(flat.values())))
-        squared = torch.zeros(max(groups.values()) + 1, few, dtype=kind)
+        first = next(iter(flat.values()))
+        squared = torch.zeros(max(groups.values()) + 1, len(first), dtype=kind, device=first.device)
         for name, gradient in flat.items():
             squared[groups[name]] += squares(gradient)
         bad = ~squared.isfinite().all(0)
