@@ -55,6 +55,7 @@ from sfumato.privacy import (
     zcdp_epsilon,
 )
 from sfumato.privacy.accountant.precision import STANDARD
+from sfumato.privacy.catalog import LOSS_CLASSES
 from tests.cases import cases
 
 NOTHING = Composed(())
@@ -139,6 +140,13 @@ losses = terms.map(lambda parts: compose([leaf * count for leaf, count in parts]
 deltas = st.one_of(st.sampled_from(DELTAS), st.floats(1e-12, 0.9))
 epsilons = st.one_of(st.sampled_from(EPSILONS), st.floats(0, 20))
 distributions = settings(max_examples=60, deadline=None)
+
+
+def test_every_leaf_is_among_these() -> None:
+    leaves_of = "sfumato.privacy.leaves."
+    found = {kind.__name__ for kind in LOSS_CLASSES if kind.__module__.startswith(leaves_of)}
+    # The losses here are composed under add/remove, which a noisy iteration refuses.
+    assert found - {*NOISE, *DECLARED, *CHOICES, *GROUPS} == {"NoisyIteration"}
 
 
 def at_most(left: float, right: float, slack: float = CLOSE) -> bool:
