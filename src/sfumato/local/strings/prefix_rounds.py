@@ -205,8 +205,11 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         if self.last:
             _check.refuse_type("estimate", "be of a round before the last", estimate, "call found()")
         if not estimate.reports:
-            _check.refuse_state(
-                "estimate", "be of at least 1 report", "it has none", "collect some: they choose the prefixes"
+            _check.refuse(
+                "estimate",
+                "be of at least 1 report",
+                estimate.reports,
+                "collect some: they choose the prefixes",
             )
         count = _check.integer("max_candidates", max_candidates, minimum=1)
         texts = [text for text, _ in estimate.top(count + 1) if text is not None][:count]
