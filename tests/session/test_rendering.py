@@ -236,6 +236,8 @@ def test_expressions_read_by_sqlglot_have_the_engines_values(made: Dialect) -> N
         for name, body in _MACROS.items():
             connection.execute(f"CREATE MACRO {name}(a, b) AS {body}")
         connection.execute("CREATE MACRO byte_length(a) AS strlen(a)")
+        connection.execute("CREATE MACRO try_to_timestamp_tz(a) AS TRY_CAST(a AS TIMESTAMPTZ)")
+        connection.execute("CREATE MACRO try_to_timestamp_ntz(a) AS TRY_CAST(a AS TIMESTAMP)")
         for text in texts:
             own = _expression(text, DUCKDB, engine._tables["data"])
             other = sqlglot.transpile(_expression(text, made, _stored(made)), read=made.name, write="duckdb")[

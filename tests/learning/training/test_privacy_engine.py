@@ -380,7 +380,7 @@ def test_batches_from_elsewhere_are_refused_where_a_ledger_was_charged(
             {"noise_multiplier": 2.0},
             "noise_multiplier must be left out, got 2.0; it follows",
         ),
-        ({"module": 3}, "module must be a torch.nn.Module, got 'int'"),
+        ({"module": 3}, "module must be a Module, got a value of type int; pass the model itself"),
         ({"epochs": None}, "epochs must be given"),
     ],
 )

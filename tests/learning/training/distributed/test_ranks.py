@@ -204,7 +204,7 @@ def test_two_processes_compute_what_one_does(tmp_path: Path, make: Callable[...,
 def test_processes_at_different_steps_release_nothing(tmp_path: Path) -> None:
     # Their sum was of two samples, with some examples twice, and each process drew other noise for it.
     for line in lines_of_two(tmp_path, AHEAD):
-        assert line.startswith("True batch must be of the same step in all processes"), line
+        assert line.startswith("True batch must belong to the same step in all processes, but the"), line
 
 
 @pytest.mark.exhaustive

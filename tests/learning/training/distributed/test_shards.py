@@ -115,11 +115,11 @@ def with_replicas() -> Any:
     ("cut", "message"),
     [
         (flat, "keep each parameter by itself"),
-        (in_part, "all of its parameters cut up by fully_shard"),
-        (with_policy, "no policy of precision"),
-        (as_one, "cut up module by module"),
-        (by_columns, "cut up by rows"),
-        (with_replicas, "cut up by rows"),
+        (in_part, "all of its parameters sharded by fully_shard"),
+        (with_policy, "no precision policy"),
+        (as_one, "sharded module by module"),
+        (by_columns, "sharded by rows"),
+        (with_replicas, "sharded by rows"),
     ],
 )
 def test_what_is_cut_up_otherwise_is_refused(

@@ -328,7 +328,7 @@ def test_bad_sources_are_refused(url: str, postgres: Cluster) -> None:
     with pytest.raises(ParameterError, match="address"):
         PostgresSource("mysql://user:secret@host/db")
     assert postgres.password not in repr(PostgresSource(url))
-    with pytest.raises(ParameterError, match="one place"):
+    with pytest.raises(ParameterError, match="lie in one database, but it names several"):
         sf.connect({"people": url, "more": "more.parquet"}, **_BUDGET)
     with pytest.raises(ParameterError, match="same database"):
         sf.connect(_people(url), public={"states": pa.table({"state": ["CA"]})}, **_BUDGET)

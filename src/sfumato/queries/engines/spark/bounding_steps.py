@@ -79,7 +79,7 @@ class SparkBounding(Bounding):
             return first
         return [*first, self.crowded(), *([self.chosen()] if self.slots.rowwise else []), self.trimmed()]
 
-    def _kept(self, condition: str) -> str:
+    def _staying_parts(self, condition: str) -> str:
         return f"FROM parts WHERE {condition}"
 
     def crowded(self) -> Step:
