@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from hypothesis import given, settings, strategies
 
 __all__ = ["RunTime", "loaded_while_collecting", "run_time"]
 
@@ -62,6 +63,7 @@ class RunTime:
     def pytest_collection_finish(self) -> None:
         """From here on, what is imported need not wait, and garbage is not looked for in what is there."""
         _State.collecting, _State.loaded = False, frozenset(sys.modules)
+        _draw_nothing()  # when first used, Hypothesis asks the collector who holds its generators
         gc.collect()
         gc.freeze()
 
@@ -83,6 +85,12 @@ class RunTime:
     def pytest_sessionfinish(self) -> None:
         """Let the interpreter clear everything at its end, as libraries of C++ require."""
         gc.unfreeze()
+
+
+@settings(max_examples=1, database=None)
+@given(strategies.none())
+def _draw_nothing(nothing: None) -> None:
+    del nothing
 
 
 def _complete(name: str) -> None:
