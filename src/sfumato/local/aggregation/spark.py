@@ -78,7 +78,7 @@ def aggregate_spark(
     sfumato.errors.ParameterError: frame must come from Spark, got a value of type Table; use aggregate_arrow
     """
     if not hasattr(type(frame), "mapInArrow"):
-        _check.refuse_type("frame", "come from Spark", frame, "use aggregate_arrow")
+        _check.refuse_type("frame", "be a DataFrame of Spark", frame, "use aggregate_arrow")
     types: list[str] | None = None
     with suppress(Exception):  # of Java, of Spark, of the network: none may show
         fields = [field for field in frame.schema.fields if field.name == column]
