@@ -75,7 +75,8 @@ def aggregate_spark(
     >>> aggregate_spark(oracle, pa.table({"report": [oracle.randomize("b", 1)]}))
     Traceback (most recent call last):
         ...
-    sfumato.errors.ParameterError: frame must come from Spark, got a value of type Table; use aggregate_arrow
+    sfumato.errors.ParameterError: frame must be a DataFrame of Spark, got a value of type Table;
+        use aggregate_arrow
     """
     if not hasattr(type(frame), "mapInArrow"):
         _check.refuse_type("frame", "be a DataFrame of Spark", frame, "use aggregate_arrow")
