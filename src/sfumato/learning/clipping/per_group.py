@@ -183,7 +183,7 @@ class PerGroup(SeveralNorms):
         return tuple(self.clip_norms)  # type: ignore[arg-type]  # pairs since __post_init__
 
     def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the place of each parameter's prefix; every prefix must have a parameter.
+        """Return the index of each parameter's prefix; every prefix must have a parameter.
 
         Parameters
         ----------

@@ -86,7 +86,7 @@ class PerLayer(SeveralNorms):
         return div_down(self.clip_norm, sqrt_up(float(len(self.layers))))
 
     def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the place of each parameter's layer; every layer must have a parameter.
+        """Return the index of each parameter's layer; every layer must have a parameter.
 
         Parameters
         ----------

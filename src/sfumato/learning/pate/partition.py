@@ -70,7 +70,7 @@ def column(values: Any) -> NDArray[Any]:
 
 
 def _distinct(array: NDArray[Any]) -> tuple[list[bytes], NDArray[np.int64]]:
-    """Return the distinct names as bytes, and the place of each row's name among them."""
+    """Return the distinct names as bytes, and the index of each row's name among them."""
     if array.dtype.kind != "O":
         found, indices = np.unique(array, return_inverse=True)
         return [_bytes(name) for name in found.tolist()], np.asarray(indices, np.int64)

@@ -170,7 +170,7 @@ def _classes(given: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _class_indices(labels: NDArray[Any], classes: tuple[Any, ...]) -> NDArray[np.int64]:
-    """Return the place of each label among the classes, or -1."""
+    """Return the index of each label among the classes, or -1."""
     known = {label: index for index, label in enumerate(classes)}
 
     def index(label: Any) -> int:

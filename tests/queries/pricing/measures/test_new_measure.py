@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 import pytest
 
 import sfumato as sf
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
+from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
-from sfumato.queries.plan.measure import AtLeast, Measure, RowCount
+from sfumato.queries.plan.measure import AtLeast, Measure, RowCount, UnitValue
 from sfumato.queries.plan.query import AggregateKind
 from sfumato.queries.pricing import aggregate_measures
 from sfumato.queries.pricing.measures.measure_request import Grids, MeasureRequest
@@ -74,6 +76,11 @@ def _exact(table: pa.Table) -> tuple[PricedQuery, dict[str, int]]:
 
 def test_it_is_computed_by_the_engine_as_its_value_says() -> None:
     assert _exact(_TABLE)[1] == _truth()
+
+
+def test_a_value_that_no_engine_knows_is_not_taken_for_zero() -> None:
+    with pytest.raises(TypeError, match="UnitValue has no SQL yet"):
+        MeasureColumns([Measure(UnitValue())], None, DUCKDB)
 
 
 def test_one_unit_moves_it_by_what_its_noise_is_made_for() -> None:

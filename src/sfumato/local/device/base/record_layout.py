@@ -19,8 +19,6 @@ Records = NDArray[np.uint8]
 """Records as rows of bytes."""
 
 _MIN_TAG: Final = 4
-_WORD_BITS: Final = 56
-"""Longest payload that is packed as a whole number."""
 
 
 @final

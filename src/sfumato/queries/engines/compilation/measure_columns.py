@@ -165,8 +165,10 @@ class MeasureColumns:
                 if (one, other) not in self.products:
                     self.products.append((one, other))
                 return _Indices(counted, product=self.products.index((one, other)))
-            case _:
+            case One() | RowCount():
                 return _Indices()
+            case _:
+                raise TypeError(f"{type(value).__name__} has no SQL yet; add a case here and in _number")
 
     def _gridded(self, column: GridColumn) -> int:
         return self._index(ValueColumn(column.expression, column.exponent, column.lower, column.upper))
@@ -300,7 +302,7 @@ class MeasureColumns:
             case RowSum():
                 return self._sum(value, each)
             case _:
-                return integer(0), (0, 0)  # what is counted takes its place
+                return integer(0), (0, 0)  # what is counted, by bin or by value, is put there instead
 
     def _sum(self, value: RowSum, each: _Indices) -> tuple[str, tuple[int, int] | None]:
         """Return what all rows add, from the sum of their values or products and their number."""
