@@ -16,6 +16,7 @@
     |   +-- OptionError            OPTIONS(...) or an argument breaks its rule
     +-- SourceError                a data source cannot be opened or read
     +-- EngineError                the engine failed after the charge; the charge stays
+    |   +-- QueryCancelled         it was cancelled after the charge; the charge stays
     +-- LedgerError
     |   +-- BudgetExceeded         the charge does not fit; nothing was charged
     |   +-- RunExhausted           all steps that a run reserved were claimed
@@ -50,6 +51,7 @@ __all__ = [
     "OutOfMemory",
     "ParameterError",
     "PrecisionWarning",
+    "QueryCancelled",
     "QueryError",
     "RunExhausted",
     "SchemaError",
@@ -127,6 +129,10 @@ class SourceError(SfumatoError):
 
 class EngineError(SfumatoError):
     """The engine failed after the charge was recorded; the charge stays."""
+
+
+class QueryCancelled(EngineError):
+    """The query was cancelled after the charge was recorded; the charge stays, for rows were read."""
 
 
 class LedgerError(SfumatoError):

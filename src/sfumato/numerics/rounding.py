@@ -38,6 +38,7 @@ __all__ = [
     "log1p_up",
     "log_down",
     "log_up",
+    "mixture_bounds",
     "mul_down",
     "mul_up",
     "ratio_bounds",
@@ -145,6 +146,21 @@ def ratio_bounds(top: Interval, bottom: Interval) -> Interval:
     Interval(lower=0.25, upper=1.5, tight=True)
     """
     return Interval(div_down(top.lower, bottom.upper), div_up(top.upper, bottom.lower))
+
+
+def mixture_bounds(weight: Fraction, first: Interval, second: Interval) -> Interval:
+    """Bound ``weight first + (1 - weight) second`` for a weight from 0 to 1.
+
+    Examples
+    --------
+    >>> mixture_bounds(Fraction(1, 4), Interval(0.0, 1.0), Interval(2.0, 3.0))
+    Interval(lower=1.5, upper=2.5, tight=True)
+    """
+    lower, upper = (
+        weight * Fraction(one) + (1 - weight) * Fraction(other)
+        for one, other in zip(first[:2], second[:2], strict=True)
+    )
+    return Interval(fraction_down(lower), fraction_up(upper))
 
 
 def sqrt_up(x: float) -> float:

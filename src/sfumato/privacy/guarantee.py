@@ -73,7 +73,27 @@ class Guarantee:
     @property
     def amounts(self) -> str:
         """The numbers in words; of what is left of a budget, also which of them still accept a charge."""
-        notions = self._notions()
+        return self.in_words()
+
+    def in_words(self, digits: int = 6) -> str:
+        """Return `amounts` with so many significant digits.
+
+        Parameters
+        ----------
+        digits : int
+            17 show every float as it is.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from sfumato.privacy import Guarantee, Neighboring
+        >>> Guarantee(neighboring=Neighboring.ADD_REMOVE, epsilon=0.0099999999).in_words(9)
+        '0.0099999999-DP'
+        """
+        notions = self._notions(digits)
         if self.answerable_epsilon is None:
             return " and ".join(notions.values())
         left = {name: text for name, text in notions.items() if getattr(self, name) > 0}
@@ -86,18 +106,19 @@ class Guarantee:
             return f"{accepted} ({used_up}, {' and '.join(left)} still accepts)"
         return f"{accepted} (either accepts)" if len(left) > 1 else accepted
 
-    def _notions(self) -> dict[str, str]:
-        approximate = f"{self.delta:g}-approximate " if self.delta and self.epsilon is None else ""
+    def _notions(self, digits: int) -> dict[str, str]:
+        shape = f".{digits}g"
+        approximate = f"{self.delta:{shape}}-approximate " if self.delta and self.epsilon is None else ""
         notions = {}
         if self.epsilon is not None and self.order is not None:
-            notions["epsilon"] = f"({self.order:g}, {self.epsilon:g})-RDP"
+            notions["epsilon"] = f"({self.order:g}, {self.epsilon:{shape}})-RDP"
         elif self.epsilon is not None:
-            pair = f"({self.epsilon:g}, {self.delta:g})" if self.delta else f"{self.epsilon:g}"
-            notions["epsilon"] = f"{pair}-DP"
+            epsilon = f"{self.epsilon:{shape}}"
+            notions["epsilon"] = f"({epsilon}, {self.delta:{shape}})-DP" if self.delta else f"{epsilon}-DP"
         if self.rho is not None:
-            notions["rho"] = f"{approximate}{self.rho:g}-zCDP"
+            notions["rho"] = f"{approximate}{self.rho:{shape}}-zCDP"
         if self.mu is not None:
-            notions["mu"] = f"{approximate}{self.mu:g}-GDP"
+            notions["mu"] = f"{approximate}{self.mu:{shape}}-GDP"
         return notions
 
     def __str__(self) -> str:

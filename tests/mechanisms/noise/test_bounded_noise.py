@@ -93,6 +93,32 @@ def test_truncated_loss_is_the_exact_one_at_its_epsilon(sensitivity: int, scale:
     assert loss.delta(sensitivity / scale) == pytest.approx(truth, rel=1e-9)
 
 
+@cases("sensitivity", [1, 3])
+@cases("weight", [Fraction(1, 5), Fraction(9, 10)])
+@cases("limit", [4, 11])
+def test_the_loss_of_two_limits_is_that_of_their_mixture(
+    sensitivity: int, weight: Fraction, limit: int
+) -> None:
+    mechanism = TruncatedLaplace(sensitivity=sensitivity, scale=2, limit=limit, weight=weight)
+    parts = [
+        pmf(TruncatedLaplace(sensitivity=sensitivity, scale=2, limit=each), limit)
+        for each in (limit - 1, limit)
+    ]
+    parts[0].update({limit: mpmath.mpf(0), -limit: mpmath.mpf(0)})
+    inside = mpmath.fsum(parts[0].values())
+    share = mpmath.mpf(weight.numerator) / weight.denominator
+    mixture = {k: share * parts[0][k] / inside + (1 - share) * p for k, p in parts[1].items()}
+    for k, p in mixture.items():
+        assert mechanism.distribution.pmf(k).lower == pytest.approx(float(p), rel=1e-12)
+    for moved_by in range(1, sensitivity + 1):
+        for epsilon in (0.5 * sensitivity / 2, sensitivity / 2, 4.0):
+            truth = divergence(mixture, moved(mixture, moved_by), epsilon)
+            assert truth <= mechanism.privacy_loss.delta(epsilon) * (1 + 1e-12)
+    truth = divergence(mixture, moved(mixture, sensitivity), sensitivity / 2)
+    assert mechanism.privacy_loss.delta(sensitivity / 2) == pytest.approx(truth, rel=1e-9)
+    assert mechanism.delta == pytest.approx(truth, rel=1e-9)
+
+
 @cases("sensitivity", [1, 4, 0.3, Fraction(2, 3)])
 @cases(("epsilon", "delta", "l0"), [(1.0, 1e-6, 1), (0.01, 1e-9, 3), (5.0, 0.01, 1), (1e-3, 0.1, 1)])
 def test_truncated_calibration_is_tight(sensitivity: Any, epsilon: float, delta: float, l0: int) -> None:

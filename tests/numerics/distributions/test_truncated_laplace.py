@@ -26,6 +26,10 @@ LAWS: dict[Any, Any] = {
     TruncatedLaplaceDistribution(100, 5): TruncatedLaplaceDistribution(100, 6),
     TruncatedLaplaceDistribution(7, 1): TruncatedLaplaceDistribution(5, 1),
     TruncatedLaplaceDistribution(20, 2000): TruncatedLaplaceDistribution(22, 2000),
+    TruncatedLaplaceDistribution(10, 5, Fraction(3, 4)): TruncatedLaplaceDistribution(10, 5, Fraction(1, 4)),
+    TruncatedLaplaceDistribution(2, 3, Fraction(1, 1 << 62)): TruncatedLaplaceDistribution(
+        2, 3, Fraction(1, 9)
+    ),
     StaircaseDistribution(1, 5, 2): StaircaseDistribution(1, 5, 3),
     StaircaseDistribution(Fraction(1, 3), 7, 7): StaircaseDistribution(Fraction(1, 3), 7, 6),
     StaircaseDistribution(2, 6, 1): StaircaseDistribution(2, 6, 2),
@@ -45,6 +49,11 @@ def weight(distribution: Any, k: int) -> mpmath.mpf:
 
 
 def masses(distribution: Any) -> dict[int, mpmath.mpf]:
+    if isinstance(distribution, TruncatedLaplaceDistribution) and distribution.weight:
+        scale, limit, share = distribution.scale, distribution.limit, distribution.weight
+        shorter, longer = (masses(TruncatedLaplaceDistribution(scale, each)) for each in (limit - 1, limit))
+        first = mpmath.mpf(share.numerator) / share.denominator
+        return {k: first * shorter[k] + (1 - first) * longer[k] for k in longer}
     weights = {k: weight(distribution, k) for k in range(-REACH, REACH + 1)}
     total = mpmath.fsum(weights.values())
     return {k: w / total for k, w in weights.items()}
@@ -155,6 +164,10 @@ def test_bad_parameters() -> None:
         (lambda: TruncatedLaplaceDistribution(0, 3), "scale must"),
         (lambda: TruncatedLaplaceDistribution(1, 0), "limit must"),
         (lambda: TruncatedLaplaceDistribution(1, 1 << 61), "limit must be at most"),
+        (lambda: TruncatedLaplaceDistribution(1, 3, Fraction(1)), "weight must be below 1"),
+        (lambda: TruncatedLaplaceDistribution(1, 3, Fraction(1, (1 << 62) + 1)), "weight must be below 1"),
+        (lambda: TruncatedLaplaceDistribution(1, 3, Fraction(-1, 2)), "weight must be"),
+        (lambda: TruncatedLaplaceDistribution(1, 1, Fraction(1, 2)), "limit must be at least 2"),
         (lambda: StaircaseDistribution(0, 3, 1), "epsilon must"),
         (lambda: StaircaseDistribution(1, 0, 1), "width must"),
         (lambda: StaircaseDistribution(1, 3, 4), "first must be at most width"),

@@ -147,6 +147,13 @@ def of_pure(epsilon: mpf) -> mpf:
     return epsilon * mpmath.tanh(epsilon / 2)
 
 
+def of_bounded_range(epsilon: mpf) -> mpf:
+    """The divergence of order one of the worst pair of bounded range, which no other order exceeds."""
+    with mpmath.workdps(60 + 4 * max(0, -int(mpmath.log10(epsilon)))):
+        odds = epsilon / mpmath.expm1(epsilon)
+        return odds - 1 - mpmath.log(odds)
+
+
 def views() -> Iterator[tuple[PrivacyLoss, str, float, mpf]]:
     """List what a view says, and the exact value of its theorem."""
     for size in losses():
@@ -158,7 +165,7 @@ def views() -> Iterator[tuple[PrivacyLoss, str, float, mpf]]:
                 yield leaf, "gdp", leaf.gdp().mu, -2 * quantile(1 / (1 + mpmath.exp(e)))
         gdp = GaussianDP(size)
         yield gdp, "zcdp", gdp.zcdp().rho, e * e / 2
-        yield Exponential(size), "zcdp", Exponential(size).zcdp().rho, min(e * e / 8, of_pure(e))
+        yield Exponential(size), "zcdp", Exponential(size).zcdp().rho, of_bounded_range(e)
         yield ZCDP(size), "rdp", ZCDP(size).rdp(2.5), e * mpf("2.5")
         yield CDP(size, 0.3), "rdp", CDP(size, 0.3).rdp(2.5), e + mpf("1.5") * mpf(0.3) ** 2 / 2
         yield CDP(size, 0.3), "zcdp", CDP(size, 0.3).zcdp().rho, max(e, mpf(0.3) ** 2 / 2)
@@ -173,7 +180,7 @@ def views() -> Iterator[tuple[PrivacyLoss, str, float, mpf]]:
             yield node, "pure", node.pure().epsilon, mpmath.log1p(mpf(share) * mpmath.expm1(e))
         chained = GroupPrivacy(Exponential(size), 3, neighboring=ONE)
         yield chained, "pure", chained.pure().epsilon, 3 * e
-        yield chained, "zcdp", chained.zcdp().rho, 9 * min(e * e / 8, of_pure(e))
+        yield chained, "zcdp", chained.zcdp().rho, 9 * of_bounded_range(e)
         several = GroupPrivacy(ApproximateDP(size, 1e-9), 3, neighboring=ONE)
         if size < 100:
             powers = 1 + mpmath.exp(e) + mpmath.exp(2 * e)

@@ -13,7 +13,7 @@ from sfumato.mechanisms.base.additive import AdditiveMechanism, as_bound, as_ent
 from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.rational import Number, plain
-from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
+from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution, as_weight
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import ApproximateDP, PureDP
 from sfumato.privacy.loss import PrivacyLoss
@@ -35,6 +35,8 @@ class TruncatedLaplace(AdditiveMechanism):
         Scale of the Laplace distribution, in the unit of the values.
     limit : int, float or Fraction
         The greatest noise, in the same unit, rounded up to whole steps; at least the sensitivity.
+    weight : Fraction, optional
+        The probability that the limit is one step less, drawn anew for each entry; 0 unless given.
     l0 : int, optional
         The most entries of an array that one unit moves; 1 unless given.
     grid : Grid, optional
@@ -50,6 +52,10 @@ class TruncatedLaplace(AdditiveMechanism):
     steps with the rounding counted, and delta the probability of the s largest values of the noise.
     Proof: where both neighbors' answers can fall, the quotient of their probabilities is at most
     exp(s / scale), as both have one normaliser; outside lie at most the s largest values.
+
+    With a weight w, which is public, delta is w times that of the limit one step less plus 1 - w times that
+    of the limit. Proof: the draw of the limit does not depend on the value, and the largest excess of a
+    probability over exp(epsilon) times the other is convex in the pair of distributions.
 
     References
     ----------
@@ -69,6 +75,7 @@ class TruncatedLaplace(AdditiveMechanism):
     sensitivity: Number
     scale: Number
     limit: Number
+    weight: Fraction = Fraction(0)
     l0: int = None  # type: ignore[assignment]  # settled in __post_init__
     grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
     neighboring: Neighboring = Neighboring.ADD_REMOVE
@@ -85,6 +92,7 @@ class TruncatedLaplace(AdditiveMechanism):
             _check.refuse("limit", rule, self.limit, "pass a larger one; less noise would show the value")
         if self._limit() > 1 << 60:
             _check.refuse("limit", f"be at most 2**60 steps of {self.grid}", self.limit, "use Laplace")
+        object.__setattr__(self, "weight", as_weight(self.weight, self._limit() - self._per_entry() + 1))
 
     @classmethod
     def calibrated(
@@ -140,7 +148,12 @@ class TruncatedLaplace(AdditiveMechanism):
     @property
     def distribution(self) -> TruncatedLaplaceDistribution:
         """The distribution of the noise on each entry, in steps."""
-        return TruncatedLaplaceDistribution(self._noise() / self.grid.step, self._limit())
+        return TruncatedLaplaceDistribution(self._noise() / self.grid.step, self._limit(), self.weight)
+
+    @property
+    def delta(self) -> float:
+        """The probability that one entry reveals its move, rounded up: the delta of the loss of an entry."""
+        return self._delta(self._noise() / self.grid.step)
 
     @property
     def stddev(self) -> float:
@@ -154,9 +167,16 @@ class TruncatedLaplace(AdditiveMechanism):
         return Fraction(self.scale)
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
-        shift = self._per_entry()
-        delta = float(_visible(noise, self._limit(), shift))
-        return ApproximateDP(fraction_up(shift / noise), delta, neighboring=self.neighboring) * self.l0
+        epsilon = fraction_up(self._per_entry() / noise)
+        return ApproximateDP(epsilon, self._delta(noise), neighboring=self.neighboring) * self.l0
+
+    def _delta(self, noise: Fraction) -> float:
+        shift, limit = self._per_entry(), self._limit()
+        longer = _visible(noise, limit, shift)
+        if not self.weight:
+            return float(longer)
+        shorter = _visible(noise, limit - 1, shift)
+        return fraction_up(self.weight * shorter + (1 - self.weight) * longer)
 
 
 def _visible(scale: Fraction, limit: int, shift: int) -> Fraction:

@@ -22,6 +22,8 @@ from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Exponential"]
 
+_SMALL, _LARGE = 0.01, 700.0  # below, the closed form of zCDP cancels; above, it overflows
+
 
 @final
 @serialized_as("exponential-mechanism", epsilon=NUMBER, neighboring=RELATION)
@@ -54,10 +56,19 @@ class Exponential(Leaf):
     of :math:`[1, A]` and largest at :math:`z = \frac{\alpha - 1}{\alpha}\frac{A^\alpha - 1}{A^{\alpha-1} -
     1}`. That :math:`t` is attained by a mechanism, so the curve is exact for the family.
 
-    *zCDP.* :math:`K(u) = \log E_Q e^{uL}` has :math:`K(0) = K(1) = 0` and :math:`K'' \le \epsilon^2/4`, the
-    largest variance in an interval of that length. So :math:`K(u) - \epsilon^2 u(u-1)/8` is concave with two
-    zeros and at most 0 for :math:`u = \alpha > 1`: :math:`D_\alpha = K(\alpha)/(\alpha - 1) \le
-    \epsilon^2\alpha/8` (Cesar, Rogers 2021).
+    *zCDP.* The smallest :math:`\rho` is the largest divergence of order 1, :math:`y - 1 - \log y` with
+    :math:`y = \epsilon/(A - 1)`: a little less than :math:`\epsilon^2/8` (Cesar, Rogers 2021). Proof: let Q
+    have the losses :math:`t - \epsilon` and t, and :math:`K(u) = \log E_Q e^{uL}`; K is 0 at 0 and 1. So
+    :math:`D_\alpha/\alpha = K(\alpha)/(\alpha(\alpha-1))` is the divided difference of K at 0, 1 and
+    :math:`\alpha`: the integral of its second derivative with half of the linear B-spline of these knots. The
+    derivative in :math:`\alpha` is that of the third derivative with a multiple of the B-spline of 0, 1,
+    :math:`\alpha, \alpha`. The ratio of the second spline to the first rises: it is in proportion to s up to
+    1, then to :math:`s + \alpha(s-1)/(\alpha-1)`. The second derivative of K is the variance of two losses, a
+    bell that t moves along, so the third goes from positive to negative once; where t is the best for
+    :math:`\alpha`, its integral with the first spline is 0, so that with the second is at most 0. Therefore
+    the largest :math:`D_\alpha/\alpha` over t falls in :math:`\alpha`, and its limit at 1 is the largest
+    :math:`D_1 = t - \epsilon(e^t - 1)/(A - 1)`, where :math:`e^t = 1/y`. It is the figure of Harrison,
+    Manurangsi (2026).
 
     *Gaussian DP.* The trade-off function for one :math:`t` has one vertex, :math:`(q, 1 - p)`, with
     :math:`\operatorname{logit} p - \operatorname{logit} q = \epsilon`. The Gaussian curve passes below it if
@@ -73,7 +84,8 @@ class Exponential(Leaf):
     McSherry, Talwar (2007), the mechanism; Durfee, Rogers (2019), "Practical differentially private top-k
     selection with pay-what-you-get composition", bounded range; Dong, Durfee, Rogers (2020), "Optimal
     differential privacy composition for exponential mechanisms"; Cesar, Rogers (2021), "Bounding,
-    concentrating, and truncating", the zCDP of bounded range.
+    concentrating, and truncating", a bound on the zCDP of bounded range; Harrison, Manurangsi (2026), "Exact
+    zCDP characterizations for fundamental differentially private mechanisms", the exact one.
 
     Examples
     --------
@@ -100,7 +112,7 @@ class Exponential(Leaf):
         return PureView(self._epsilon, 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return an eighth of the square (Cesar, Rogers 2021), or the bound of every pure loss.
+        """Return the exact zCDP of bounded range; proof in the class's notes.
 
         Returns
         -------
@@ -108,7 +120,16 @@ class Exponential(Leaf):
             Upper bounds: rho, and the mass delta outside which it holds.
         """
         epsilon = self._epsilon
-        return ZCDPView(min(above(epsilon * epsilon / 8, 4.0), pure_to_zcdp(epsilon)), 0.0)
+        square = epsilon * epsilon
+        if epsilon < _SMALL:  # the first terms of an alternating series
+            return ZCDPView(above(square / 8 * (1 - square / 72 + square * square / 3240), 8.0), 0.0)
+        if epsilon > _LARGE:  # the part is less than any rounding, and the logarithm of its inverse too
+            return ZCDPView(above(epsilon - 1 - math.log(epsilon), 8.0, epsilon), 0.0)
+        simple = min(above(square / 8, 4.0), pure_to_zcdp(epsilon))
+        part = epsilon / math.expm1(epsilon)
+        # a relative error of the part, at most some 4 units, is an absolute one of its logarithm
+        exact = above(part - 1 - math.log(part), 16.0, 2 + abs(math.log(part)))
+        return ZCDPView(min(simple, exact), 0.0)
 
     def gdp(self) -> GDPView:
         """Return the Gaussian DP of randomized response with half the range; proof in the class's notes.
