@@ -69,11 +69,14 @@ class Cluster:
     ----------
     durable : bool
         Sync every commit to the disk, as a server for real data does; a test that cuts no power need not.
+    follows : Cluster, optional
+        Be a standby of this running server: a copy of it, which goes on with what it writes, and only reads.
     """
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, follows: Cluster | None = None) -> None:
         self.programs = find_programs()
         self._durable = durable
+        self._follows = follows
         self._guard: subprocess.Popen[str] | None = None
         self._numbers = itertools.count(1)
         self.port = 0
@@ -82,9 +85,19 @@ class Cluster:
 
     def __enter__(self) -> Self:
         command = [sys.executable, __file__, str(self.programs), str(int(self._durable))]
-        pipe = subprocess.PIPE
+        environment = dict(os.environ)
+        if self._follows is not None:
+            command.append(str(self._follows.port))
+            environment["PGPASSWORD"] = self._follows.password
         # A session of its own: an interrupt at the keyboard is for the tests, which then let go of it.
-        self._guard = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
+        self._guard = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
         assert self._guard.stdout is not None
         line = self._guard.stdout.readline()
         if not line:
@@ -158,18 +171,26 @@ def postgres_url(postgres: Cluster) -> str:
     return postgres.database()
 
 
-def guard(programs: Path, *, durable: bool) -> None:
-    """Start a server, say where it is, and stop it when standard input ends."""
+def guard(programs: Path, *, durable: bool, follows: str = "") -> None:
+    """Start a server, say where it is, and stop it when standard input ends.
+
+    It ``follows`` the server at that port, whose password is PGPASSWORD, or is a new one.
+    """
     folder = Path(tempfile.mkdtemp(prefix="sfumato-postgres-"))
     data, log = folder / "data", folder / "log"
     try:
         become = _system_user(folder)
-        password = secrets.token_hex(16)
-        (folder / "password").write_text(password, encoding="ascii")
-        if become:
-            os.chown(folder / "password", become["user"], become["group"])
-        made = ["-U", USER, "-A", "scram-sha-256", f"--pwfile={folder / 'password'}", "-E", "UTF8"]
-        _quiet([programs / "initdb", "-D", data, *made, "--locale=C", "--no-sync"], become)
+        if follows:
+            password = os.environ["PGPASSWORD"]
+            place = ["-h", HOST, "-p", follows, "-U", USER, "-w"]
+            _quiet([programs / "pg_basebackup", "-D", data, *place, "-R", "-c", "fast", "-N"], become)
+        else:
+            password = secrets.token_hex(16)
+            (folder / "password").write_text(password, encoding="ascii")
+            if become:
+                os.chown(folder / "password", become["user"], become["group"])
+            made = ["-U", USER, "-A", "scram-sha-256", f"--pwfile={folder / 'password'}", "-E", "UTF8"]
+            _quiet([programs / "initdb", "-D", data, *made, "--locale=C", "--no-sync"], become)
         port = _start(programs, data, log, become, durable=durable)
         process = int((data / "postmaster.pid").read_text(encoding="ascii").splitlines()[0])
         print(json.dumps({"port": port, "process": process, "password": password}), flush=True)  # noqa: T201
@@ -229,4 +250,4 @@ def _quiet(command: list[str | Path], become: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        guard(Path(sys.argv[1]), durable=sys.argv[2] == "1")
+        guard(Path(sys.argv[1]), durable=sys.argv[2] == "1", follows="".join(sys.argv[3:]))

@@ -16,7 +16,7 @@ from sfumato.errors import (
     ParameterError,
     SimulatedCharge,
 )
-from sfumato.ledger import Budget, Dataset, Ledger
+from sfumato.ledger import Budget, Dataset, Ledger, LedgerView
 from sfumato.privacy import (
     ApproximateDP,
     Composed,
@@ -339,3 +339,39 @@ def test_texts_of_every_kind_are_kept(open_ledger: Open, at: At) -> None:
         ledger.commit(receipt, text.encode("utf-8", "surrogatepass"))
     assert [entry.description for entry in ledger.entries()] == texts
     assert all(ledger.find(text + "!") == text.encode("utf-8", "surrogatepass") for text in texts)
+
+
+def test_charges_are_recorded_together_or_not_at_all(open_ledger: Open) -> None:
+    ledger = open_ledger(budget=Budget.pure(epsilon=1.0))
+    ledger.grant("ada", Budget.pure(epsilon=0.75))
+    half = {"loss": PureDP(0.5), "delta": 0.0}
+    quarter = {"loss": PureDP(0.25), "delta": 0.0, "request": "quarter", "description": "two"}
+    ada = LedgerView(ledger, "ada")
+    assert ada.charge_all([]) == ()
+    with pytest.raises(BudgetExceeded, match="of analyst 'ada', got 1-DP"):
+        ada.charge_all([half, half])
+    with pytest.raises(BudgetExceeded, match=r"got 1\.5-DP") as refused:
+        LedgerView(ledger).charge_all([half, half, half])
+    assert refused.value.requested.epsilon == 1.5
+    with pytest.raises(NeighboringMismatch):
+        ada.charge_all([half, {"loss": Gaussian(1.0, neighboring=Neighboring.REPLACE_ONE), "delta": 0.1}])
+    assert ledger.entries() == ()
+    first, second = ada.charge_all([half, quarter])
+    assert (first.sequence, second.sequence, second.analyst) == (1, 2, "ada")
+    ledger.commit(second, b"answer")
+    assert ledger.find("quarter", analyst="ada") == b"answer"
+    assert [entry.epsilon for entry in ledger.entries()] == [0.5, 0.25]
+    assert [entry.committed for entry in ledger.entries()] == [False, True]
+    assert ledger.remaining().epsilon == 0.25
+    assert ledger.remaining(analyst="ada").epsilon == 0.0
+    assert ledger.verify().sound
+
+
+def test_charges_together_cost_what_they_cost_one_by_one(open_ledger: Open) -> None:
+    one, other = open_ledger(budget=APPROXIMATE), open_ledger(budget=APPROXIMATE)
+    charges = [(gaussian(e, d), d) for e, d in ((0.3, 1e-8), (0.7, 2e-8), (0.2, 1e-9))]
+    LedgerView(one).charge_all([{"loss": loss, "delta": delta} for loss, delta in charges])
+    for loss, delta in charges:
+        other.charge(loss, delta=delta)
+    assert one.spent() == other.spent()
+    assert [entry.costs for entry in one.entries()] == [entry.costs for entry in other.entries()]

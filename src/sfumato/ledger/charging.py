@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Final, TypedDict
 
 from sfumato import _check
-from sfumato.errors import LedgerUnavailable, SimulatedCharge
-from sfumato.ledger.budget.budget_check import Price, budget_exceeded, fits_all, price_of
+from sfumato.errors import BudgetExceeded, LedgerUnavailable, SimulatedCharge
+from sfumato.ledger.budget.budget_check import Balance, Price, budget_exceeded, price_of
 from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.refused_question import LossAt, RefusedQuestion
+from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.accounts import AccountBook
-from sfumato.ledger.log.event_log import EventLog
+from sfumato.ledger.log.event_log import EventLog, LogEnd, Snapshot
 from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.releases import request_hash
@@ -22,6 +24,8 @@ from sfumato.privacy.receipt import Receipt
 from sfumato.privacy.serialization import from_text
 
 __all__ = ["Charge", "ChargeDetails", "ChargeRecorder"]
+
+_LARGEST_DELTA: Final = 1 - 2.0**-53
 
 
 class ChargeDetails(TypedDict, total=False):
@@ -90,24 +94,50 @@ class ChargeRecorder:
 
     def record(self, charge: Charge) -> Receipt:
         """Record a charge durably, or refuse it and leave no trace; raises what `Ledger.charge` says."""
-        identity = self._identity
-        price, body = self._checked(charge)
-        event: Event | None = None
+        (receipt,) = self.record_all([charge])
+        return receipt
+
+    def record_all(self, charges: Sequence[Charge]) -> tuple[Receipt, ...]:
+        """Record charges of one account durably, in one transaction: all of them, or none and no trace.
+
+        Raises what `Ledger.charge` says. A refusal is about what all of them add up to.
+        """
+        filters = self._identity.budget.filters
+        checked = [self._checked(charge) for charge in charges]
+        made: list[tuple[Event, tuple[Spent, ...]]] = []
         with self.log.transaction(write=True) as snapshot:
-            balances = self._accounts.balances(snapshot, charge.account)
-            if fits_all(balances, price.cost):
-                spent = identity.budget.filters.after(snapshot.end.totals.spent, price.cost)
-                number = snapshot.end.totals.charges + 1
-                event = snapshot.append(body, charge=number, spent=spent)
-        if event is None:
-            question = None
-            if charge.loss_at is not None:
-                question = RefusedQuestion(charge.loss_at, price.epsilon, price.delta, price.cost)
-            raise budget_exceeded(identity.neighboring, balances, price.cost, price.delta, question)
-        self.log.remember(event)
+            balances = self._accounts.balances(snapshot, charges[0].account)
+            if _fit_together([price.cost for price, _ in checked], balances):
+                for price, body in checked:
+                    spent = filters.after(snapshot.end.totals.spent, price.cost)
+                    event = snapshot.append(body, charge=snapshot.end.totals.charges + 1, spent=spent)
+                    snapshot = Snapshot(snapshot.connection, LogEnd.of(event))  # noqa: PLW2901 - one further
+                    made.append((event, spent))
+        if not made:
+            raise self._exceeded(charges, [price for price, _ in checked], balances)
+        self.log.remember(made[-1][0])
+        pairs = zip(charges, made, strict=True)
+        return tuple(self._receipt(charge, event, spent) for charge, (event, spent) in pairs)
+
+    def _exceeded(
+        self, charges: Sequence[Charge], prices: Sequence[Price], balances: Sequence[Balance]
+    ) -> BudgetExceeded:
+        """Return the error for charges that do not fit, by their sum."""
+        cost, delta = prices[0].cost, min(sum(price.delta for price in prices), _LARGEST_DELTA)
+        for price in prices[1:]:
+            cost = self._identity.budget.filters.after(cost, price.cost)
+        question, loss_at = None, charges[0].loss_at
+        if len(charges) == 1 and loss_at is not None:
+            question = RefusedQuestion(loss_at, prices[0].epsilon, delta, cost)
+        return budget_exceeded(self._identity.neighboring, balances, cost, delta, question)
+
+    def _receipt(self, charge: Charge, event: Event, spent: tuple[Spent, ...]) -> Receipt:
+        identity = self._identity
+        if event.charge is None:
+            raise corrupt("number every charge", "one without a number")
         return Receipt(
             ledger=identity.ledger,
-            sequence=number,
+            sequence=event.charge,
             digest=event.digest,
             neighboring=identity.neighboring,
             privacy_unit=identity.protects,
@@ -154,3 +184,14 @@ class ChargeRecorder:
             steps=charge.steps,
             run=charge.run,
         )
+
+
+def _fit_together(costs: Sequence[tuple[Spent, ...]], balances: Sequence[Balance]) -> bool:
+    """Whether all charges fit into every budget, added up in the order in which they are recorded."""
+    for budget, totals, _ in balances:
+        filters = budget.filters
+        for cost in costs:
+            totals = filters.after(totals, cost)  # noqa: PLW2901 - a running total
+        if not filters.hold(totals):
+            return False
+    return True

@@ -14,6 +14,7 @@ from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.charging import Charge
 from sfumato.ledger.identity import Dataset, Identity, draw_id
 from sfumato.ledger.log.accounts import check_analyst, check_budget
+from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.events import AccountSet
 from sfumato.ledger.log.releases import check_payload, store_release
 from sfumato.ledger.reader import LedgerReader
@@ -24,6 +25,7 @@ from sfumato.ledger.registration import (
     first_event,
     known_versions,
     read_identity,
+    require_head,
 )
 from sfumato.ledger.runs import Run
 from sfumato.ledger.store.base import stating_outcome
@@ -84,17 +86,16 @@ class Ledger(LedgerReader):
         simulated: bool = False,
         renewal: Renewal | None = None,
         lock_timeout: float = 30.0,
+        head: ChainHead | None = None,
     ) -> Ledger:
-        """Open the ledger in a file, or make it if there is no such file.
-
-        Opening checks every link of the chain; the time grows with the number of charges.
+        """Open the ledger in a file, or make it if there is none; every link of its chain is checked.
 
         Parameters
         ----------
         path : str or path-like or None
-            The file; it is made readable for its owner only. Or the address of a PostgreSQL database that a
-            team shares, ``postgresql://user@host/database``, with ``?schema=acs`` where it holds several
-            ledgers; needs the extra ``sfumato[postgres]``. None is a ledger in memory.
+            The file; it is made readable for its owner only. Or the address of a PostgreSQL database,
+            ``postgresql://user@host/database``, with ``?schema=acs`` where it holds several ledgers; needs
+            the extra ``sfumato[postgres]``. None is a ledger in memory.
         budget : Budget
             What may be spent in all, the same as when the ledger was made.
         privacy_unit : str
@@ -104,15 +105,15 @@ class Ledger(LedgerReader):
         dataset : Dataset
             The data that will be asked about.
         new_version : bool
-            Accept content or a schema that the ledger has not seen, as a new version of its dataset. All
-            versions share one budget: the units are the same.
+            Accept unseen content or schema as a new version of the dataset; all versions share one budget.
         simulated : bool
             Make a ledger that also takes charges for simulated noise; it protects nobody.
         renewal : Renewal, optional
-            Give each period of the rows' own time the whole budget; a unit within one period is then what
-            is protected. None is one budget for all time.
+            Give each period of the rows' own time the whole budget; protected is a unit within one period.
         lock_timeout : float
             Seconds to wait while other processes write.
+        head : ChainHead, optional
+            The last that was seen of the ledger, which must exist and go on from it.
 
         Returns
         -------
@@ -124,7 +125,7 @@ class Ledger(LedgerReader):
         LedgerMismatch
             The ledger was made for another dataset, unit, relation or budget.
         LedgerCorrupt
-            The file is damaged, truncated, empty, altered, or no ledger.
+            The file is damaged, truncated, empty, altered, or no ledger, or does not continue ``head``.
         LedgerUnavailable
             The file cannot be read, written or made, or is of a later version.
         """
@@ -141,10 +142,12 @@ class Ledger(LedgerReader):
         )
         # Reading all of the data may take long: once is enough.
         dataset = dataclasses.replace(dataset, fingerprint=functools.cache(dataset.fingerprint))
-        store = open_or_create(path, lambda: first_event(wanted, dataset), lock_timeout=lock_timeout)
+        make_first = None if head is not None else lambda: first_event(wanted, dataset)
+        store = open_or_create(path, make_first, lock_timeout=lock_timeout)
         with closed_on_error(store):
             with store.transaction(write=False) as connection:
                 made, key = read_identity(connection)
+                require_head(connection, made, key, head)
             made.require_same_use(wanted)
             version = admit(store, dataset, key, new_version=bool(new_version))
             return cls(store, version, has_dataset=True)
@@ -206,8 +209,8 @@ class Ledger(LedgerReader):
         analyst : str
             Who may ask, as `charge` will name them.
         budget : Budget or None
-            What they may spend, of the dataset's kind; in each period, where the dataset's budget renews.
-            What they have spent stays spent. None closes the account: no more charges, until another grant.
+            What they may spend, of the dataset's kind; in each period, where that renews. What was spent
+            stays spent. None closes the account: no more charges, until another grant.
 
         Raises
         ------
@@ -249,20 +252,18 @@ class Ledger(LedgerReader):
             Where the charge's own guarantee is read: the delta of the query. An (epsilon, delta) budget
             charges this guarantee to one of its filters.
         request : str
-            What makes two questions the same, for `find`; "" if the answer is never to be found again.
-            Only its keyed hash is stored.
+            What makes two questions the same, for `find`; "" for none. Only its keyed hash is stored.
         description : str
             For people who read the ledger; stored in the clear.
         simulated : bool
             Whether the noise is simulated.
         loss_at : callable, optional
-            The loss of the same question asked at another epsilon, and the same delta: a refusal then
-            suggests an epsilon at which this question fits, else one at which a count does.
+            The loss of the same question at another epsilon, and the same delta: a refusal then suggests an
+            epsilon at which this question fits, else one at which a count does.
         analyst : str
             Who asks: their account is charged as well as the dataset's, in one transaction; both must hold.
         period : str
-            Where the budget renews, the period that the answer is about: it must depend on no rows of other
-            periods.
+            Where the budget renews, the period that the answer is about: no rows of others may matter.
 
         Returns
         -------
@@ -281,8 +282,7 @@ class Ledger(LedgerReader):
             The analyst has no account.
         LedgerUnavailable, LedgerCorrupt
             The file cannot be written or is damaged. If the disk failed at the very end of the write, the
-            charge may have been recorded without a receipt, and the error says so; it is never the other way
-            round.
+            charge may have been recorded without a receipt, and the error says so; never the other way round.
         """
         charge = Charge(
             loss=loss,

@@ -15,16 +15,18 @@ from sfumato.ledger.identity import LedgerFacts
 from sfumato.ledger.log.accounts import AccountBook, AnalystAccount, check_analyst
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import Entry, entries_of
-from sfumato.ledger.log.event_log import EventLog, event_at, walk
-from sfumato.ledger.log.events import AccountKey, Charged, Committed
+from sfumato.ledger.log.event_log import EventLog, event_at, event_of_charge, walk
+from sfumato.ledger.log.events import AccountKey, Charged, Committed, body_of
 from sfumato.ledger.log.export import export_lines, public_key_of
-from sfumato.ledger.log.releases import find_release, request_hash
+from sfumato.ledger.log.releases import find_release, release_of, request_hash
 from sfumato.ledger.log.step_claims import claimed_in_all
 from sfumato.ledger.log.verification import Verification, verify_log
 from sfumato.ledger.registration import read_identity
 from sfumato.ledger.store.base import Store
+from sfumato.ledger.stored_releases import StoredRelease, read_release
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.receipt import Receipt
 
 __all__ = ["LedgerReader"]
 
@@ -130,6 +132,51 @@ class LedgerReader(LedgerFacts):
             return None
         with self._store.transaction(write=False) as connection:
             return find_release(connection, hashed, self._version)
+
+    def release(self, number: int, *, analyst: str = "") -> StoredRelease:
+        """Read a stored release back, without the data and free of charge: it is post-processing.
+
+        Parameters
+        ----------
+        number : int
+            Of the charge, as `entries` and receipts say.
+        analyst : str
+            Whose charges are meant; "" means all.
+
+        Returns
+        -------
+        TableRelease or LimitsRecord
+            With the receipt of its charge; the query itself is not stored, only what its answer says.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such charge, or none of the analyst's, or no table was stored with it.
+        LedgerCorrupt
+            The release is not the one that was committed.
+        """
+        number = _check.integer("number", number, minimum=1, remedy="pass the number of a charge")
+        with self._log.transaction(write=False) as snapshot:
+            event = event_of_charge(snapshot.connection, Charged.kind, number)
+            payload = release_of(snapshot.connection, number)
+            spent = snapshot.end.totals.spent
+        charged = None if event is None else body_of(event)
+        if event is None or payload is None or not isinstance(charged, Charged):
+            rule = "be that of a charge with a stored release"
+            _check.refuse("number", rule, number, "entries() says which are committed")
+        if analyst not in ("", charged.analyst):
+            _check.refuse("number", f"be that of a charge of {analyst}", number, "entries() says which")
+        receipt = Receipt(
+            ledger=self.ledger_id,
+            sequence=number,
+            digest=event.digest,
+            neighboring=self.neighboring,
+            privacy_unit=self.privacy_unit,
+            analyst=charged.analyst,
+            period=charged.period,
+            lifetime=None if self.renewal is None else self._recorder.sum_of(spent),
+        )
+        return read_release(payload, receipt)
 
     def remaining(self, delta: float | None = None, *, analyst: str = "", period: str = "") -> Guarantee:
         """Return what is left, in the budget's own unit.

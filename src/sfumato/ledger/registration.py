@@ -12,8 +12,10 @@ from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Dataset, Identity, draw_key, keyed
+from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.event_log import Snapshot, append_event, event_at, last_event, walk
 from sfumato.ledger.log.events import Opened, RunningTotals, VersionAdded, body_of
+from sfumato.ledger.log.step_claims import claimed_in_all
 from sfumato.ledger.store.base import Store, Transaction, WriteFirst
 from sfumato.privacy.neighboring import Neighboring
 
@@ -24,6 +26,7 @@ __all__ = [
     "first_event",
     "known_versions",
     "read_identity",
+    "require_head",
 ]
 
 
@@ -84,6 +87,29 @@ def read_identity(connection: Transaction) -> tuple[Identity, bytes]:
     if not isinstance(key, bytes) or body.key != _commitment(key):
         raise corrupt("hold the key it was made with", "another one or none")
     return body.identity, key
+
+
+def require_head(connection: Transaction, identity: Identity, key: bytes, head: ChainHead | None) -> None:
+    """Refuse a ledger that does not continue an exported head: it was put back to an earlier state.
+
+    Raises
+    ------
+    LedgerMismatch
+        The head is not one of this ledger.
+    LedgerCorrupt
+        The chain does not hold the head's last event, or fewer steps of runs are claimed than it counts.
+    """
+    if head is None:
+        return
+    head.require_of(identity.ledger, key)
+    event = event_at(connection, head.position)
+    if event is None or event.digest != head.digest:
+        found = "a chain without it" if event is None else f"another event {head.position}"
+        raise corrupt("continue the head", f"{found}: the ledger was rolled back")
+    claimed = claimed_in_all(connection)
+    if claimed < head.steps:
+        found = f"{claimed} claimed steps where the head has seen {head.steps}"
+        raise corrupt("continue the head", f"{found}: the ledger was rolled back")
 
 
 def known_versions(connection: Transaction) -> list[tuple[str, str]]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Unpack, final
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack, final
 
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.renewal import check_period
-from sfumato.ledger.charging import ChargeDetails
+from sfumato.ledger.charging import Charge, ChargeDetails
 from sfumato.ledger.identity import LedgerFacts
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.runs import Run
+from sfumato.ledger.stored_releases import StoredRelease
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
@@ -119,6 +121,58 @@ class LedgerView(LedgerFacts):
         account = {"analyst": self._analyst, "period": self._period}
         return self._ledger.charge(loss, delta=delta, **account, **details)
 
+    def charge_all(self, charges: Sequence[Mapping[str, Any]]) -> tuple[Receipt, ...]:
+        """Record several charges durably in one transaction: all of them, or none.
+
+        Each is an entry of its own, whose release is found again by its own request.
+
+        Parameters
+        ----------
+        charges : sequence of mapping
+            For each the ``loss``, its ``delta``, and what else `charge` takes.
+
+        Returns
+        -------
+        tuple of Receipt
+            In the order of the charges.
+
+        Raises
+        ------
+        BudgetExceeded
+            What they add up to does not fit; nothing was charged.
+        SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
+            As for `charge`.
+
+        Notes
+        -----
+        Guarantee: that of the same charges one after the other, since the budget's filters add each to what
+        was spent before it; what one transaction adds is that no other charge comes between them.
+
+        Examples
+        --------
+        >>> from sfumato.ledger import Budget, Dataset, Ledger, LedgerView
+        >>> from sfumato.privacy import Laplace, Neighboring
+        >>> ledger = Ledger.open(
+        ...     None,
+        ...     budget=Budget.pure(epsilon=1.0),
+        ...     privacy_unit="person_id",
+        ...     neighboring=Neighboring.ADD_REMOVE,
+        ...     dataset=Dataset(schema="people(age BIGINT)", fingerprint=lambda key: "0" * 64),
+        ... )
+        >>> charge = {"loss": Laplace(4.0), "delta": 0.0}
+        >>> [receipt.sequence for receipt in LedgerView(ledger).charge_all([charge, charge])]
+        [1, 2]
+        >>> ledger.remaining().epsilon
+        0.5
+        >>> ledger.close()
+        """
+        if not charges:
+            return ()
+        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
+        return recorder.record_all(
+            [Charge(**charge, analyst=self._analyst, period=self._period) for charge in charges]
+        )
+
     def reserve(
         self,
         loss: PrivacyLoss,
@@ -208,6 +262,20 @@ class LedgerView(LedgerFacts):
         bytes or None
         """
         return self._ledger.find(request, analyst=self._analyst, period=self._period)
+
+    def release(self, number: int) -> StoredRelease:
+        """Read a stored release back, of the analyst's own; the curator reads all; as `Ledger.release`.
+
+        Parameters
+        ----------
+        number : int
+            Of the charge.
+
+        Returns
+        -------
+        TableRelease or LimitsRecord
+        """
+        return self._ledger.release(number, analyst=self._analyst)
 
     def would_accept(self, loss: PrivacyLoss, *, delta: float) -> bool:
         """Whether `charge` would accept this loss now; nothing is written.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,7 @@ from sfumato import mechanisms
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger import Budget, Ledger
 from sfumato.privacy import (
+    ZCDP,
     DiscreteLaplace,
     Laplace,
     PrivacyLoss,
@@ -71,6 +73,27 @@ def test_what_is_left_says_which_filter_still_accepts(open_ledger: Open) -> None
     ):
         ledger.charge(Laplace(0.5), delta=1e-8)
     ledger.charge(Laplace(1.01), delta=1e-8)
+
+
+@pytest.mark.parametrize(
+    "budget", [Budget.pure(epsilon=1.0), Budget.zcdp(rho=0.1), Budget.approximate(epsilon=1.0, delta=1e-6)]
+)
+def test_a_refusal_shows_that_what_is_asked_for_is_more_than_what_is_left(
+    open_ledger: Open, budget: Budget
+) -> None:
+    """A tenth is a little more than a tenth: in six digits it would fit."""
+    ledger = open_ledger(budget=budget)
+    loss = PureDP(0.1) if budget.kind != "zcdp" else ZCDP(0.01)
+    for _ in range(9):
+        ledger.charge(loss, delta=0.0)
+    with pytest.raises(BudgetExceeded) as caught:
+        ledger.charge(loss, delta=0.0)
+    asked, left = re.findall(r"got (0\.\d+).*with \(?(0\.\d+)", str(caught.value))[0]
+    assert float(left) < float(asked) == float(f"{float(asked):.1g}")
+    assert float(left) == pytest.approx(float(asked), rel=1e-11)
+    # where six digits tell, there are six
+    with pytest.raises(BudgetExceeded, match=r"got 0\.123457-DP"):
+        open_ledger(budget=Budget.pure(epsilon=0.1)).charge(PureDP(0.1234567), delta=0.0)
 
 
 def test_a_budget_in_mu_without_a_mass_offers_only_what_laplace_noise_can_have(open_ledger: Open) -> None:

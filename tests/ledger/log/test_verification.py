@@ -165,6 +165,44 @@ def test_a_rolled_back_file_is_found_against_an_exported_head(
         old.verify(head)
 
 
+def test_a_pinned_head_is_asked_for_when_the_ledger_is_opened(
+    path: Path, open_ledger: Open, tmp_path: Path
+) -> None:
+    shutil.copy(path, tmp_path / "old")
+    with open_ledger(path) as ledger:
+        early = ledger.head()
+        ledger.charge(PureDP(0.1), delta=0.0)
+        head = ledger.head()
+    for seen in (early, head):
+        assert open_ledger(path, head=seen).head() == head
+    shutil.copy(tmp_path / "old", path)
+    with pytest.raises(LedgerCorrupt, match="continue the head, got a chain without it: the ledger was roll"):
+        open_ledger(path, head=head)
+    open_ledger(path, head=early).charge(PureDP(0.1), delta=0.0)
+    with pytest.raises(LedgerCorrupt, match="continue the head, got another event"):
+        open_ledger(path, head=head)
+    with pytest.raises(LedgerMismatch, match="head must be one that this ledger exported"):
+        open_ledger(tmp_path / "old", head=open_ledger().head())
+    with pytest.raises(LedgerUnavailable):
+        open_ledger(tmp_path / "gone", head=head)
+    assert not (tmp_path / "gone").exists(), "what was seen before is not made anew"
+    with pytest.raises(ParameterError, match="head must come with a ledger"):
+        open_ledger(None, head=head)
+
+
+def test_a_pinned_head_counts_the_steps_of_runs(path: Path, open_ledger: Open, tmp_path: Path) -> None:
+    with open_ledger(path) as ledger:
+        run = ledger.reserve(PureDP(0.1), steps=8, delta=0.0)
+        run.claim(3)
+    shutil.copy(path, tmp_path / "old")
+    with open_ledger(path) as ledger:
+        ledger.run(run.number).claim(2)
+        head = ledger.head()
+    assert open_ledger(path, head=head).head() == head
+    with pytest.raises(LedgerCorrupt, match="3 claimed steps where the head has seen 5"):
+        open_ledger(tmp_path / "old", head=head)
+
+
 def test_later_charges_continue_an_older_head(path: Path, open_ledger: Open) -> None:
     ledger = open_ledger(path)
     head = ChainHead.from_json(ledger.head().to_json())

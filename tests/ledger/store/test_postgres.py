@@ -26,6 +26,8 @@ from sfumato.errors import (
 )
 from sfumato.ledger import Budget, Ledger
 from sfumato.ledger.log.event_log import append_event
+from sfumato.ledger.log.events import AccountSet
+from sfumato.ledger.store.postgres_schema import FUNCTIONS, MAY_GRANT, NO_CURATOR
 from sfumato.privacy import PureDP, Receipt
 from tests.postgres import Cluster
 
@@ -241,13 +243,17 @@ def test_a_server_that_stands_still_or_is_not_there_is_named_without_its_passwor
     ledger: Ledger, postgres: Cluster, postgres_url: str
 ) -> None:
     del ledger
-    nowhere = [
-        postgres_url.replace(f":{postgres.port}/", ":1/"),
-        postgres.url("no_such_database"),
-        postgres.url(postgres_url.rpartition("/")[2], password="wrong"),
-    ]
-    for url in nowhere:
-        with pytest.raises(LedgerUnavailable, match="nothing was charged") as told:
+    nowhere = {
+        postgres_url.replace(f":{postgres.port}/", ":1/"): "no answer from a server",
+        postgres.url("no_such_database"): "a database that the server does not have",
+        postgres.url(postgres_url.rpartition("/")[2], password="wrong"): "a refused user or password",
+        f"{postgres_url}?sslmode=require": "no agreement on TLS",
+        f"{postgres_url}?no_such_word=1": "an address that libpq cannot read",
+    }
+    for url, reason in nowhere.items():
+        with pytest.raises(
+            LedgerUnavailable, match=f"reachable, got {reason} .*; nothing was charged"
+        ) as told:
             Ledger.read(url)
         assert postgres.password not in str(told.value)
         assert "wrong" not in str(told.value)
@@ -413,9 +419,11 @@ def test_a_dropped_schema_takes_no_more_charges(ledger: Ledger, postgres_url: st
 
 def test_a_lock_that_stays_is_an_error_and_then_all_is_well(postgres_url: str, open_ledger: Open) -> None:
     ledger, other = open_ledger(postgres_url), open_ledger(postgres_url, lock_timeout=0.0)
-    with ledger._store.transaction(write=True):
+    with ledger._store.transaction(write=True) as transaction:
+        (holder,) = transaction.execute("SELECT pg_backend_pid()").fetchone()
         for _ in range(2):
-            with pytest.raises(LedgerUnavailable, match="lock held by another process"):
+            who = rf"lock held by another process \(process {holder}, 'sfumato ledger'\)"
+            with pytest.raises(LedgerUnavailable, match=who):
                 other.charge(PureDP(0.1), delta=0.0)
         assert other.remaining() == other.remaining(), "reading goes on"
     assert other.charge(PureDP(0.1), delta=0.0).sequence == 1
@@ -454,22 +462,95 @@ def test_a_user_who_may_only_read_cannot_charge(
         looking.charge(PureDP(0.1), delta=0.0)
 
 
-def test_a_user_with_the_documented_rights_charges(
-    ledger: Ledger, postgres: Cluster, postgres_url: str, open_ledger: Open
+def _roles(postgres: Cluster, database: str) -> dict[str, str]:
+    """Make the roles that docs/ledger.md names, and return their addresses."""
+    roles = {role: f"{database}_{role}" for role in ("owner", "curator", "service", "auditor")}
+    for name in roles.values():
+        postgres.run(f"CREATE ROLE {name} LOGIN PASSWORD 'p'")
+    postgres.run(f"GRANT CREATE ON DATABASE {database} TO {roles['owner']}")
+    return {role: postgres.url(database, user=name, password="p") for role, name in roles.items()}
+
+
+def _documented_grants(database: str) -> list[str]:
+    """Return the statements of docs/ledger.md, for the roles of one database."""
+    text = (Path(__file__).parents[3] / "docs" / "ledger.md").read_text("utf-8")
+    section = text.split("### Roles on the server")[1]
+    sql = section.split("```sql")[1].split("```")[0].replace("people.", "sfumato.")
+    sql = sql.replace("SCHEMA people", "SCHEMA sfumato")
+    return [
+        re.sub(r"\b(curator|service|auditor)\b", rf"{database}_\1", statement)
+        for statement in re.sub("--.*", "", sql).split(";")
+        if statement.strip()
+    ]
+
+
+def test_who_charges_cannot_grant_and_who_grants_need_not_own(
+    postgres: Cluster, postgres_url: str, open_ledger: Open
 ) -> None:
-    del ledger
+    database = postgres_url.rpartition("/")[2]
+    urls = _roles(postgres, database)
+    open_ledger(urls["owner"]).grant("ada", Budget.pure(epsilon=0.25))
+    run(urls["owner"], *_documented_grants(database))
+    service = open_ledger(urls["service"])
+    service.commit(service.charge(PureDP(0.125), delta=0.0, analyst="ada", request="d"), b"answer")
+    service.reserve(PureDP(0.125), steps=8, delta=0.0).claim(3)
+    before = service.head()
+    for budget in (Budget.pure(epsilon=1.0), None):
+        with pytest.raises(LedgerUnavailable, match="changed by a curator, got a grant by a user without"):
+            service.grant("ada", budget)
+    with pytest.raises(BudgetExceeded):
+        service.charge(PureDP(0.25), delta=0.0, analyst="ada")
+    forged = f"INSERT INTO event VALUES ({before.position + 1}, 'account', NULL, '', '', '')"
+    for statement, error in {
+        forged: NO_CURATOR,
+        "GRANT EXECUTE ON FUNCTION may_grant() TO CURRENT_USER": "42501",
+        "CREATE OR REPLACE FUNCTION may_grant() RETURNS boolean LANGUAGE sql AS 'SELECT TRUE'": "42501",
+        "ALTER TABLE event DISABLE TRIGGER ALL": "42501",
+        "INSERT INTO secret VALUES (2, '')": "42501",
+        "DELETE FROM event": "42501",
+    }.items():
+        with pytest.raises(psycopg.Error) as caught:
+            run(urls["service"], statement)
+        assert caught.value.sqlstate == error, statement
+    with pytest.raises(LedgerUnavailable, match="without the right to grant"):
+        service.grant("ada", Budget.pure(epsilon=1.0))
+    assert service.head() == before
+    with Ledger.manage(urls["curator"]) as curator:
+        curator.grant("ada", Budget.pure(epsilon=0.5))
+    service.charge(PureDP(0.25), delta=0.0, analyst="ada")
+    with Ledger.read(urls["auditor"]) as auditor:
+        assert auditor.verify(before).sound
+        assert [account.budget for account in auditor.accounts()] == [Budget.pure(epsilon=0.5)]
+    with pytest.raises(LedgerUnavailable, match="missing permission"):
+        open_ledger(urls["auditor"]).charge(PureDP(0.125), delta=0.0)
+
+
+def test_the_right_to_grant_is_asked_for_the_kind_of_event_that_grants() -> None:
+    assert f"NEW.kind = '{AccountSet.kind}' AND NOT {MAY_GRANT}" in FUNCTIONS["append_event"]
+
+
+def test_a_restored_copy_is_noticed_at_start(postgres: Cluster, postgres_url: str, open_ledger: Open) -> None:
+    """Restored under nobody: no process has seen more; the head that was pinned has."""
+    ledger = open_ledger(postgres_url)
+    ledger.charge(PureDP(0.125), delta=0.0)
+    ledger.close()
     name = postgres_url.rpartition("/")[2]
-    postgres.run(f"CREATE ROLE {name}_service LOGIN PASSWORD 'p'")
-    run(
-        postgres_url,
-        f"GRANT USAGE ON SCHEMA sfumato TO {name}_service",
-        f"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA sfumato TO {name}_service",
-        f"GRANT UPDATE ON head TO {name}_service",
-    )
-    service = open_ledger(postgres.url(name, user=f"{name}_service", password="p"))
-    service.commit(service.charge(PureDP(0.1), delta=0.0, request="d"), b"answer")
-    service.grant("ada", Budget.pure(epsilon=0.5))
-    assert service.verify().charges == 4
+    postgres.run(f"CREATE DATABASE {name}_backup TEMPLATE {name}")
+    ledger = open_ledger(postgres_url)
+    ledger.charge(PureDP(0.125), delta=0.0)
+    head = ledger.head()
+    ledger.close()
+    backup = postgres.url(f"{name}_backup")
+    assert open_ledger(postgres_url, head=head).head() == head
+    with pytest.raises(LedgerCorrupt, match="continue the head, got a chain without it"):
+        open_ledger(backup, head=head)
+    assert open_ledger(backup).remaining().epsilon == 0.875, "without a pinned head nobody can know"
+    forked = open_ledger(backup)
+    forked.charge(PureDP(0.25), delta=0.0)
+    with pytest.raises(LedgerCorrupt, match="continue the head, got another event"):
+        open_ledger(backup, head=head)
+    with pytest.raises(LedgerUnavailable, match="got none at"):
+        open_ledger(postgres.database(), head=head)
 
 
 def test_a_thousand_threads_share_one_budget(postgres_url: str, open_ledger: Open) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from sfumato import _check
 from sfumato.errors import BudgetExceeded, NeighboringMismatch
@@ -27,6 +27,10 @@ __all__ = [
     "price_of",
     "remaining_of",
 ]
+
+
+_DIGITS: Final = 6
+_ALL_DIGITS: Final = 17
 
 
 class HasBudget(Protocol):
@@ -142,12 +146,26 @@ def budget_exceeded(
     remaining = remaining_of(neighboring, balances, delta, question, shown=index)
     requested = Guarantee(neighboring=neighboring, **budget.filters.in_units(cost, up=True))
     smaller = None if question is None else question.smaller_delta(budget.filters, totals)
+    digits = _telling_digits(requested, remaining)
+    asked = f"{requested.in_words(digits)}, {neighboring}"
     return BudgetExceeded(
-        f"charge must fit into the budget of {budget}{whose}, got {requested}, "
-        f"with {remaining.amounts} left; {NOTHING_CHARGED}; {_remedy(remaining, smaller)}",
+        f"charge must fit into the budget of {budget}{whose}, got {asked}, "
+        f"with {remaining.in_words(digits)} left; {NOTHING_CHARGED}; {_remedy(remaining, smaller)}",
         remaining=remaining,
         requested=requested,
     )
+
+
+def _telling_digits(requested: Guarantee, remaining: Guarantee) -> int:
+    """Return how many digits show that a number is too large: six, or as many as it takes."""
+    pairs = [
+        (getattr(requested, name) or 0.0, getattr(remaining, name) or 0.0)
+        for name in ("epsilon", "rho", "mu", "delta")
+    ]
+    for digits in range(_DIGITS, _ALL_DIGITS):
+        if all(f"{asked:.{digits}g}" != f"{left:.{digits}g}" for asked, left in pairs if asked > left):
+            return digits
+    return _ALL_DIGITS
 
 
 def _largest_epsilon(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sfumato._wire import INTEGER, TEXT, Field, Format, Record, canonical, parse
+from sfumato.errors import LedgerMismatch
 from sfumato.ledger.identity import keyed
 
 __all__ = ["ChainHead"]
@@ -86,6 +87,27 @@ class ChainHead:
         bool
         """
         return hmac.compare_digest(self._mac_under(key).encode(), self.mac.encode("utf-8", "surrogatepass"))
+
+    def require_of(self, ledger: str, key: bytes) -> None:
+        """Refuse a head that this ledger did not export.
+
+        Parameters
+        ----------
+        ledger : str
+            Id of the ledger.
+        key : bytes
+            The ledger's key.
+
+        Raises
+        ------
+        LedgerMismatch
+            It is another ledger's, or was altered.
+        """
+        if self.ledger != ledger or not self.signed_by(key):
+            raise LedgerMismatch(
+                "head must be one that this ledger exported, got one of another ledger or an altered one; "
+                "pass the head as Ledger.head() gave it"
+            )
 
     def to_json(self) -> str:
         """Return the head as one line of JSON.

@@ -14,10 +14,19 @@ from sfumato.ledger.log.events import AccountKey, Charged, Committed, body_of
 from sfumato.ledger.store.base import Transaction
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["as_committed", "check_payload", "find_release", "payload_digest", "request_hash", "store_release"]
+__all__ = [
+    "as_committed",
+    "check_payload",
+    "find_release",
+    "payload_digest",
+    "release_of",
+    "request_hash",
+    "store_release",
+]
 
 INSERT: Final = """INSERT INTO release (charge, request, dataset_version, payload)
     VALUES (:charge, :request, :dataset_version, :payload)"""
+OF_CHARGE: Final = "SELECT request, dataset_version, payload FROM release WHERE charge = :charge"
 LATEST: Final = """SELECT charge, payload FROM release
     WHERE request = :request AND dataset_version = :version ORDER BY charge DESC LIMIT 1"""
 
@@ -75,6 +84,19 @@ def find_release(connection: Transaction, request: str, version: int) -> bytes |
     committed = event_of_charge(connection, Committed.kind, charge)
     if committed is None or body_of(committed) != as_committed(request, version, payload):
         raise corrupt("hold each release as it was committed", f"another release of charge {charge}")
+    found: bytes = payload
+    return found
+
+
+def release_of(connection: Transaction, number: int) -> bytes | None:
+    """Return the release of a charge, checked against the event that chains it; None if there is none."""
+    row = connection.execute(OF_CHARGE, {"charge": number}).fetchone()
+    if row is None:
+        return None
+    request, version, payload = row
+    committed = event_of_charge(connection, Committed.kind, number)
+    if committed is None or body_of(committed) != as_committed(request, version, payload):
+        raise corrupt("hold each release as it was committed", f"another release of charge {number}")
     found: bytes = payload
     return found
 

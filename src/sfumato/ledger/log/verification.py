@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from sfumato._wire import BOOLEAN, INTEGER, Format, Record, canonical, parse, sequence
-from sfumato.errors import LedgerError, LedgerMismatch, ParameterError
+from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger.budget.budget_check import Balance, fits_all
 from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.renewal import check_period
@@ -134,11 +134,8 @@ def verify_log(
     LedgerMismatch
         ``head`` is not one that this ledger exported.
     """
-    if head is not None and (head.ledger != identity.ledger or not head.signed_by(key)):
-        raise LedgerMismatch(
-            "head must be one that this ledger exported, got one of another ledger or an altered one; "
-            "pass the head as Ledger.head() gave it"
-        )
+    if head is not None:
+        head.require_of(identity.ledger, key)
     if not connection.check_pages():
         raise corrupt("pass the database's own check", "damaged pages")
     last = last_event(connection).event

@@ -19,7 +19,7 @@ Location: TypeAlias = "str | os.PathLike[str]"
 
 
 def open_or_create(
-    location: Location | None, make_first: Callable[[], WriteFirst], *, lock_timeout: float
+    location: Location | None, make_first: Callable[[], WriteFirst] | None, *, lock_timeout: float
 ) -> Store[Any]:
     """Open the ledger at a location, or make it there if there is none.
 
@@ -27,11 +27,15 @@ def open_or_create(
     ----------
     location : str or path-like or None
         A path, the address of a PostgreSQL database, or None for memory.
-    make_first : callable
-        Returns what writes the first rows; only called where there is no ledger yet.
+    make_first : callable or None
+        Returns what writes the first rows; only called where there is no ledger yet. None: there must be one.
     lock_timeout : float
         Seconds to wait for other processes.
     """
+    if make_first is None:
+        if location is None:
+            _check.refuse_state("head", "come with a ledger", "the ledger is in memory", "leave it out")
+        return open_existing(location, read_only=False, lock_timeout=lock_timeout)
     if location is None:
         return SQLiteStore(None, write_first=make_first())
     if is_address(location):

@@ -25,7 +25,7 @@ from sfumato import _check
 from sfumato.errors import LedgerUnavailable, MissingExtra
 from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.store.base import SCHEMA_VERSION, Rows, Store, WriteFirst
-from sfumato.ledger.store.postgres_failures import BEFORE_COMMIT, explained, sqlstate_of
+from sfumato.ledger.store.postgres_failures import BEFORE_COMMIT, LOCK_HELD, explained, sqlstate_of
 from sfumato.ledger.store.postgres_schema import (
     APPLICATION,
     FIRST_HEAD,
@@ -59,6 +59,14 @@ LOCK_AND_SHARE = (
 
 SYNC = "SELECT pg_logical_emit_message(true, 'sfumato', '')"
 """A transaction that writes next to nothing, whose commit waits until all before it is on the disk."""
+
+HOLDERS = """SELECT DISTINCT a.pid, coalesce(a.application_name, '') FROM pg_catalog.pg_locks AS l
+    JOIN pg_catalog.pg_stat_activity AS a ON a.pid = l.pid
+    WHERE l.relation = 'head'::regclass AND l.granted AND l.mode <> 'AccessShareLock'
+    AND l.pid <> pg_backend_pid()
+    AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_locks AS w WHERE w.pid = l.pid AND NOT w.granted)
+    ORDER BY a.pid LIMIT 3"""
+"""Who has locked the row of ``head`` and waits for nobody: process on the server, name of the program."""
 
 MAY_SYNC = """SELECT coalesce(bool_and(has_function_privilege('public', oid, 'EXECUTE')), FALSE)
     FROM pg_catalog.pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace
@@ -150,6 +158,7 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         self._text = functools.cache(self._alchemy.text)
         self._lock_timeout = min(max(lock_timeout, SHORTEST_WAIT), LONGEST_WAIT)
         self._shares = False
+        self._holders = ""
         self._work: _PostgresTransaction | None = None
         with self._explained():
             self._engine = _engine(self._alchemy, url, self._lock_timeout)
@@ -175,11 +184,25 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         if write:
             # Each statement after the lock sees all that was committed before it was had.
             work.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            work.lock(share=self._shares)
+            try:
+                work.lock(share=self._shares)
+            except self._alchemy.exc.DBAPIError as error:
+                if sqlstate_of(error) == LOCK_HELD:
+                    self._holders = self._who_holds(self._connection)
+                raise
         else:
             work.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         self._work = work
         return work
+
+    def _who_holds(self, connection: sqlalchemy.Connection) -> str:
+        """Return who holds the lock that was waited for in vain, in brackets; nothing once it is free."""
+        rows: list[Any] = []
+        with contextlib.suppress(*self._own):
+            connection.exec_driver_sql("ROLLBACK")
+            rows = list(connection.exec_driver_sql(HOLDERS))
+        found = ", ".join(f"process {process}, {program!r}" for process, program in rows)
+        return f" ({found})" if found else ""
 
     def _finish(self) -> None:
         if self._connection is not None and self._work is not None:
@@ -208,7 +231,7 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
             connection.close()
 
     def _explained(self) -> AbstractContextManager[None]:
-        return explained(self.name, self._own)
+        return explained(self.name, self._own, lambda: self._holders)
 
     def _is_own(self, error: BaseException) -> bool:
         return isinstance(error, self._own)

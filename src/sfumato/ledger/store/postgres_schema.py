@@ -3,6 +3,8 @@
 The columns are those of a ledger's file. ``head`` has one row: it is what a charge locks, and it knows the
 last position ever written, so that a row cut off the end is noticed. Triggers hold all tables append-only;
 whoever owns the tables can drop the triggers, which is found when the ledger is opened, or by the chain.
+An event that opens or changes an analyst's account takes the right to call ``may_grant``, which the owner has
+and can grant: who may only charge cannot raise a budget.
 """
 
 from __future__ import annotations
@@ -12,7 +14,10 @@ from collections.abc import Iterable
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 from sfumato.ledger.store.base import SCHEMA_VERSION, Transaction
 
-__all__ = ["APPLICATION", "FIRST_HEAD", "check_schema", "statements"]
+__all__ = ["APPLICATION", "FIRST_HEAD", "NO_CURATOR", "check_schema", "statements"]
+
+NO_CURATOR = "SF001"
+"""The code of the error of a grant by a user without the right to grant; the standard leaves it free."""
 
 APPLICATION = "sfumato ledger"
 FIRST_HEAD = "INSERT INTO head VALUES (1, :application, :version, 0)"
@@ -21,7 +26,12 @@ TABLES = ("event", "release", "secret")
 REFUSE = "RAISE EXCEPTION 'a ledger is append-only' USING ERRCODE = 'integrity_constraint_violation';"
 REFUSED = f"BEGIN {REFUSE} END"
 ADVANCE = "UPDATE head SET position = NEW.position WHERE id = 1 AND position = NEW.position - 1;"
-APPENDED = f"BEGIN {ADVANCE} IF NOT FOUND THEN {REFUSE} END IF; RETURN NEW; END"
+MAY_GRANT = "has_function_privilege(current_user, 'may_grant()', 'EXECUTE')"
+ONLY_CURATORS = f"RAISE EXCEPTION 'only a curator grants' USING ERRCODE = '{NO_CURATOR}';"
+APPENDED = f"""BEGIN
+    IF NEW.kind = 'account' AND NOT {MAY_GRANT} THEN {ONLY_CURATORS} END IF;
+    {ADVANCE} IF NOT FOUND THEN {REFUSE} END IF; RETURN NEW;
+END"""
 ADVANCED = f"""BEGIN
     IF NEW.id <> OLD.id OR NEW.application <> OLD.application OR NEW.version < OLD.version
         OR NEW.position NOT IN (OLD.position, OLD.position + 1) THEN {REFUSE} END IF;
@@ -45,6 +55,9 @@ FUNCTIONS = {
     "append_claim": APPENDED_CLAIM,
     "grow_claim": GROWN_CLAIM,
 }
+
+RIGHTS = {"may_grant": "SELECT TRUE"}
+"""Functions that do nothing: who may call one has the right that it is named after."""
 
 COLUMNS = {
     "head": """id integer PRIMARY KEY CHECK (id = 1), application text NOT NULL, version integer NOT NULL,
@@ -87,6 +100,9 @@ def statements(schema: str) -> Iterable[str]:
             f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql "
             f"SET search_path = {schema}, pg_temp AS $body${body}$body$"
         )
+    for name, body in RIGHTS.items():
+        yield f"CREATE FUNCTION {name}() RETURNS boolean LANGUAGE sql AS $body${body}$body$"
+        yield f"REVOKE EXECUTE ON FUNCTION {name}() FROM PUBLIC"
     for name, (event, function) in TRIGGERS.items():
         yield f"CREATE TRIGGER {name} {event} EXECUTE FUNCTION {function}()"
 
@@ -118,7 +134,8 @@ def check_schema(transaction: Transaction, schema: str, name: str) -> None:
         (trigger, event.split(" ON ")[1].split()[0], function, "O")
         for trigger, (event, function) in TRIGGERS.items()
     }
-    if not (COLUMNS.keys() <= tables and set(FUNCTIONS.items()) <= functions and triggers == expected):
+    made = set((FUNCTIONS | RIGHTS).items())
+    if not (COLUMNS.keys() <= tables and made <= functions and triggers == expected):
         raise LedgerCorrupt(
             f"ledger must have the tables and triggers it was made with, got an altered {name}; "
             "restore the schema from a backup"
