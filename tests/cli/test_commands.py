@@ -22,6 +22,8 @@ from typer.testing import CliRunner
 import sfumato
 from sfumato.cli.data import ACS
 from sfumato.cli.main import app
+from sfumato.queries.engines.watched_run import CANCELLED
+from sfumato.session.session import Session
 from tests.cases import cases
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
@@ -71,6 +73,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "check-model",
         "train",
         "ledger show",
+        "ledger release",
         "ledger verify",
         "ledger head",
         "ledger key",
@@ -216,6 +219,31 @@ def test_errors_are_one_line_and_exit_with_1(arguments: tuple[object, ...], part
 def test_a_wrong_command_line_exits_with_2() -> None:
     assert run("sql").exit_code == 2
     assert run("sql", ACS, *BUDGET, "--format", "xml", COUNT).exit_code == 2
+
+
+def test_release_shows_what_was_stored(ledger: Path, tmp_path: Path) -> None:
+    shown = answered("ledger", "release", ledger, "1", "--format", "csv")
+    assert "n_lower" in shown.stdout
+    assert shown.stderr.startswith("receipt 1 of ledger")
+    assert "n_lower" not in answered("ledger", "release", ledger, "1", "--no-intervals").stdout
+    missing = run("ledger", "release", ledger, "9")
+    assert missing.exit_code == 1
+    assert "charge with a stored release" in missing.stderr
+    over = run("ledger", "release", ledger, "1", "--output", ledger)
+    assert over.exit_code == 1
+    assert "ledger" in over.stderr
+
+
+def test_a_query_that_the_keyboard_cancels_says_that_its_charge_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt(CANCELLED)
+
+    monkeypatch.setattr(Session, "sql", interrupted)
+    stopped = run("sql", ACS, *BUDGET, COUNT)
+    assert stopped.exit_code == 130
+    assert "its charge stays" in stopped.stderr
 
 
 def test_show_has_budget_unit_rest_and_charges(ledger: Path) -> None:
@@ -374,3 +402,26 @@ def test_a_budget_that_renews_is_shown_with_its_lifetime_sum(tmp_path: Path) -> 
     refused = run("sql", source, *words, "--period", "2026-01", query)
     assert refused.exit_code == 1
     assert "(on the command line --type day=DATE)" in refused.stderr
+
+
+def test_parameters_and_larger_sql(tmp_path: Path) -> None:
+    counts = STATES.replace("epsilon=0.5", "epsilon=@eps").replace(
+        "FROM data", "FROM data WHERE state IN UNNEST(@states)"
+    )
+    text = f"SELECT state, n, n / SUM(n) OVER () AS share FROM ({counts}) ORDER BY n DESC"
+    params = ("--param", "eps=0.5", "--param", 'states=["CA", "NY", "Iowa"]')
+    budget = (*BUDGET, "--ledger", tmp_path / "l")
+    first = answered("sql", ACS, *budget, *params, "--format", "json", text)
+    records = json.loads(first.stdout)
+    assert sum(record["share"] for record in records) == pytest.approx(1)
+    assert list(records[0]) == ["state", "n", "n_lower", "n_upper", "share"]
+    assert "cost (0.5, 1e-08)-DP" in first.stderr
+    assert "cost nothing" in answered("sql", ACS, *budget, *params, text).stderr
+    assert "Around them: SQL over the answers" in answered("explain", ACS, *budget, *params, text).stdout
+    for wrong, phrase in (
+        ("eps", "param must be NAME=VALUE"),
+        ("other=1", "params must be named in the query"),
+    ):
+        refused = run("sql", ACS, *budget, *params, "--param", wrong, text)
+        assert refused.exit_code == 1
+        assert phrase in refused.stderr

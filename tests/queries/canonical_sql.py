@@ -118,6 +118,8 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
     named += [] if aggregate.second_bounds is None else [f"second => {aggregate.second_bounds}"]
     named += ["report_format => 'JSON'"] if aggregate.report else []
     named += [] if aggregate.epsilon is None else [f"epsilon => {aggregate.epsilon}"]
+    part = aggregate.interval_epsilon
+    named += [] if part is None else [f"interval_epsilon => {part}"]
     return f"{function}({', '.join([argument, *named])})"
 
 
@@ -231,7 +233,8 @@ def _per_unit(node: PerUnit) -> str:
     made = [f"{_call(aggregate)} AS {quoted(aggregate.name)}" for aggregate in node.aggregates]
     keys = ", ".join(key.expression.sql for key in node.keys)
     items = ", ".join((_items(node.keys), *made))
-    return f"(SELECT {items} FROM {relation_text(node.child)} GROUP BY {keys})"
+    grouped = f" GROUP BY {keys}" if keys else ""
+    return f"(SELECT {items} FROM {relation_text(node.child)}{grouped})"
 
 
 def _window(window: UnitWindow, unit: str | None) -> str:

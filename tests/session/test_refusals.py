@@ -73,8 +73,8 @@ def price_of(session: sf.Session, text: str) -> PrivacyLoss:
 @pytest.mark.parametrize(
     ("query", "delta", "budget", "remedy"),
     [
-        (GROUPS, "6e-8", {"epsilon": 2.0, "delta": 1e-7}, "ask for a delta of at most 5e-08"),
-        (GROUPS, "3e-8", {"rho": 0.05, "delta": 1e-8}, "ask for a delta of at most 2e-08"),
+        (GROUPS, "8e-8", {"epsilon": 2.0, "delta": 1e-7}, "ask for a delta of at most 6.66e-08"),
+        (GROUPS, "3e-8", {"rho": 0.05, "delta": 1e-8}, "ask for a delta of at most 2.66e-08"),
         (MEANS, "1e-9", {"epsilon": 2.0}, "ask for a delta of 0, with public groups"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from sfumato import connect
 from sfumato.errors import (
     BudgetExceeded,
+    LedgerCorrupt,
     LedgerMismatch,
     LedgerUnavailable,
     OptionError,
@@ -93,6 +95,32 @@ def test_an_analysts_builder_plan_and_counter_are_charged_to_them(place: Any) ->
         ada.plan({"n": COUNT.format(0.25)}, epsilon=0.25).release()
     with Ledger.read(place) as seen:
         assert [entry.analyst for entry in seen.entries()] == ["ada"]
+
+
+def test_a_session_starts_only_where_its_ledger_goes_on(tmp_path: Path) -> None:
+    people = pa.table({"id": list(range(100))})
+    query = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.25, delta=0) COUNT(*) AS n FROM data"
+    usual: dict[str, Any] = {"privacy_unit": "id", "epsilon": 1.0, "ledger": tmp_path / "ledger"}
+    with connect(people, **usual) as session:
+        shutil.copy(tmp_path / "ledger", tmp_path / "old")
+        session.sql(query)
+        head = session.ledger.head()
+    (tmp_path / "head.json").write_text(head.to_json() + "\n", "utf-8")
+    for form in (head, head.to_json(), tmp_path / "head.json", str(tmp_path / "head.json")):
+        connect(people, head=form, **usual).close()
+    shutil.copy(tmp_path / "old", tmp_path / "ledger")
+    with pytest.raises(LedgerCorrupt, match="the ledger was rolled back"):
+        connect(people, head=tmp_path / "head.json", **usual)
+    wrong: dict[Any, str] = {
+        tmp_path / "none": "head must be a file that can be read",
+        7: "head must be a ChainHead, its JSON or a file of it",
+        "{}": "head",
+    }
+    for no_head, rule in wrong.items():
+        with pytest.raises(ParameterError, match=rule):
+            connect(people, head=no_head, **usual)
+    with pytest.raises(ParameterError, match="head must come with a ledger"):
+        connect(people, head=head, **{**usual, "ledger": None})
 
 
 def test_who_has_no_account_cannot_connect(tmp_path: Path) -> None:

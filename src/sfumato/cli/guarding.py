@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sfumato import _check
-from sfumato.frames.sources import FileSource, files_meant, open_source
+from sfumato.frames.sources import DatasetSource, FileSource, files_meant, open_source
 from sfumato.ledger.store.postgres import is_address
 
 __all__ = ["check_free", "file_of", "resolved"]
@@ -76,6 +76,8 @@ def _read_files(sources: Mapping[str, str]) -> Iterator[Path]:
         if isinstance(source, FileSource):
             for path in source.paths:
                 yield from _with(path, _BESIDE_DUCKDB)
+        elif isinstance(source, DatasetSource):
+            yield from source.files
 
 
 def _same(one: Path, other: Path) -> bool:

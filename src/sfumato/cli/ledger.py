@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato import _check
+from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.tables import plain_table, printable, wide_console
-from sfumato.cli.writing import read_text
+from sfumato.cli.writing import Format, check_output, read_text, write
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.accounts import AnalystAccount
@@ -20,8 +21,9 @@ from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.log.export import LedgerExport
 from sfumato.ledger.log.verification import Verification
 from sfumato.privacy._outward import text_above
+from sfumato.queries.release.table import TableRelease
 
-__all__ = ["accounts", "app", "export", "grant", "head", "key", "show", "verify"]
+__all__ = ["accounts", "app", "export", "grant", "head", "key", "release", "show", "verify"]
 
 EXPORTED = ".jsonl"
 _HEAD = "pass what 'sfumato ledger head' printed"
@@ -82,6 +84,29 @@ def _charges(entries: tuple[Entry, ...]) -> Table:
         )
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
+
+
+@app.command()
+def release(
+    ledger: LedgerAddress,
+    number: Annotated[int, typer.Argument(help="Of the charge, as 'show' lists it.")],
+    *,
+    style: Annotated[Format, typer.Option("--format", help="How the release is written.")] = Format.TABLE,
+    output: Annotated[Path | None, typer.Option(help="File for the release.")] = None,
+    no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave the intervals out.")] = False,
+) -> None:
+    """Show a stored release again; needs no data and costs nothing."""
+    check_output(style, output)
+    if output is not None:
+        check_free(output, sources={}, ledger=file_of(ledger))
+    with Ledger.read(ledger) as book:
+        found = book.release(number)
+    table = (
+        found.to_arrow(intervals=not no_intervals) if isinstance(found, TableRelease) else found.to_arrow()
+    )
+    write(table, style, output, again="it is stored: asking again costs nothing")
+    receipt = found.receipt if isinstance(found, TableRelease) else f"charge {number}"
+    typer.echo(printable(f"{receipt}; {found.epsilon:g} of epsilon, for each {found.privacy_unit}"), err=True)
 
 
 @app.command()

@@ -13,13 +13,16 @@ from sfumato.cli import accounting, auditing, check_model, demo, ledger, shuffle
 from sfumato.cli.standard import OutputFailed, watch
 from sfumato.errors import BudgetExceeded, SfumatoError
 
-__all__ = ["FAILED", "REFUSED", "app", "main"]
+__all__ = ["FAILED", "INTERRUPTED", "REFUSED", "app", "main"]
 
 FAILED = 1
 """Exit code of an error that sfumato raises."""
 
 REFUSED = 3
 """Exit code where the budget does not allow the query; nothing was charged."""
+
+INTERRUPTED = 130
+"""Exit code where the keyboard cancelled a query after its charge, as shells count signals."""
 
 
 def _say(error: SfumatoError) -> None:
@@ -35,6 +38,11 @@ class _Commands(TyperGroup):
         except SfumatoError as error:
             _say(error)
             raise typer.Exit(REFUSED if isinstance(error, BudgetExceeded) else FAILED) from error
+        except KeyboardInterrupt as stopped:
+            if stopped.args:  # a query that says what became of its charge
+                typer.echo(f"sfumato: {stopped}", err=True)
+                raise typer.Exit(INTERRUPTED) from stopped
+            raise
 
 
 app = typer.Typer(

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import inspect
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 
+from sfumato import _check
 from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.opening import named_sources, open_session, query_text
 from sfumato.cli.writing import Format, check_output, write
+from sfumato.queries.outer.release import PostprocessedRelease
 from sfumato.session.session import Session
 
 if TYPE_CHECKING:
     from sfumato.queries.release.table import TableRelease
 
-__all__ = ["answer", "explain"]
+__all__ = ["answer", "explain", "params_of"]
 
 Text: TypeAlias = Annotated[str, typer.Argument(metavar="SQL", help="The query; '-' reads standard input.")]
 Style: TypeAlias = Annotated[Format, typer.Option("--format", help="How the answer is written.")]
 Output: TypeAlias = Annotated[Path | None, typer.Option("--output", help="File for the answer.")]
+Params: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME[:TYPE]=VALUE",
+        help="What @NAME in the query stands for; repeatable. A list is JSON, such as '[1, 2]'.",
+    ),
+]
 NoIntervals: TypeAlias = Annotated[bool, typer.Option("--no-intervals", help="Leave the intervals out.")]
+
+_OPTION: Final = re.compile(r"(?P<name>\w+)(:(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)
+_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)")
+_FLOAT: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_TRUTHS: Final = {"true": True, "false": False}
 
 
 def _in_session(command: Callable[..., None]) -> Callable[..., None]:
@@ -52,22 +71,23 @@ def answer(
     session: Session,
     text: Text,
     *,
+    param: Params = None,
     style: Style = Format.TABLE,
     output: Output = None,
     no_intervals: NoIntervals = False,
 ) -> None:
     """Answer a query with differential privacy, and charge the ledger for it."""
     check_output(style, output)
-    release = session.sql(query_text(text))
+    release = session.sql(query_text(text), params=params_of(param or ()))
     table = release.to_arrow(intervals=not no_intervals)
     write(table, style, output, again=_again(session))
     typer.echo(_account(session, release), err=True)
 
 
 @_in_session
-def explain(session: Session, text: Text) -> None:
+def explain(session: Session, text: Text, *, param: Params = None) -> None:
     """Say how a query would be answered, what it would cost and how far off it would be; spends nothing."""
-    typer.echo(session.explain(query_text(text)))
+    typer.echo(session.explain(query_text(text), params=params_of(param or ())))
 
 
 def _again(session: Session) -> str:
@@ -76,8 +96,101 @@ def _again(session: Session) -> str:
     return "the answer is charged and stored: asking again with this --ledger shows it and costs nothing"
 
 
-def _account(session: Session, release: TableRelease) -> str:
+def _account(session: Session, release: TableRelease | PostprocessedRelease) -> str:
     cost = f"({release.epsilon:g}, {release.delta:g})-DP"
     paid = f"cost nothing: the answer was paid for before, at {cost}" if release.replayed else f"cost {cost}"
+    if not release.replayed and isinstance(release, PostprocessedRelease):
+        paid = f"cost ({release.cost[0]:g}, {release.cost[1]:g})-DP"
     forgotten = "; no --ledger: this budget ends here" if not session.ledger.durable else ""
     return f"{paid}; left {session.account.remaining(release.delta)}{forgotten}"
+
+
+def params_of(pairs: Sequence[str]) -> dict[str, Any]:
+    """Read the options; without a type a value is what it looks like.
+
+    Parameters
+    ----------
+    pairs : sequence of str
+        Each ``NAME=VALUE`` or ``NAME:TYPE=VALUE``, where TYPE is BOOL, INT64, FLOAT64, STRING, DATE or
+        TIMESTAMP. A value that begins with ``[`` is a list in JSON, unless a type says otherwise.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ParameterError
+        If one is not of this form, comes twice, or is not of its type.
+
+    Examples
+    --------
+    >>> params_of(["eps=0.5", 'states=["CA", "NY"]', "zip:STRING=94110", "on=true"])
+    {'eps': 0.5, 'states': ['CA', 'NY'], 'zip': '94110', 'on': True}
+    """
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        match = _OPTION.fullmatch(pair)
+        if match is None:
+            _check.refuse("param", "be NAME=VALUE or NAME:TYPE=VALUE", pair, "pass --param age=18")
+        name, named, text = match["name"], match["type"], match["value"]
+        if name in values:
+            _check.refuse("param", "name each parameter once", pair, "leave one out")
+        values[name] = _guessed(pair, text) if named is None else _typed(pair, named.upper(), text)
+    return values
+
+
+def _guessed(pair: str, text: str) -> Any:
+    if text.startswith("["):
+        return _list(pair, text)
+    if text.lower() in _TRUTHS:
+        return _TRUTHS[text.lower()]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) and not _leading_zero(text) else text
+
+
+def _leading_zero(text: str) -> bool:
+    """Whether digits are a code rather than a number, such as 02139."""
+    digits = text.removeprefix("-")
+    return digits.isdigit() and digits.startswith("0") and len(digits) > 1
+
+
+def _list(pair: str, text: str) -> list[Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, list):
+        _check.refuse("param", "hold a list in JSON where it begins so", pair, "pass --param 'ages=[18, 21]'")
+    return found
+
+
+def _typed(pair: str, type_: str, text: str) -> Any:
+    read = _READERS.get(type_)
+    if read is None:
+        _check.refuse(
+            "param", f"be of a type {', '.join(_READERS)}", pair, "name one of them, or leave it out"
+        )
+    value: Any = None
+    with suppress(ValueError, KeyError):
+        value = read(text)
+    if value is None:
+        _check.refuse("param", f"hold a value of {type_}", pair, "correct the value or the type")
+    return value
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"[+-]?[0-9]{1,30}", text):
+        raise ValueError
+    return int(text)
+
+
+_READERS: Final[dict[str, Callable[[str], Any]]] = {
+    "BOOL": lambda text: _TRUTHS[text.lower()],
+    "INT64": _whole,
+    "FLOAT64": float,
+    "STRING": str,
+    "DATE": dt.date.fromisoformat,
+    "TIMESTAMP": dt.datetime.fromisoformat,
+}

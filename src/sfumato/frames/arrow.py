@@ -31,8 +31,8 @@ def as_arrow(name: str, source: Any) -> pa.Table:
     ----------
     name : str
         What error messages call the table.
-    source : pyarrow Table or RecordBatch, DataFrame of pandas or Polars, or another frame
-        Of any library that narwhals knows, or that gives an Arrow stream.
+    source : pyarrow Table or RecordBatch, frame of pandas or Polars, or another frame
+        Of any library that narwhals knows, or that gives an Arrow stream. A lazy frame is computed.
 
     Returns
     -------
@@ -61,8 +61,9 @@ def as_arrow(name: str, source: Any) -> pa.Table:
         ) from None
     if found is None:
         raise SourceError(
-            "a source must be a path, a pyarrow Table, a pandas or Polars DataFrame, another frame that "
-            f"narwhals knows, or a mapping of names to these, got a value of type {type(source).__name__}; "
+            "a source must be a path, a list of paths, a pyarrow Table or Dataset, a frame of pandas or "
+            "Polars, another frame that narwhals knows, a Delta or Iceberg table, or a mapping of names to "
+            f"these, got a value of type {type(source).__name__}; "
             "convert it, or pip install 'sfumato[narwhals]'"
         )
     return found
@@ -76,6 +77,8 @@ def _converted(name: str, source: Any) -> pa.Table | None:
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(source, pandas.DataFrame):
         return _from_pandas(name, source, pandas)
+    if polars is not None and isinstance(source, polars.LazyFrame):
+        source = source.collect()
     if polars is not None and isinstance(source, polars.DataFrame):
         untyped = {column: type_ for column, type_ in source.schema.items() if type_ == polars.Object}
         remedy = "convert them, texts by pl.col(...).map_elements(str, return_dtype=pl.String)"

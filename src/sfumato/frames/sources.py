@@ -1,8 +1,8 @@
 """Sources: the files and frames that hold the private rows, recognised before anything is charged.
 
-A source is a path (Parquet, CSV, a DuckDB file, a folder or pattern of Parquet files), a pyarrow Table, a
-pandas or Polars DataFrame, or another frame that narwhals knows. Nothing here reads rows of a file, and
-nothing ever writes to one.
+A source is a path (Parquet, CSV, a DuckDB file, a folder or pattern of Parquet files), a list of paths, a
+pyarrow Table or Dataset, a table of Delta or Iceberg, a frame of pandas or Polars, or another frame that
+narwhals knows. Nothing here reads rows of a file, and nothing ever writes to one.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ import pyarrow as pa
 
 from sfumato.errors import SourceError
 from sfumato.frames.arrow import as_arrow
+from sfumato.frames.datasets import DatasetSource, as_dataset, delta_table, is_delta_table
 from sfumato.frames.delimited import CSV_SUFFIXES
+from sfumato.frames.partitions import partition_names, partitioned_files
 
 __all__ = [
+    "DatasetSource",
     "FileKind",
     "FileSource",
     "FrameSource",
@@ -57,14 +60,16 @@ class FileSource:
     kind : FileKind
         Their format.
     paths : tuple of Path
-        One file, or the Parquet files of a folder or pattern.
+        One file, the files of a list, or the Parquet files of a folder or pattern.
     table : str or None
         The table that is meant in a DuckDB file; None where the file must hold a single table.
     types : tuple of pairs of str
-        The types, by the names that CAST takes, that are declared for columns of a CSV file; its other
-        columns are text.
+        The types, by the names that CAST takes, that are declared for columns of a CSV file or for those that
+        folders name; its other columns are text.
     detected : bool
         Whether a CSV file without declared types has the types that its rows suggest: for public files only.
+    partitions : tuple of str
+        The columns that the names of folders give, such as ``month=3``, from the outer folder to the inner.
 
     Examples
     --------
@@ -77,6 +82,7 @@ class FileSource:
     table: str | None = None
     types: tuple[tuple[str, str], ...] = ()
     detected: bool = False
+    partitions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ class FrameSource:
     frame: pa.Table
 
 
-Source: TypeAlias = FileSource | FrameSource
+Source: TypeAlias = FileSource | FrameSource | DatasetSource
 
 
 def open_source(source: object) -> dict[str, Source]:
@@ -104,13 +110,14 @@ def open_source(source: object) -> dict[str, Source]:
 
     Parameters
     ----------
-    source : path, pyarrow Table, DataFrame, or mapping of str to these
+    source : path, list of paths, pyarrow Table or Dataset, DataFrame, or mapping of str to these
         A single source is the table ``data``. In a mapping each name is a table; a DuckDB file with several
-        tables gives the one of that name.
+        tables gives the one of that name. The files of a list make one table. Also a `DeltaTable` of
+        deltalake, or the folder of one, and a `Table` of pyiceberg.
 
     Returns
     -------
-    dict of str to FileSource or FrameSource
+    dict of str to FileSource, FrameSource or DatasetSource
         Each table by its name.
 
     Raises
@@ -144,8 +151,14 @@ def open_source(source: object) -> dict[str, Source]:
 
 def _one(name: str, source: Any, *, named: bool) -> Source:
     if isinstance(source, (str, os.PathLike)):
-        return _local(os.fspath(source), name if named else None)
-    frame = as_arrow(name, source)
+        return _local(name, os.fspath(source), name if named else None)
+    if isinstance(source, (list, tuple)):
+        return _listed(name, source)
+    dataset = as_dataset(name, source)
+    if isinstance(dataset, DatasetSource):
+        check_names(name, dataset.dataset.schema.names)
+        return dataset
+    frame = as_arrow(name, source if dataset is None else dataset)
     if not frame.column_names:
         raise SourceError(
             f"table {name!r} must have at least one column, got none; pass a frame with columns"
@@ -175,7 +188,37 @@ def files_meant(path: Path) -> tuple[Path | None, str]:
     return (path, "*.parquet") if path.is_dir() else (None, "")
 
 
-def _local(address: str, table: str | None) -> FileSource:
+def _listed(name: str, addresses: Sequence[Any]) -> FileSource:
+    """Return the files of a list, which make one table."""
+    if not addresses or not all(isinstance(address, (str, os.PathLike)) for address in addresses):
+        raise SourceError(
+            f"table {name!r} must be a list of paths where it is a list, got another or an empty one; pass "
+            "['a.parquet', 'b.parquet'], or one frame"
+        )
+    found = [_local(name, os.fspath(address), None) for address in addresses]
+    files = [part for part in found if isinstance(part, FileSource)]
+    kinds = {part.kind for part in files}
+    if len(files) < len(found) or len(kinds) > 1 or kinds == {FileKind.DUCKDB}:
+        raise SourceError(
+            f"the files of table {name!r} must be Parquet files or CSV files, all of one kind, got others in "
+            "the list; pass them as tables of their own"
+        )
+    paths = [path for part in files for path in part.paths]
+    if len(set(paths)) < len(paths):
+        raise SourceError(
+            f"the files of table {name!r} must differ, got one twice; list each once: its rows would count "
+            "twice"
+        )
+    partitions = {part.partitions for part in files}
+    if len(partitions) > 1:
+        raise SourceError(
+            f"the files of table {name!r} must lie in folders that name the same columns, got several; pass "
+            "them as tables of their own"
+        )
+    return FileSource(files[0].kind, tuple(paths), partitions=partitions.pop())
+
+
+def _local(name: str, address: str, table: str | None) -> FileSource | DatasetSource:
     path = Path(address).expanduser()
     scheme, mark, _ = address.partition("://")
     if mark and not path.exists():
@@ -185,14 +228,23 @@ def _local(address: str, table: str | None) -> FileSource:
             "first"
         )
     folder, pattern = files_meant(path)
+    if folder is not None and is_delta_table(folder):
+        if folder != path:
+            raise SourceError(
+                f"source must be the whole folder of a Delta table, got the pattern {str(path)!r}; pass the "
+                "folder: its files may hold deleted rows"
+            )
+        return delta_table(name, folder)
     if folder is not None:
-        return _parquet_files(path, sorted(folder.glob(pattern)))
+        flat = sorted(folder.glob(pattern))
+        nested = [] if flat or folder != path else partitioned_files(folder)
+        return _parquet_files(path, flat or nested, partition_names(folder, nested))
     if not path.exists():
         raise SourceError(f"source must be a file that exists, got {str(path)!r}; check the path")
     return _recognised(path, table)
 
 
-def _parquet_files(path: Path, found: list[Path]) -> FileSource:
+def _parquet_files(path: Path, found: list[Path], partitions: tuple[str, ...]) -> FileSource:
     if not found:
         raise SourceError(f"source must hold Parquet files, found none at {str(path)!r}; check the path")
     for part in found:
@@ -200,7 +252,7 @@ def _parquet_files(path: Path, found: list[Path]) -> FileSource:
             raise SourceError(
                 f"a folder or pattern must hold Parquet files only, got {part.name!r}; take it out"
             )
-    return FileSource(FileKind.PARQUET, tuple(part.resolve() for part in found))
+    return FileSource(FileKind.PARQUET, tuple(part.resolve() for part in found), partitions=partitions)
 
 
 def _recognised(path: Path, table: str | None) -> FileSource:

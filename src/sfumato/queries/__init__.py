@@ -3,8 +3,8 @@
 A query goes through the folders in this order. `sql` reads text (or what `builder` writes) and makes the plan
 of `plan`. `pricing` chooses one mechanism for each sum that is needed, and their one loss. `engines` computes
 exact, bounded integers where the data lies. `release` adds the noise, and makes the table that an analyst
-gets. `planner` chooses noise for many queries at once, `continual` counts over time. `sfumato.session` walks
-the whole way.
+gets; `outer` runs the SQL around private SELECTs on it. `planner` chooses noise for many queries at once and
+suggests limits, `continual` counts over time. `sfumato.session` walks the whole way.
 """
 
 from __future__ import annotations
@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.queries.outer.release import PostprocessedRelease
+    from sfumato.queries.planner.suggested_limits import SuggestedLimits
     from sfumato.queries.release.table import TableRelease
 
-__all__ = ["TableRelease"]
+__all__ = ["PostprocessedRelease", "SuggestedLimits", "TableRelease"]
 
-__getattr__, __dir__ = attach(__name__, {"TableRelease": "sfumato.queries.release.table"})
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "PostprocessedRelease": "sfumato.queries.outer.release",
+        "SuggestedLimits": "sfumato.queries.planner.suggested_limits",
+        "TableRelease": "sfumato.queries.release.table",
+    },
+)

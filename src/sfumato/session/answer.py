@@ -1,7 +1,8 @@
-"""The way from a priced query to its committed answer: charge, exact integers, noise, commit."""
+"""The way from priced queries to their committed answers: charge, exact integers, noise, commit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sfumato.errors import BudgetExceeded
@@ -19,28 +20,30 @@ from sfumato.queries.release.table import TableRelease
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["answer"]
+__all__ = ["answer_all"]
 
 _SECRET_BYTES = 32
 
 
-def answer(
-    priced: PricedQuery,
-    description: str,
+def answer_all(
+    priced: Sequence[PricedQuery],
+    descriptions: Sequence[str],
     *,
     engine: Engine,
     account: LedgerView,
     source: RandomSource,
     privacy_unit: str,
-) -> TableRelease:
-    """Return the committed answer of a query, or charge, ask the engine, add noise and commit.
+) -> tuple[TableRelease, ...]:
+    """Return committed answers, or charge, ask the engine, add noise and commit.
+
+    Of several different queries those not answered before are charged in one transaction.
 
     Parameters
     ----------
-    priced : PricedQuery
+    priced : sequence of PricedQuery
         Already checked by the engine and the policy.
-    description : str
-        What the ledger's entry says.
+    descriptions : sequence of str
+        What each one's entry in the ledger says.
     engine : Engine
         Computes exact integers, only after the charge.
     account : LedgerView
@@ -52,36 +55,48 @@ def answer(
 
     Returns
     -------
-    TableRelease
+    tuple of TableRelease
 
     Raises
     ------
     BudgetExceeded
-        If the query does not fit into the budget; no row is read.
+        If they do not fit into the budget together; nothing is charged, and no row is read.
     """
-    request = query_key(priced.query)
-    committed = account.find(request)
-    if committed is not None:
-        return TableRelease(ReleaseRecord.from_bytes(committed), None, priced, replayed=True)
+    requests = [query_key(each.query) for each in priced]
+    committed = [account.find(request) for request in requests]
+    missing = [index for index, found in enumerate(committed) if found is None]
+    charges = [
+        {
+            "loss": priced[index].loss,
+            "delta": priced[index].query.options.delta,
+            "request": requests[index],
+            "description": descriptions[index],
+            "simulated": source.simulated,
+            "loss_at": loss_at(priced[index].query),
+        }
+        for index in missing
+    ]
     try:
-        receipt = account.charge(
-            priced.loss,
-            delta=priced.query.options.delta,
-            request=request,
-            description=description,
-            simulated=source.simulated,
-            loss_at=loss_at(priced.query),
-        )
+        receipts = dict(zip(missing, account.charge_all(charges), strict=True))
     except BudgetExceeded as refused:
-        raise _with_parts_named(priced.query, refused) from None
+        if len(missing) > 1:
+            raise
+        raise _with_parts_named(priced[missing[0]].query, refused) from None
 
     def exact(job: AggregationJob) -> pa.Table:  # of rows and groups chosen with a fresh secret
         return engine.aggregate(job, source.bytes(_SECRET_BYTES))
 
-    bounded, found = find_bounds(priced, exact, source)
-    record = add_noise(bounded, exact(bounded.job), source, privacy_unit=privacy_unit, found=found)
-    account.commit(receipt, record.to_bytes())
-    return TableRelease(record, receipt, priced)
+    releases = []
+    for index, (each, found_before) in enumerate(zip(priced, committed, strict=True)):
+        if found_before is not None:
+            record = ReleaseRecord.from_bytes(found_before)
+            releases.append(TableRelease(record, None, each, replayed=True, account=account))
+            continue
+        bounded, found = find_bounds(each, exact, source)
+        record = add_noise(bounded, exact(bounded.job), source, privacy_unit=privacy_unit, found=found)
+        account.commit(receipts[index], record.to_bytes())
+        releases.append(TableRelease(record, receipts[index], each, account=account))
+    return tuple(releases)
 
 
 def _with_parts_named(query: Query, refused: BudgetExceeded) -> BudgetExceeded:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
 from sfumato._check import instance, refuse, refuse_state, refuse_type
 from sfumato.errors import SimulatedCharge
@@ -13,17 +16,21 @@ from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.accounts import check_analyst
+from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.engines.duckdb.column_types import TableTypes
+from sfumato.queries.engines.named_columns import Columns
 from sfumato.queries.engines.postgres.source import PostgresSource, as_database
+from sfumato.queries.engines.spark.engine import SparkEngine
 from sfumato.queries.engines.spark.source import SparkSource
 from sfumato.queries.plan.policy import PrivacyPolicy
 from sfumato.queries.plan.query import Scan
 from sfumato.queries.sql.catalog import Catalog
 from sfumato.session.engine_choice import open_engine
 from sfumato.session.period import within_period
+from sfumato.session.progress import display_of
 from sfumato.session.session import Session
 from sfumato.session.units import Unit, require_one_dataset, unit_columns
 
@@ -51,13 +58,18 @@ def connect(
     rng: Rng = None,
     memory_limit: str | None = None,
     threads: int | None = None,
+    columns: Columns | None = None,
+    statement_timeout: float | None = None,
+    head: ChainHead | str | os.PathLike[str] | None = None,
+    progress: bool | None = None,
 ) -> Session:
     """Open data for private questions, under one budget.
 
     Parameters
     ----------
-    source : path, pyarrow Table, DataFrame, mapping of str to these, address, PostgresSource or SparkSource
-        The private data: Parquet, CSV, a DuckDB file, or a frame. A single source is the table ``data``. Or
+    source : path, list of paths, Table, Dataset, frame, mapping of str to these, address or another source
+        The private data: Parquet (files, folders, also partitioned ones), CSV, a DuckDB file, a frame, a
+        pyarrow Dataset, or a table of Delta or Iceberg. A single source is the table ``data``. Or
         tables of PostgreSQL by their own names, all of its schema ``public`` for an address
         ``postgresql://...``: these stay there and are read as they are now until the session ends. Or
         DataFrames of Spark, whose session computes.
@@ -93,10 +105,10 @@ def connect(
     public : mapping of str to source, PostgresSource or SparkSource, optional
         Tables that hold nothing private; they can list groups. They lie where the private ones do.
     types : mapping of str to str, or mapping of str to these, optional
-        Types of columns of CSV files, by the names that CAST takes: ``{"age": "INT64", "day": "DATE"}``, or
-        table by table where there are several. Other columns of a private CSV file are texts, and a value
-        that is none of its column's type is NULL. The types of a public file are found in it if none is
-        declared for it.
+        Types of columns of CSV files and of those that folders name, by the names that CAST takes:
+        ``{"age": "INT64", "day": "DATE"}``, or table by table where there are several. Other columns of a
+        private CSV file are texts, and a value that is none of its column's type is NULL. The types of a
+        public file are found in it if none is declared for it.
     defaults : mapping of str to object, optional
         Values of OPTIONS that a query leaves out, such as ``{"epsilon": 0.1, "delta": 1e-9}``.
     new_version : bool
@@ -107,6 +119,19 @@ def connect(
         Maximum memory of the engine, such as ``"2GB"``; too little for any query is refused.
     threads : int, optional
         Threads of the engine.
+    columns : iterable of str, or mapping of str to these, optional
+        For a database or cluster: the columns of the private tables that are meant, of the only table or
+        table by table. No other is read, so the user needs no right to it, and a ledger knows the content of
+        these alone.
+    statement_timeout : float, optional
+        For PostgreSQL: seconds after which the server ends a statement. The query then ends with
+        `EngineError`, and its charge stays. None is no limit, whatever the server's own default is.
+    head : ChainHead, path or str, optional
+        With ``ledger``: where its chain stood when you last looked (`Ledger.head`), as such, as its JSON or
+        as a file of it. A ledger that is not there, or that was put back to an earlier state, is refused.
+    progress : bool, optional
+        Whether long queries show on standard error how far they are. Left out: where that is a terminal, and
+        no analyst asks. It depends on the data, so it is for the curator's eyes alone.
 
     Returns
     -------
@@ -121,7 +146,7 @@ def connect(
         If the budget is missing or out of range, the memory is too little for any query, or types are
         declared for what is no column of a CSV file.
     LedgerMismatch, LedgerCorrupt, LedgerUnavailable
-        If the ledger does not fit or cannot be used.
+        If the ledger does not fit, cannot be used, or does not continue ``head``.
     SimulatedCharge
         If a seed is given with a ledger file.
 
@@ -156,7 +181,17 @@ def connect(
             "rng must be None with a ledger file, got a simulated source; leave rng out, or pass ledger=None "
             "to simulate"
         )
-    opened = open_engine(source, public, types=types, memory_limit=memory_limit, threads=threads)
+    seen, display = _head(head, ledger), display_of(progress, analyst=analyst)
+    opened = open_engine(
+        source,
+        public,
+        types=types,
+        memory_limit=memory_limit,
+        threads=threads,
+        columns=columns,
+        statement_timeout=statement_timeout,
+        display=display,
+    )
     engine = opened.engine
     with ExitStack() as opening:  # what is open is closed again if the rest fails
         opening.callback(engine.close)
@@ -172,10 +207,18 @@ def connect(
             budget=budget,
             privacy_unit=units.words,
             neighboring=neighboring,
-            dataset=Dataset(schema=engine.schema_text, fingerprint=engine.fingerprint),
+            dataset=Dataset(
+                schema=engine.schema_text,
+                # A ledger in memory ends with the session: it never asks whether the rows are the same. But
+                # Spark's are read through here only, and one that cannot be read must not fail a query.
+                fingerprint=engine.fingerprint
+                if ledger is not None or isinstance(engine, SparkEngine)
+                else _no_content,
+            ),
             new_version=new_version,
             simulated=rng is not None,
             renewal=renewal,
+            head=seen,
         )
         opening.callback(book.close)
         account = LedgerView(book, asker, period=period)
@@ -190,6 +233,31 @@ def connect(
         rng=rng,
         policy=rules,
     )
+
+
+def _no_content(key: bytes) -> str:
+    """Return the fingerprint of rows that nobody reads."""
+    return hmac.new(key, b"sfumato.content.unread 1", hashlib.sha256).hexdigest()
+
+
+def _head(head: object, ledger: object) -> ChainHead | None:
+    """Return the head that a ledger must continue."""
+    if head is None or isinstance(head, ChainHead):
+        seen = head
+    elif isinstance(head, str) and head.lstrip().startswith("{"):
+        seen = ChainHead.from_json(head)
+    elif isinstance(head, str | os.PathLike):
+        text = None
+        with suppress(OSError, UnicodeDecodeError, ValueError):
+            text = Path(head).read_text("utf-8")
+        if text is None:
+            refuse("head", "be a file that can be read", os.fspath(head), "pass the file of an exported head")
+        seen = ChainHead.from_json(text)
+    else:
+        refuse_type("head", "be a ChainHead, its JSON or a file of it", head, "pass ledger.head()")
+    if seen is not None and ledger is None:
+        refuse_state("head", "come with a ledger", "the ledger is in memory", "pass ledger=, or leave it out")
+    return seen
 
 
 def _require_mapping(name: str, value: object, example: str) -> None:

@@ -12,10 +12,12 @@ from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.column_types import TableTypes, require_no_types, with_types
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
+from sfumato.queries.engines.named_columns import Columns
 from sfumato.queries.engines.postgres.engine import PostgresEngine
-from sfumato.queries.engines.postgres.source import as_database
+from sfumato.queries.engines.postgres.source import PostgresSource, as_database
 from sfumato.queries.engines.spark.engine import SparkEngine
-from sfumato.queries.engines.spark.source import as_cluster
+from sfumato.queries.engines.spark.source import SparkSource, as_cluster
+from sfumato.queries.engines.watched_run import Display
 
 __all__ = ["Opened", "open_engine"]
 
@@ -70,6 +72,9 @@ def open_engine(
     types: TableTypes | None,
     memory_limit: str | None,
     threads: int | None,
+    columns: Columns | None = None,
+    statement_timeout: float | None = None,
+    display: Display | None = None,
 ) -> Opened:
     """Open the engine that has both the private and the public tables.
 
@@ -92,25 +97,48 @@ def open_engine(
             for name, value in (("memory_limit", memory_limit), ("threads", threads)):
                 if value is not None:
                     refuse(name, f"be left out for {kind.name}", value, kind.settings)
-            return _apart(kind.engine(given, listed))
+            return _apart(kind.engine(_restricted(given, columns, statement_timeout), listed), display)
+    for name, stated, remedy in (
+        ("columns", columns, "leave it out, and select the columns of a frame before"),
+        ("statement_timeout", statement_timeout, "leave it out, and call session.cancel() from a thread"),
+    ):
+        if stated is not None:
+            refuse(name, "be left out for files and frames", stated, remedy)
     if any(kind.source_of(public) is not None for kind in _ELSEWHERE):
         refuse_type("public", "be files or frames like source", public, "load the lists as such frames")
     private, tables = open_source(source), open_source(public) if public else {}
     _check_apart(private, tables)
     private, tables = with_types(private, tables, types)
     engine = DuckDBEngine(
-        {**private, **tables}, memory_limit=memory_limit, threads=threads, cache=_CACHED_LAYOUTS
+        {**private, **tables},
+        memory_limit=memory_limit,
+        threads=threads,
+        cache=_CACHED_LAYOUTS,
+        display=display,
     )
     return Opened(engine, tuple(private), tuple(tables))
 
 
-def _apart(engine: PostgresEngine | SparkEngine) -> Opened:
+def _restricted(
+    source: PostgresSource | SparkSource, columns: Columns | None, statement_timeout: float | None
+) -> PostgresSource | SparkSource:
+    """Return a source with the columns and the limit on time that were stated beside it."""
+    if isinstance(source, PostgresSource):
+        return source.restricted(columns, statement_timeout)
+    if statement_timeout is not None:
+        remedy = "limit what runs in the Spark session itself"
+        refuse("statement_timeout", "be left out for Spark", statement_timeout, remedy)
+    return source.restricted(columns)
+
+
+def _apart(engine: PostgresEngine | SparkEngine, display: Display | None) -> Opened:
     """Return an engine whose private and public tables have different names."""
     try:
         _check_apart(dict.fromkeys(engine.private), dict.fromkeys(engine.public))
     except BaseException:
         engine.close()
         raise
+    engine.display = display
     return Opened(engine, engine.private, engine.public)
 
 

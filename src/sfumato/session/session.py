@@ -5,35 +5,37 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Self, final
+from typing import Any, Self, TypeAlias, final
 
-from sfumato.errors import SourceError
+from sfumato.errors import OptionError, SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
-from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
-from sfumato.queries.builder.private_query import PrivateQuery, Table, begin
-from sfumato.queries.continual.counter import Counter, open_counter
-from sfumato.queries.continual.parameters import CounterParameters
-from sfumato.queries.continual.schedule import Moment, Period, Schedule
 from sfumato.queries.engines.engine import Engine
+from sfumato.queries.outer.release import PostprocessedRelease
 from sfumato.queries.plan.policy import PrivacyPolicy
 from sfumato.queries.plan.query import Query
-from sfumato.queries.planner.targets import PlanRequest, Target
-from sfumato.queries.planner.workload import Workload, WorkloadPlan, plan_workload
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.explanation import explain
 from sfumato.queries.release.table import TableRelease
-from sfumato.queries.sql.analysis import read
+from sfumato.queries.sql.analysis import read_statement
 from sfumato.queries.sql.catalog import Catalog
-from sfumato.queries.sql.parser import without_explain
-from sfumato.session.answer import answer
+from sfumato.queries.sql.grouping_sets import written_out
+from sfumato.queries.sql.parser import LargerStatement, Statement, parse, parse_statement, without_explain
+from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters, QueryValues
+from sfumato.session.answer import answer_all
+from sfumato.session.curator import CuratorTools
+from sfumato.session.larger_query import LargerQuery, explain_larger, read_larger
+from sfumato.session.planning import PlanningTools
 
 __all__ = ["Session"]
 
+Answer: TypeAlias = TableRelease | Any
+"""A `TableRelease`, or for larger SQL a `PostprocessedRelease`: the text decides, which types cannot say."""
+
 
 @final
-class Session:
+class Session(CuratorTools, PlanningTools):
     """Answers private SQL over one dataset and charges one ledger; made by :func:`~sfumato.connect`.
 
     Parameters
@@ -130,7 +132,13 @@ class Session:
         """
         return random_source(self._rng)
 
-    def sql(self, text: str, *, public_groups: Mapping[str, Sequence[object]] | None = None) -> TableRelease:
+    def sql(
+        self,
+        text: str,
+        *,
+        public_groups: Mapping[str, Sequence[object]] | None = None,
+        params: QueryValues | None = None,
+    ) -> Answer:
         """Answer a private SELECT, charging the ledger before any row is read.
 
         Asking the very same query of the same data again returns the committed answer, free of charge.
@@ -139,13 +147,18 @@ class Session:
         ----------
         text : str
             ``SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...) ...`` in BigQuery's spelling, or a plain SELECT
-            where the session has defaults.
+            where the session has defaults. Or larger SQL with private SELECTs in WITH, subqueries and UNION:
+            they are charged in one transaction, all or none, and the SQL around them costs nothing.
         public_groups : mapping, optional
             Groups known without the data: for each GROUP BY item its values.
+        params : mapping, optional
+            What ``@name`` in the text stands for: a bool, int, float, str, date, datetime, or a list of one
+            of these for ``UNNEST(@name)``. Values become literals after the text was parsed.
 
         Returns
         -------
-        TableRelease
+        TableRelease or PostprocessedRelease
+            The latter for larger SQL, with the answers of its private SELECTs.
 
         Raises
         ------
@@ -162,9 +175,23 @@ class Session:
             If the engine fails after the charge; the charge stays.
         """
         self._check_usable()
-        return self.release(price(self.read(text, public_groups)), " ".join(text.split()))
+        parameters = Parameters.of(params)
+        statement = written_out(parse_statement(text, parameters))
+        description = parameters.describe(text)
+        if isinstance(statement, LargerStatement):
+            larger = self._larger(statement, public_groups)
+            public = larger.public_rows(self._engine)
+            released = self._answer_all(larger.priced, larger.descriptions(description))
+            return PostprocessedRelease.of(released, larger.outer, public)
+        return self.release(price(self._read(statement, public_groups)), description)
 
-    def explain(self, text: str, *, public_groups: Mapping[str, Sequence[object]] | None = None) -> str:
+    def explain(
+        self,
+        text: str,
+        *,
+        public_groups: Mapping[str, Sequence[object]] | None = None,
+        params: QueryValues | None = None,
+    ) -> str:
         """Say what a query would do and cost; nothing is charged and no row is read.
 
         The text may begin with ``EXPLAIN``.
@@ -173,7 +200,7 @@ class Session:
         ----------
         text : str
             A query, as for `sql`.
-        public_groups : mapping, optional
+        public_groups, params : mapping, optional
             As for `sql`.
 
         Returns
@@ -181,140 +208,14 @@ class Session:
         str
         """
         self._check_usable()
-        priced = price(self.read(without_explain(text), public_groups))
+        statement = written_out(parse_statement(without_explain(text), Parameters.of(params)))
+        if isinstance(statement, LargerStatement):
+            larger = self._larger(statement, public_groups)
+            return explain_larger(larger, privacy_unit=self._privacy_unit, budget=self._account.budget)
+        priced = price(self._read(statement, public_groups))
         for job in priced.jobs:
             self._engine.check(job)  # it refuses what it cannot run
         return explain(priced, privacy_unit=self._privacy_unit, budget=self._account.budget)
-
-    def table(self, name: str | None = None) -> Table:
-        """Begin a query in Python: ``session.table().filter(...).group_by(...).agg(...)``.
-
-        Parameters
-        ----------
-        name : str, optional
-            The private table; may be left out where there is one only.
-
-        Returns
-        -------
-        Table
-
-        Raises
-        ------
-        SchemaError
-            If there is no such private table.
-        """
-        return begin(self, name)
-
-    def plan(
-        self,
-        queries: Workload,
-        *,
-        target: Target | Mapping[str, Target] | None = None,
-        epsilon: float | None = None,
-        units: float | None = None,
-        level: float = 0.95,
-        pilot: float | None = None,
-    ) -> WorkloadPlan[TableRelease]:
-        """Choose noise for a set of queries and state the error to expect, before anything is spent.
-
-        Parameters
-        ----------
-        queries : sequence or mapping of str to str or PrivateQuery
-            Texts, or queries of the builder; unnamed ones are called ``"1"``, ``"2"``, ... An epsilon in
-            OPTIONS stands; the others are chosen.
-        target : float, relative, or mapping of str to these, optional
-            How large an error may be, for all COUNT, SUM and AVG columns or by name: the half-width of the
-            interval, in the column's unit or as :func:`~sfumato.relative` says.
-        epsilon : float, optional
-            What to split over the queries: errors are then one multiple of their targets, or, without
-            targets, the parts are equal. Left out, every query gets the smallest that meets its targets.
-        units : float, optional
-            Units in a group, a public or released figure: the error of an AVG depends on it.
-        level : float
-            Coverage of the intervals.
-        pilot : float, optional
-            Ask with this epsilon first, at its full cost, every query with a relative target of no magnitude,
-            to learn it.
-
-        Returns
-        -------
-        WorkloadPlan
-            To look at, and to ``release()``.
-
-        Raises
-        ------
-        QueryError, ParameterError
-            If a query is refused, or a target is missing or out of reach; nothing is charged.
-        BudgetExceeded
-            If a pilot does not fit into the budget.
-        """
-        self._check_usable()
-        request = PlanRequest(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot)
-        return plan_workload(queries, self, request)
-
-    def counter(
-        self,
-        query: PrivateQuery,
-        *,
-        moment: str,
-        start: Moment,
-        every: Period,
-        steps: int,
-        epsilon: float,
-        delta: float,
-        max_periods: int | None = None,
-        strategy: Strategy | None = None,
-        state: str | os.PathLike[str] | None = None,
-    ) -> Counter:
-        """Open a counter for a table that grows: sums so far, released after every period, for one charge.
-
-        Parameters
-        ----------
-        query : PrivateQuery
-            Of the builder: COUNT and SUM, of all rows or by public groups. Its
-            ``max_groups_contributed`` holds for each period.
-        moment : str
-            The column that says when a row belongs to: a date, or a timestamp in UTC. Rows without one never
-            count.
-        start : date or datetime
-            When the first period begins.
-        every : str
-            ``"hour"``, ``"day"``, ``"month"``, ``"quarter"`` or ``"year"``.
-        steps : int
-            The periods in all, released or not.
-        epsilon, delta : float
-            The guarantee for all periods together, charged now.
-        max_periods : int, optional
-            In how many periods a unit counts in all its life: the first ones that it has rows in. Left out
-            where each row is a unit, which is event-level protection.
-        strategy : Strategy, optional
-            How noise is correlated over the periods, of so many steps; the square root of the sums unless
-            given.
-        state : path, optional
-            The file in which the counter goes on after this process; raw data, for the curator's eyes. None
-            holds it in memory.
-
-        Returns
-        -------
-        Counter
-
-        Raises
-        ------
-        QueryError, ParameterError
-            If the query or the schedule is refused; nothing is charged.
-        BudgetExceeded
-            If all periods together do not fit into the budget; nothing is charged.
-        """
-        self._check_usable()
-        terms = CounterParameters(
-            schedule=Schedule(moment=moment, start=start, every=every, steps=steps),
-            epsilon=epsilon,
-            delta=delta,
-            max_periods=max_periods,
-            strategy=strategy,
-            state=state,
-        )
-        return open_counter(query, terms, self)
 
     def close(self) -> None:
         """Close engine and ledger; calling it again does nothing."""
@@ -333,15 +234,21 @@ class Session:
         return f"Session(tables={sorted(self._catalog.private)}, privacy_unit={self._privacy_unit!r})"
 
     def read(
-        self, text: str, public_groups: Mapping[str, Sequence[object]] | None = None, **defaults: object
+        self,
+        text: str,
+        public_groups: Mapping[str, Sequence[object]] | None = None,
+        parameters: Parameters = NO_PARAMETERS,
+        **defaults: object,
     ) -> Query:
-        """Return the plan of a query, which is checked; nothing is charged, and no row is read.
+        """Return the plan of one private SELECT, which is checked; nothing is charged, and no row is read.
 
         Parameters
         ----------
         text : str
         public_groups : mapping, optional
             As for `sql`.
+        parameters : Parameters
+            What ``@name`` stands for.
         **defaults
             Values of OPTIONS that the query leaves out, before those of the session.
 
@@ -349,11 +256,32 @@ class Session:
         -------
         Query
         """
+        return self._read(parse(text, parameters), public_groups, **defaults)
+
+    def _read(
+        self,
+        statement: Statement,
+        public_groups: Mapping[str, Sequence[object]] | None = None,
+        **defaults: object,
+    ) -> Query:
         defaults = {**self._defaults, **defaults}
-        query = read(text, self._catalog, defaults=defaults, public_groups=public_groups)
+        query = read_statement(statement, self._catalog, defaults=defaults, public_groups=public_groups)
         if self._policy is not None:
             self._policy.check(query.options)
         return query
+
+    def _larger(
+        self, statement: LargerStatement, public_groups: Mapping[str, Sequence[object]] | None
+    ) -> LargerQuery:
+        """Read and check private SELECTs and the SQL around them."""
+        if public_groups is not None and len(statement.private) > 1:
+            raise OptionError(
+                "public_groups must be left out where a statement has several private SELECTs, got them; "
+                "join a public list in each of them"
+            )
+        return read_larger(
+            statement, self._catalog, lambda each: self._read(each, public_groups), self._engine
+        )
 
     def release(self, priced: PricedQuery, description: str) -> TableRelease:
         """Answer a query that was priced elsewhere, as by a plan, charging the ledger before any row is read.
@@ -373,14 +301,23 @@ class Session:
             self._policy.check(priced.query.options)
         for job in priced.jobs:
             self._engine.check(job)  # it refuses what it cannot run
-        return answer(
+        (released,) = self._answer_all([priced], [description])
+        return released
+
+    def _answer_all(
+        self, priced: Sequence[PricedQuery], descriptions: Sequence[str]
+    ) -> tuple[TableRelease, ...]:
+        return answer_all(
             priced,
-            description,
+            descriptions,
             engine=self._engine,
             account=self._account,
             source=self.randomness(),
             privacy_unit=self._privacy_unit,
         )
+
+    def _queried(self) -> Session:
+        return self
 
     def _check_usable(self) -> None:
         if self._closed:

@@ -250,6 +250,13 @@ def releases() -> list[bytes]:
         return [opened.sql(text, public_groups=groups).record.to_bytes() for text, groups in asked()]
 
 
+def limits() -> bytes:
+    """Return the noisy histograms that limits are suggested by, with noise that follows from the seed."""
+    text = f"{_ROWS}state, SUM(age, {_PER_ROW}(0, 80)) AS s, COUNT(*) AS n FROM data GROUP BY state"
+    with session(rng=SEED) as opened:
+        return opened.suggest_limits(text, epsilon=1.0).record.to_bytes()
+
+
 def fingerprints() -> dict[str, str]:
     """Return the keyed content of frames, under a fixed key."""
     key = bytes(range(32))
@@ -290,6 +297,7 @@ def files() -> dict[str, bytes]:
     return {
         "answer.json": content(ANSWER, Format.JSON),
         "fingerprints.json": json.dumps(fingerprints(), indent=1).encode(),
+        "limits.json": limits(),
         "keys.json": json.dumps(keys(), indent=1).encode(),
         "ledger.zip": ledger,
         "policy.json": json.dumps(POLICY, indent=1).encode(),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import ParameterError, SchemaError, SfumatoError, SqlSyntaxError
-from sfumato.queries.builder.aggregate_calls import AggregateCall
+from sfumato.queries.builder.aggregate_call import AggregateCall
 from sfumato.queries.builder.columns import ColumnExpression, col
 from sfumato.queries.builder.private_query import Table, begin
 from sfumato.queries.plan.query import Column, ColumnType, Scan, Schema

@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.compilation import bounding
-from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.queries.engines.duckdb.ranks import RANKED_DUCKDB
 from sfumato.queries.plan.measure import (
     AtLeast,
     BinCounts,
@@ -127,12 +127,12 @@ class _Ranks:
         self.run = engine._connection.execute
 
     def group(self, unit: int, key: str | None) -> int:
-        sql = bounding._rank(DUCKDB, _SECRET, "groups", ["CAST(? AS BIGINT)", "CAST(? AS VARCHAR)"])
+        sql = bounding._rank(RANKED_DUCKDB, _SECRET, "groups", ["CAST(? AS BIGINT)", "CAST(? AS VARCHAR)"])
         return int(self.run(f"SELECT {sql}", [unit, key]).fetchall()[0][0])
 
     def row(self, unit: int, key: str | None, values: list[int | None], number: int) -> int:
         places = ["CAST(? AS BIGINT)", "CAST(? AS VARCHAR)", *["CAST(? AS BIGINT)"] * (len(values) + 1)]
-        sql = bounding._rank(DUCKDB, _SECRET, "rows", places)
+        sql = bounding._rank(RANKED_DUCKDB, _SECRET, "rows", places)
         return int(self.run(f"SELECT {sql}", [unit, key, *values, number]).fetchall()[0][0])
 
 

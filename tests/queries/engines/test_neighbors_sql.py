@@ -20,6 +20,7 @@ from sfumato.queries.pricing.measures.products import SumOfProducts
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
+from tests.queries.noised import noised
 
 _SECRET = bytes(range(32))
 _VALUES = ["x", "i", "x * i", "1 / i", "IF(i > 1, x, NULL)", "10 * SQRT(x)"]
@@ -54,6 +55,10 @@ def _sql(draw: random.Random) -> str:
         "COUNT(DISTINCT id)",
         f"SUM({draw.choice(_VALUES)}, {group}{_bounds(draw)})",
         f"AVG({draw.choice(_VALUES)}, {group}{_bounds(draw)})",
+        f"COUNTIF(x > 0, {group}(0, {draw.choice([1, 4])}))",
+        f"SUM({draw.choice(_VALUES)}, {group}{_bounds(draw)}) FILTER (WHERE i > 0)",
+        "COUNT(DISTINCT id) FILTER (WHERE x > 0)",
+        "AVG(x > 0)",
     ]
     one, two = draw.choice(_VALUES), draw.choice(_VALUES)
     per_row = "contribution_bounds_per_row => "
@@ -103,8 +108,8 @@ def _violations(seed: int) -> list[str]:
         moves = [abs(a - b) for a, b in zip(one, two, strict=True)]
         all_moves = [a + b for a, b in zip(all_moves, moves, strict=True)]
         squares.append([move**2 for move in moves])
-        for mechanism, move in zip(priced.mechanisms, moves, strict=True):
-            if mechanism.sensitivity is not None and move > mechanism.sensitivity:
+        for noise, move in zip(map(noised, priced.mechanisms), moves, strict=True):
+            if noise.sensitivity is not None and move > noise.sensitivity:
                 found.append(f"{text}: a measure moved by more than its noise is made for")
         if key not in without and abs(one[0]) > 1:
             found.append(f"{text}: a group of one unit counts more than one")

@@ -22,6 +22,7 @@ from sfumato.frames.sources import open_source
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
+from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.measure import BinCounts, Measure, RowSum
 from sfumato.queries.plan.query import Column, ColumnType, Expression, FoundBounds, Scan, Schema
@@ -225,6 +226,13 @@ def _moves(
     return moved, most, everywhere
 
 
+def _limits(mechanism: Any) -> tuple[int | None, int | None]:
+    """By how much one unit may move a group, and all groups together."""
+    if isinstance(mechanism, BinMechanism):
+        return mechanism.rows, mechanism.rows * mechanism.groups
+    return mechanism.sensitivity, getattr(mechanism, "l1", None)
+
+
 def _violations(seed: int) -> list[str]:
     draw = random.Random(seed)
     table = _table(draw)
@@ -256,9 +264,9 @@ def _violations(seed: int) -> list[str]:
     if moved > (ready.query.options.max_groups_contributed or 3):
         found.append(f"{text}: too many groups moved")
     for mechanism, move, total in zip(ready.mechanisms, most, everywhere, strict=True):
-        whole = getattr(mechanism, "l1", None)
-        if (mechanism.sensitivity is not None and move > mechanism.sensitivity) or (
-            whole is not None and total > whole
+        most_of_one, most_of_all = _limits(mechanism)
+        if (most_of_one is not None and move > most_of_one) or (
+            most_of_all is not None and total > most_of_all
         ):
             found.append(f"{text}: a measure moved by more than its noise is made for")
     return found

@@ -21,6 +21,7 @@ from sfumato.queries.pricing.price import NoiseDistribution, PricedQuery, price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from tests.cases import cases
+from tests.queries.noised import noised
 
 _SCHEMA = Schema(
     (Column("id", ColumnType.INTEGER), Column("g", ColumnType.TEXT), Column("x", ColumnType.FLOAT))
@@ -65,8 +66,8 @@ def test_the_whole_loss_meets_options(
     # Below a step, a hair less noise may cost much more: the lattice's epsilon rises in leaps.
     # What truncation leaves of delta makes the loss of many entries less.
     least = 0 if priced.distribution is NoiseDistribution.TRUNCATED else 0.9
-    assert spent >= least * epsilon or priced.mechanisms[0].stddev < 1
-    for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
+    assert spent >= least * epsilon or noised(priced.mechanisms[0]).stddev < 1
+    for measure, mechanism in zip(priced.measures, map(noised, priced.mechanisms), strict=True):
         assert mechanism.sensitivity is not None
         assert mechanism.sensitivity >= measure.sensitivity
         assert mechanism.l0 == groups
@@ -84,9 +85,8 @@ def test_no_more_is_proven_of_the_loss_than_what_is_charged(
 def test_the_threshold_hides_one_unit_with_the_probability_that_delta_allows() -> None:
     priced = _priced("COUNT(*) AS n", "epsilon=1, delta=1e-8, max_groups_contributed=4")
     assert priced.threshold is not None
-    law = priced.mechanisms[0].distribution
-    assert 4 * law.upper_tail(priced.threshold - 1).upper <= 1e-8
-    assert 4 * law.upper_tail(priced.threshold - 2).lower > 1e-8
+    law = noised(priced.mechanisms[0]).distribution
+    assert 1e-8 * (1 - 1e-9) <= 4 * priced.threshold.shown(law, 1).upper <= 1e-8
 
 
 def test_laplace_for_one_group_gaussian_for_many() -> None:
@@ -106,7 +106,7 @@ def test_laplace_for_one_group_gaussian_for_many() -> None:
     assert many.distribution is NoiseDistribution.GAUSSIAN
     assert many.threshold is not None
     assert laplace.threshold is not None
-    assert many.threshold < laplace.threshold / 2
+    assert many.threshold.units < laplace.threshold.units / 2
 
 
 def test_counts_of_units_are_paid_once() -> None:
@@ -168,7 +168,7 @@ def test_the_whole_loss_meets_options_with_stated_parts(  # noqa: PLR0917
     assert spent <= most * (1 + 1e-9)
     # what truncation leaves of delta makes the loss of many entries less
     least = 0 if priced.distribution is NoiseDistribution.TRUNCATED else 0.85
-    assert spent >= least * most or min(mechanism.stddev for mechanism in priced.mechanisms) < 1
+    assert spent >= least * most or min(noised(mechanism).stddev for mechanism in priced.mechanisms) < 1
 
 
 def test_a_stated_part_is_what_laplace_noise_is_scaled_by() -> None:
@@ -200,7 +200,7 @@ def test_gaussian_noise_is_in_the_ratio_of_the_parts() -> None:
     )
     relative = [
         float(mechanism.stddev) / measure.sensitivity
-        for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True)
+        for measure, mechanism in zip(priced.measures, map(noised, priced.mechanisms), strict=True)
     ]
     assert relative[0] == pytest.approx(relative[1], rel=1e-5)
     assert relative[1] == pytest.approx(3 * relative[2], rel=1e-5)
@@ -248,7 +248,7 @@ def test_unknown_groups_never_go_without_a_threshold(delta: str, strategy: str) 
     except OptionError:
         return
     assert priced.threshold is not None
-    assert 30 * priced.mechanisms[0].distribution.upper_tail(priced.threshold - 1).upper <= float(delta)
+    assert 30 * priced.threshold.shown(noised(priced.mechanisms[0]).distribution, 1).upper <= float(delta)
 
 
 def test_laplace_answers_where_no_gaussian_can() -> None:
@@ -327,8 +327,8 @@ def test_noise_may_make_the_grid_of_a_single_row_coarse() -> None:
 def test_gaussian_noise_is_hardly_more_than_continuous_noise_needs(epsilon: float, groups: int) -> None:
     options = f"epsilon={epsilon}, delta=1e-8, max_groups_contributed={groups}"
     priced = _priced("COUNT(*) AS n", f"{options}, group_selection_strategy=GAUSSIAN_THRESHOLD")
-    least = analytic_gaussian_stddev(sensitivity=math.sqrt(groups), epsilon=epsilon, delta=5e-9)
-    stddev = float(priced.mechanisms[0].stddev)
+    least = analytic_gaussian_stddev(sensitivity=math.sqrt(groups), epsilon=epsilon, delta=0.625e-8)
+    stddev = float(noised(priced.mechanisms[0]).stddev)
     assert least <= stddev <= least * (1.002 if stddev > 5 else 1.15)
 
 
@@ -380,7 +380,7 @@ def test_laplace_noise_is_for_what_twelve_rows_add_to_all_groups(column: str, sp
 
 def test_gaussian_noise_is_for_the_norm_of_what_rows_add_to_all_groups() -> None:
     options = f"epsilon=1, delta=1e-8, {_TOGETHER}=12, group_selection_strategy=GAUSSIAN_THRESHOLD"
-    units, rows = _priced(f"COUNT(*, {_GROUP} (0, 3)) AS c", options).mechanisms
+    units, rows = map(noised, _priced(f"COUNT(*, {_GROUP} (0, 3)) AS c", options).mechanisms)
     # 12 groups of one unit each: the root of 12; at most 3 rows in each of 4 groups: the root of 4 * 9
     assert float(rows.stddev) / float(units.stddev) == pytest.approx(math.sqrt(36 / 12), rel=1e-4)
 

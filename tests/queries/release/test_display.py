@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pyarrow as pa
@@ -35,10 +36,39 @@ def test_a_printed_release_is_a_few_rows_and_what_they_cost(release: TableReleas
 
 def test_a_release_in_a_notebook_is_a_table_without_foreign_markup(release: TableRelease) -> None:
     page = release._repr_html_()
-    assert page.count("<tr>") == 11
+    assert page.count("<tr>") == 19
+    assert page.count('<th scope="col">') == 2
+    assert "<caption>simulated, protects nobody" in page
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert page.isprintable()
+
+
+def test_a_notebook_shows_twenty_rows_intervals_cost_receipt_and_what_is_left() -> None:
+    table = pa.table({"id": range(9000), "g": [i % 30 for i in range(9000)]})
+    text = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=2, delta=1e-7, max_groups_contributed=1)"
+        " g, COUNT(*) AS n, COUNT(*) * 2 AS twice FROM data GROUP BY g"
+    )
+    with sf.connect(table, privacy_unit="id", epsilon=9.0, delta=1e-6, rng=4) as session:
+        release = session.sql(text)
+        page, again = release._repr_html_(), session.sql(text)._repr_html_()
+        copied = pickle.loads(pickle.dumps(release))
+    assert page.count("<tr>") == 21
+    assert "... and 10 more" in page
+    wide = release.to_arrow(intervals=True)
+    low, high = wide["n_lower"][0], wide["n_upper"][0]
+    assert f"<td>{wide['n'][0]} <small>[{low}, {high}]</small></td>" in page
+    assert page.count("<small>") == 40
+    assert "<dt>cost</dt><dd>(2, 1e-07)-DP</dd>" in page
+    assert f"<dt>receipt</dt><dd>{release.receipt}</dd>" in page
+    assert "<dt>left</dt><dd>(7, " in page
+    assert "paid before" in again
+    assert "<dt>receipt" not in again
+    for closed in (release, copied):  # what is left is not known any more
+        assert "<dt>left" not in closed._repr_html_()
+        assert closed.to_arrow().equals(release.to_arrow())
+    assert copied == release
 
 
 def test_a_year_is_no_quantity() -> None:

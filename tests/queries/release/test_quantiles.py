@@ -15,13 +15,15 @@ import pytest
 
 from sfumato.errors import OptionError, QueryError, SchemaError, UnsupportedSql
 from sfumato.frames.sources import open_source
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism, BinnedQuantiles
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import Column, ColumnType, Query, Scan, Schema
 from sfumato.queries.pricing.calibration import NoiseDistribution
 from sfumato.queries.pricing.measures.bins import CountBins
 from sfumato.queries.pricing.measures.counts import CountUnits
-from sfumato.queries.pricing.price import PricedQuery, price
+from sfumato.queries.pricing.price import PricedQuery, loss_at, price
 from sfumato.queries.release.noise import noisy_quantiles
 from sfumato.queries.release.record import ReleaseRecord
 from sfumato.queries.release.table import TableRelease
@@ -72,7 +74,7 @@ def _ask(table: pa.Table, select: str, options: str, *, unit: Any = "id", **give
         return session.sql(text, public_groups=public)
 
 
-_HUGE = "epsilon=100000, delta=1e-6, group_selection_strategy=LAPLACE_THRESHOLD"
+_HUGE = "epsilon=3000000, delta=1e-6, group_selection_strategy=LAPLACE_THRESHOLD"
 _ORDERS = (0.0, 0.1, 0.25, 0.5, 0.9, 1.0)
 
 
@@ -126,12 +128,12 @@ def test_units_keep_so_many_rows_and_groups() -> None:
     ):
         release = _ask(table, f"MEDIAN(x, {_ROW}(0, 100)) AS m FROM data", _HUGE + options)
         assert release.to_arrow()["m"].to_pylist() == [pytest.approx(expected, abs=2**-9)]
-    above = _ask(table, f"PERCENTILE_CONT(x, 0.81, {_ROW}(0, 100)) AS m FROM data", _HUGE)
+    above = _ask(table, f"PERCENTILE_CONT(x, 0.85, {_ROW}(0, 100)) AS m FROM data", _HUGE)
     assert above.to_arrow()["m"].to_pylist() == [pytest.approx(90.0, abs=2**-9)]  # 5 of 25 rows
     assert "at most 5 rows in a group" in above.explain()
 
 
-def test_all_quantiles_of_one_expression_and_bounds_share_one_tree() -> None:
+def test_all_quantiles_of_one_expression_and_bounds_share_one_measure() -> None:
     row = f"{_ROW}(0, 100)"
     one = _priced(f"MEDIAN(x, {row})")
     many = _priced(
@@ -140,45 +142,105 @@ def test_all_quantiles_of_one_expression_and_bounds_share_one_tree() -> None:
     )
     assert many.measures == one.measures
     assert [type(request) for request in many.requests] == [CountUnits, CountBins]
-    assert many.loss == one.loss
+    chosen = many.mechanisms[1]
+    assert isinstance(chosen, BinnedQuantiles)
+    assert len(chosen.quantiles) == 21
+    assert many.loss.quick_epsilon(1e-6) == pytest.approx(one.loss.quick_epsilon(1e-6), rel=0.01)
     assert many.measures[1].sensitivity == 5
     for other in ("MEDIAN(x, contribution_bounds_per_row => (0, 99))", f"MEDIAN(x + 1, {row})"):
         assert len(_priced(f"MEDIAN(x, {row}), {other}").measures) == 3
 
 
+def _noise(priced: PricedQuery) -> float:
+    mechanism = priced.mechanisms[1]
+    assert not isinstance(mechanism, BinMechanism)
+    return float(mechanism.stddev)
+
+
+def _choices(priced: PricedQuery) -> BinnedQuantiles:
+    mechanism = priced.mechanisms[1]
+    assert isinstance(mechanism, BinnedQuantiles)
+    return mechanism
+
+
 def test_a_tree_costs_an_entry_for_each_level() -> None:
     # 65,536 bins in 4 levels, 2 groups: 8 entries that 5 rows move; the count has the other half
     options = "max_groups_contributed=2, group_selection_strategy=LAPLACE_THRESHOLD"
-    priced = _priced(f"MEDIAN(x, {_ROW}(0, 100))", options)
-    assert float(priced.mechanisms[1].stddev) == pytest.approx(2**0.5 * 5 * 8 / 0.5, rel=1e-3)
-    assert priced.loss.epsilon(1e-6) <= 1.0
-    ages = _priced(f"MEDIAN(i, {_ROW}(0, 120))", options)  # 121 bins in 2 levels
-    assert float(ages.mechanisms[1].stddev) == pytest.approx(2**0.5 * 5 * 4 / 0.5, rel=1e-3)
-    stated = _priced(f"MEDIAN(i, {_ROW}(0, 120), epsilon => 0.9)", options)
-    assert float(stated.mechanisms[1].stddev) == pytest.approx(2**0.5 * 5 * 4 / 0.9, rel=1e-3)
-    rows = _priced(f"MEDIAN(i, {_ROW}(0, 120))", options, unit=None)
+    priced = _priced(f"APPROX_QUANTILES(x, 40, {_ROW}(0, 100))", options)
+    assert _noise(priced) == pytest.approx(2**0.5 * 5 * 8 / 0.5, rel=1e-3)
+    assert priced.loss.quick_epsilon(1e-6) <= 1.0
+    ages = _priced(f"APPROX_QUANTILES(i, 10, {_ROW}(0, 120))", options)  # 121 bins in 2 levels
+    assert _noise(ages) == pytest.approx(2**0.5 * 5 * 4 / 0.5, rel=1e-3)
+    stated = _priced(f"APPROX_QUANTILES(i, 10, {_ROW}(0, 120), epsilon => 0.9)", options)
+    assert _noise(stated) == pytest.approx(2**0.5 * 5 * 4 / 0.9, rel=1e-3)
+    rows = _priced(f"APPROX_QUANTILES(i, 10, {_ROW}(0, 120))", options, unit=None)
     assert rows.measures[1].sensitivity == 1
+    many = _priced(f"APPROX_QUANTILES(i, 99, {_ROW}(0, 120))", "max_groups_contributed=40")
+    assert many.distribution is NoiseDistribution.GAUSSIAN
+    assert many.loss.quick_epsilon(1e-6) <= 1.0
+
+
+def test_a_choice_costs_its_range_on_each_level_and_in_each_group() -> None:
+    options = "max_groups_contributed=2, group_selection_strategy=LAPLACE_THRESHOLD"
+    one = _priced(f"MEDIAN(x, {_ROW}(0, 100))", options)
+    assert float(_choices(one).epsilon) == pytest.approx(0.5 / 2, rel=1e-6)
+    assert (_choices(one).rows, _choices(one).groups) == (5, 2)
+    quartiles = _priced(f"APPROX_QUANTILES(x, 4, {_ROW}(0, 100))", options)
+    assert float(_choices(quartiles).epsilon) == pytest.approx(0.5 / (2 * 3), rel=1e-6)
+    stated = _priced(f"MEDIAN(i, {_ROW}(0, 120), epsilon => 0.9)", options)
+    assert float(_choices(stated).epsilon) == pytest.approx(0.9 / 2, rel=1e-6)
+    rows = _priced(f"MEDIAN(i, {_ROW}(0, 120))", options, unit=None)
+    assert (_choices(rows).rows, _choices(rows).groups) == (1, 1)
+    # of few bins noisy counts tell more, but for a median of more than 8
+    assert _choices(_priced(f"MEDIAN(i, {_ROW}(0, 15))", options)).rows == 5
+    for few in (
+        "MEDIAN(i, {}(0, 7))",
+        "PERCENTILE_CONT(i, 0.9, {}(0, 15))",
+        "APPROX_QUANTILES(i, 2, {}(0, 15))",
+    ):
+        assert _noise(_priced(few.format(_ROW), options)) == pytest.approx(2**0.5 * 5 * 2 / 0.5, rel=1e-3)
+    for priced in (one, quartiles, stated, rows):
+        assert priced.loss.quick_epsilon(1e-6) <= 1.0
+
+
+def test_beside_gaussian_noise_choices_are_as_wide_as_the_whole_loss_allows() -> None:
     many = _priced(f"MEDIAN(i, {_ROW}(0, 120))", "max_groups_contributed=40")
     assert many.distribution is NoiseDistribution.GAUSSIAN
-    assert many.loss.epsilon(1e-6) <= 1.0
+    assert 0.99 < many.loss.quick_epsilon(1e-6) <= 1.0
+    # a choice of this range has the zCDP of Gaussian noise of the count's multiplier, 40 groups each
+    count = many.mechanisms[0]
+    assert isinstance(count, Gaussian)
+    multiplier = float(count.stddev) / math.sqrt(40)
+    assert float(_choices(many).epsilon) == pytest.approx(2 / (multiplier * math.sqrt(40)), rel=1e-4)
+    alone = _priced(
+        f"MEDIAN(i, {_ROW}(0, 120))", "max_groups_contributed=40, group_selection_strategy=LAPLACE_THRESHOLD"
+    )
+    assert float(_choices(alone).epsilon) < 0.6 * float(_choices(many).epsilon)
 
 
 def test_rows_over_all_groups_move_each_level_by_their_number() -> None:
-    query = _query(f"g, MEDIAN(i, {_ROW}(0, 120)) FROM data GROUP BY g")
-    options = replace(
-        query.options, max_rows_contributed=6, max_groups_contributed=None, max_rows_per_group=None
-    )
-    priced = price(replace(query, options=options))
+    def limited(call: str) -> PricedQuery:
+        query = _query(f"g, {call} FROM data GROUP BY g")
+        options = replace(
+            query.options, max_rows_contributed=6, max_groups_contributed=None, max_rows_per_group=None
+        )
+        return price(replace(query, options=options))
+
+    priced = limited(f"APPROX_QUANTILES(i, 99, {_ROW}(0, 120))")
     assert (priced.measures[1].sensitivity, priced.measures[1].l1) == (6, 12)  # 2 levels
-    assert priced.loss.epsilon(1e-6) <= 1.0
-    assert priced.mechanisms[1].stddev < 2**0.5 * 6 * 6 * 2  # not 6 rows in each of 6 groups
+    assert priced.loss.quick_epsilon(1e-6) <= 1.0
+    assert _noise(priced) < 2**0.5 * 6 * 6 * 2  # not 6 rows in each of 6 groups
+    one = limited(f"MEDIAN(i, {_ROW}(0, 120))")
+    assert (_choices(one).rows, _choices(one).groups) == (6, 1)
+    assert one.loss.quick_epsilon(1e-6) <= 1.0
 
 
-def test_the_same_bytes_again_without_any_count() -> None:
+@pytest.mark.parametrize("parts", [4, 40])
+def test_the_same_bytes_again_without_any_count(parts: int) -> None:
     table = _people(3000)
     text = (
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=2, delta=1e-6, max_groups_contributed=1) g, "
-        f"MEDIAN(x, {_ROW}(-100, 100)) AS m, APPROX_QUANTILES(x, 4, {_ROW}(-100, 100)) AS q "
+        f"MEDIAN(x, {_ROW}(-100, 100)) AS m, APPROX_QUANTILES(x, {parts}, {_ROW}(-100, 100)) AS q "
         "FROM data GROUP BY g"
     )
     with connect(table, privacy_unit="id", epsilon=5, delta=1e-3, rng=3) as session:
@@ -191,12 +253,14 @@ def test_the_same_bytes_again_without_any_count() -> None:
     for level in (0.5, 0.9, 0.99, 0.999):
         tables = [r.to_arrow(intervals=True, level=level) for r in (first, second)]
         assert tables[0].equals(tables[1])
-    # both are read off five orders of one tree; nothing of the engine's counts is in the record
-    assert again.table.column_names == ["k0", "m0", "m1", "l1", "u1"]
-    assert again.table["m1"].type == pa.list_(pa.int64(), 5)
-    assert again.columns[0].quantile_indices == (2,)
-    assert again.columns[1].quantile_indices == (0, 1, 2, 3, 4)
-    wide = first.to_arrow(intervals=True, level=0.999)
+    # both are of the orders of one measure; nothing of the engine's counts is in the record
+    ends = [] if parts == 4 else ["l1", "u1"]
+    assert again.table.column_names == ["k0", "m0", "m1", *ends]
+    assert again.table["m1"].type == pa.list_(pa.int64(), parts + 1)
+    assert again.columns[0].quantile_indices == (parts // 2,)
+    assert again.columns[1].quantile_indices == tuple(range(parts + 1))
+    # beyond the levels of a tree, and of a choice always, the interval is the whole range
+    wide = first.to_arrow(intervals=True, level=0.999 if ends else 0.5)
     assert set(wide["m_lower"].to_pylist()) == {-100.0}
     assert set(wide["m_upper"].to_pylist()) == {100.0}
 
@@ -221,7 +285,7 @@ def test_odd_and_empty_data_get_an_answer(count: int) -> None:
             "x": pa.array([_ODD[place % 5] for place in range(count)], pa.float64()),
         }
     )
-    options = "epsilon=1, delta=0, max_groups_contributed=1, group_selection_strategy=PUBLIC_GROUPS"
+    options = "epsilon=30, delta=0, max_groups_contributed=1, group_selection_strategy=PUBLIC_GROUPS"
     release = _ask(
         table,
         f"g, MEDIAN(x, {_ROW}(0, 100)) AS m, MAX(x, {_ROW}(0, 100)) AS most, "
@@ -265,17 +329,68 @@ def test_no_group_at_all_may_pass_the_threshold() -> None:
 def test_intervals_hold_the_quantile_of_the_bounded_rows() -> None:
     table = pa.table({"id": list(range(2000)), "x": [float(n % 1000) / 10 for n in range(2000)]})
     held, lowest, widths = 0, 0, []
-    calls = ", ".join(f"MEDIAN(x + {n}, {_ROW}({n}, {n + 100})) AS m{n}" for n in range(20))
+    calls = ", ".join(f"APPROX_QUANTILES(x + {n}, 40, {_ROW}({n}, {n + 100})) AS m{n}" for n in range(20))
     release = _ask(table, f"{calls} FROM data", "epsilon=20, delta=0, max_rows_per_group=1")
     shown = release.to_arrow(intervals=True, level=0.8).to_pylist()[0]
     for n in range(20):
-        lower, upper = shown[f"m{n}_lower"], shown[f"m{n}_upper"]
+        lower, upper = shown[f"m{n}_lower"][20], shown[f"m{n}_upper"][20]
         held += lower <= n + 49.9 and n + 50.0 <= upper
         lowest += lower <= n + 49.9 and n + 50.0 <= lower + (upper - lower) / 10
         widths.append(upper - lower)
     accepts_only(lambda hits: at_least(hits, 20)(0.8), held, of_the_lowest_tenth=lowest)
     assert held >= 14
     assert np.mean(widths) < 20
+
+
+def test_an_interval_that_is_paid_for_holds_the_quantile() -> None:
+    table = pa.table({"id": list(range(2000)), "x": [float(n % 1000) / 10 for n in range(2000)]})
+    row = f"{_ROW}(0, 100), interval_epsilon => 1"
+    calls = f"MEDIAN(x, {row}) AS m, PERCENTILE_CONT(x, 0.9, {row}) AS t, MIN(x, {_ROW}(0, 100)) AS least"
+    release = _ask(table, f"{calls} FROM data", "epsilon=4, delta=0, max_rows_per_group=1")
+    (shown,) = release.to_arrow(intervals=True).to_pylist()
+    for name, low, high in (("m", 49.9, 50.0), ("t", 89.9, 90.0)):
+        assert shown[f"{name}_lower"] <= low <= high <= shown[f"{name}_upper"] + 2**-9
+        # 2000 rows in 100: the targets are 24 or 43 ranks away, and the ends a few more
+        assert 1 < shown[f"{name}_upper"] - shown[f"{name}_lower"] < 8
+        assert shown[f"{name}_lower"] <= shown[name] <= shown[f"{name}_upper"]
+    assert (shown["least_lower"], shown["least_upper"]) == (0.0, 100.0)
+    (wide,) = release.to_arrow(intervals=True, level=0.96).to_pylist()
+    assert (wide["m_lower"], wide["m_upper"]) == (0.0, 100.0)
+    record = ReleaseRecord.from_bytes(release.record.to_bytes())
+    assert [column.more for column in record.columns] == [(1,), (2,), ()]
+    assert record.table["m1"].type == pa.list_(pa.int64(), 2)
+    assert "They hold the quantile of the bounded rows in at least 95 % of answers" in release.explain()
+
+
+def test_an_interval_costs_its_stated_part() -> None:
+    bounds = f"{_ROW}(0, 100)"
+    options = "max_groups_contributed=2, group_selection_strategy=LAPLACE_THRESHOLD"
+    priced = _priced(f"MEDIAN(x, {bounds}, interval_epsilon => 0.4)", options)
+    ends = priced.mechanisms[2]
+    assert isinstance(ends, BinMechanism)
+    assert ends.privacy_loss.epsilon() == pytest.approx(0.4, rel=1e-6)
+    assert (ends.rows, ends.groups) == (5, 2)
+    assert float(ends.epsilon) == pytest.approx(0.1, rel=1e-6)
+    assert _choices(priced).privacy_loss.epsilon() == pytest.approx(0.3, rel=1e-6)
+    assert priced.loss.quick_epsilon(1e-6) <= 1.0
+    both = _priced(f"MEDIAN(x, {bounds}, epsilon => 0.5, interval_epsilon => 0.4)", options)
+    assert _choices(both).privacy_loss.epsilon() == pytest.approx(0.5, rel=1e-6)
+    smaller = loss_at(priced.query)(0.5)
+    assert 0.49 < smaller.quick_epsilon(1e-6) <= 0.5
+    with pytest.raises(OptionError, match="leave some of 1 for"):
+        _priced(f"MEDIAN(x, {bounds}, interval_epsilon => 1)", options)
+    with pytest.raises(OptionError, match="interval_epsilon must be positive"):
+        _priced(f"MEDIAN(x, {bounds}, interval_epsilon => 0)", options)
+    with pytest.raises(OptionError, match="no argument 'interval_epsilon'"):
+        _priced(f"APPROX_QUANTILES(x, 4, {bounds}, interval_epsilon => 0.1)", options)
+
+
+def test_an_interval_within_found_bounds() -> None:
+    table = pa.table({"id": list(range(4000)), "x": [float(n % 1000) for n in range(4000)]})
+    release = _ask(table, "MEDIAN(x, interval_epsilon => 2) AS m FROM data", "epsilon=8, delta=0")
+    (shown,) = release.to_arrow(intervals=True).to_pylist()
+    assert 400 < shown["m_lower"] <= 499
+    assert 500 <= shown["m_upper"] < 600
 
 
 def test_what_is_computed_from_quantiles_is_free() -> None:
@@ -340,9 +455,10 @@ def test_spellings_of_one_quantile_are_one_query() -> None:
             f"PERCENTILE_CONT(x, 0.25, {bounds})",
             f"APPROX_QUANTILES(x, 1, {bounds})",
             f"MIN(x, {bounds})",
+            f"MEDIAN(x, {bounds}, interval_epsilon => 0.1)",
         )
     }
-    assert len(others - texts) == 3
+    assert len(others - texts) == 4
 
 
 def test_noise_of_another_distribution_is_refused() -> None:
@@ -374,8 +490,8 @@ def _neighbors(seed: int) -> list[str]:
         draw.choice(["(0, 9)", "(-5, 60.5)", "(2, 2)"]),
     )
     calls = [
-        f"MEDIAN({number}, {_ROW}{bounds})",
-        f"APPROX_QUANTILES(i, 3, {_ROW}(-10, 1000000))",
+        f"MEDIAN({number}, {_ROW}{bounds}{draw.choice(['', ', interval_epsilon => 0.2'])})",
+        f"APPROX_QUANTILES(i, {draw.choice([3, 40])}, {_ROW}(-10, 1000000))",
     ]
     texts = ", ".join(draw.sample(calls, draw.choice([1, 2])))
     query = _query(
@@ -393,8 +509,9 @@ def _neighbors(seed: int) -> list[str]:
         moved += one != two
         for a, b, mechanism in zip(one, two, priced.mechanisms, strict=True):
             by = sum(abs(a[leaf] - b[leaf]) for leaf in a.keys() | b.keys())
-            assert mechanism.sensitivity is not None
-            if by > mechanism.sensitivity:
+            most = mechanism.rows if isinstance(mechanism, BinMechanism) else mechanism.sensitivity
+            assert most is not None
+            if by > most:
                 found.append(f"{canonical_text(query)}: moved by {by}")
     if moved > (query.options.max_groups_contributed or 1):
         found.append(f"{canonical_text(query)}: {moved} groups moved")

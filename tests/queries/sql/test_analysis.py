@@ -7,6 +7,8 @@ import re
 import pytest
 
 from sfumato.errors import OptionError
+from sfumato.queries.outer.preparation import prepare
+from sfumato.queries.outer.separation import separate
 from sfumato.queries.plan.query import (
     AggregateKind,
     Column,
@@ -20,8 +22,12 @@ from sfumato.queries.plan.query import (
     Schema,
 )
 from sfumato.queries.plan.query_key import query_key
-from sfumato.queries.sql.analysis import read
+from sfumato.queries.pricing.price import price
+from sfumato.queries.sql.analysis import read, read_statement
 from sfumato.queries.sql.catalog import Catalog
+from sfumato.queries.sql.grouping_sets import written_out
+from sfumato.queries.sql.parser import LargerStatement, Statement, named_parameters, parse_statement
+from sfumato.queries.sql.query_parameters import Parameters
 from tests.cases import cases
 from tests.queries.canonical_sql import canonical_text
 from tests.queries.people import CATALOG, PEOPLE
@@ -285,8 +291,19 @@ def test_the_queries_of_the_documentation_are_answered(pytestconfig: pytest.Conf
     blocks = re.findall(r"^ *```sql\n(.*?)^ *```", page, flags=re.DOTALL | re.MULTILINE)
     public = {"states": Schema((Column("state", ColumnType.TEXT), Column("region", ColumnType.TEXT)))}
     assert len(blocks) >= 2
+    catalog = Catalog(CATALOG.private, public)
+    values = Parameters.of({"epsilon": 0.5, "least": 18, "states": ["CA", "NY"]})
+    kinds = set()
     for block in blocks:
-        assert read(block, Catalog(CATALOG.private, public)).aggregates
+        statement = written_out(parse_statement(block, values.only(named_parameters(block))))
+        kinds.add(type(statement))
+        if isinstance(statement, Statement):
+            assert read_statement(statement, catalog).aggregates
+            continue
+        outer = separate(statement, catalog)
+        priced = [price(read_statement(each, catalog)) for each in outer.private]
+        assert prepare(outer, priced, range(len(priced)), catalog.public).columns
+    assert kinds == {Statement, LargerStatement}
 
 
 def test_having_in_a_subquery_may_name_its_columns() -> None:

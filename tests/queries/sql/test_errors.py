@@ -73,7 +73,8 @@ STATEMENTS = [
         "write SELECT WITH DIFFERENTIAL_PRIVACY",
     ),
     ("SELECT WITH AGGREGATION_THRESHOLD a FROM data", UnsupportedSql, "a threshold alone is not private"),
-    (f"SELECT COUNT(*) FROM ({DP} age FROM data)", UnsupportedSql, "cannot be nested"),
+    (f"SELECT COUNT(*) FROM ({DP} age FROM data)", UnsupportedSql, "must stand alone here"),
+    (f"{DP} COUNT(*) FROM ({DP} age FROM data)", UnsupportedSql, "cannot be nested"),
 ]
 
 OPTIONS = [
@@ -104,7 +105,7 @@ OPTIONS = [
     (options("epsilon=1e999, delta=0"), OptionError, "got inf"),
     (options("epsilon=NaN, delta=0"), OptionError, "got 'NaN'"),
     (options("epsilon=1+1, delta=0"), OptionError, "epsilon must be a literal"),
-    (options("epsilon=@e, delta=0"), OptionError, "epsilon must be a literal"),
+    (options("epsilon=@e, delta=0"), OptionError, "@e must have a value, got none"),
     (options("epsilon"), OptionError, "must be name = value"),
     (options("epsilon=1, , delta=0"), OptionError, "must be name = value"),
     (options("epsilon=1, delta=1"), OptionError, "delta must be in [0, 1), got 1"),
@@ -157,7 +158,7 @@ SHAPE = [
     (DP + "COUNT(*) || 'x' FROM data", SchemaError, "must be STRING, got INT64"),
     (DP + "COUNT(*)", UnsupportedSql, "must read a private table; write SELECT ... FROM"),
     (DP + "COUNT(*) OVER () FROM data", UnsupportedSql, "a window function"),
-    (DP + "COUNT(*) FILTER (WHERE age > 3) FROM data", UnsupportedSql, "FILTER is not supported"),
+    (DP + "LENGTH(state) FILTER (WHERE age > 3) FROM data", UnsupportedSql, "FILTER must stand behind"),
     (DP + "COUNT(*) FROM data GROUP BY ROLLUP(state)", UnsupportedSql, "ROLLUP makes several groupings"),
     (DP + "COUNT(*) FROM data GROUP BY CUBE(state)", UnsupportedSql, "CUBE makes several groupings"),
     (
@@ -199,9 +200,29 @@ SHAPE = [
 ]
 
 AGGREGATES = [
-    (DP + "COUNTIF(age > 3) FROM data", UnsupportedSql, "COUNT(IF(condition, 1, NULL))"),
+    (DP + "COUNTIF(*) FROM data", UnsupportedSql, "COUNTIF must have one condition"),
+    (DP + "COUNTIF(age) FROM data", SchemaError, "the condition of IF must be BOOL"),
+    (DP + "LOGICAL_OR(married) FROM data", UnsupportedSql, "write COUNTIF(condition)"),
+    (DP + "STRING_AGG(state) FROM data", UnsupportedSql, "a list of values is not private"),
+    (DP + "COUNT(*) FILTER (WHERE age) FROM data", SchemaError, "the condition of IF must be BOOL"),
+    (DP + "MAX(seen) FROM data", UnsupportedSql, "write MAX(DATE(t), ...)"),
+    (
+        DP + "MAX(born, contribution_bounds_per_row => (0, 9)) FROM data",
+        OptionError,
+        "contribution_bounds_per_row of MAX must be dates",
+    ),
+    (
+        DP + "MAX(born, contribution_bounds_per_row => (DATE '2020-01-01', 'x')) FROM data",
+        SchemaError,
+        "a DATE must be a real moment",
+    ),
+    (DP + "MIN(born, report_format => 'JSON') FROM data", OptionError, "MIN of a DATE has no report_format"),
+    (
+        DP + "COUNT(*) FROM data WHERE MAX(age) FILTER (WHERE married) > 3",
+        UnsupportedSql,
+        "cannot stand here",
+    ),
     (DP + "ANON_COUNT(*) FROM data", UnsupportedSql, "is not supported; use COUNT, SUM"),
-    (DP + "STRING_AGG(state) FROM data", UnsupportedSql, "is not supported; use COUNT, SUM"),
     (DP + f"VAR_SAMP(age, {BOUNDS} => (0, 1)) FROM data", OptionError, "must be bounded per row, got"),
     (DP + f"STDDEV(age, {ROW} => (1, 0)) FROM data", OptionError, "lower bound first"),
     (DP + f"STDDEV(age, {ROW} => (1e15, 1000000000000001)) FROM data", OptionError, "subtract a constant"),
@@ -228,8 +249,8 @@ AGGREGATES = [
     (DP + "SUM(age, contribution_bounds_per_row => (0, 9)) FROM data", OptionError, "max_rows_per_group"),
     (DP + "AVG(age, contribution_bounds_per_row => (0, 9)) FROM data", OptionError, "bounded per group"),
     (DP + "COUNT(*, contribution_bounds_per_row => (0, 9)) FROM data", OptionError, "bounded per group"),
-    (DP + f"COUNT(*, {BOUNDS} => (-1, 9)) FROM data", OptionError, "whole numbers from 0"),
-    (DP + f"COUNT(*, {BOUNDS} => (0, 2.5)) FROM data", OptionError, "whole numbers from 0"),
+    (DP + f"COUNT(*, {BOUNDS} => (-9, -1)) FROM data", OptionError, "must reach from 1 to 2**40"),
+    (DP + f"COUNT(*, {BOUNDS} => (0, 2.5)) FROM data", OptionError, "must be whole numbers"),
     (DP + f"COUNT(*, {BOUNDS} => (0, 0)) FROM data", OptionError, "must reach from 1"),
     (
         DP + f"SUM(age, {BOUNDS} => (0, 9), epsilon => -3) FROM data",
@@ -260,7 +281,7 @@ AGGREGATES = [
     ),
     (DP + "SUM(age, bounds => (0, 9)) FROM data", OptionError, f"write {BOUNDS} => (lower, upper)"),
     (DP + f"SUM(state, {BOUNDS} => (0, 9)) FROM data", SchemaError, "use CAST(... AS INT64)"),
-    (DP + f"AVG(married, {BOUNDS} => (0, 1)) FROM data", SchemaError, "write IF(condition, 1, 0)"),
+    (DP + f"SUM(married, {BOUNDS} => (0, 1)) FROM data", SchemaError, "write IF(condition, 1, 0)"),
 ]
 
 FROM = [
@@ -323,7 +344,11 @@ FROM = [
     (DP + "COUNT(*) FROM data RIGHT JOIN states USING (state)", UnsupportedSql, "must not keep public rows"),
     (DP + "COUNT(*) FROM states LEFT JOIN data USING (state)", UnsupportedSql, "must not keep public rows"),
     (DP + "COUNT(*) FROM data FULL JOIN states USING (state)", UnsupportedSql, "must not keep public rows"),
-    (DP + "COUNT(*) FROM (data JOIN states USING (state))", UnsupportedSql, "a join in parentheses"),
+    (
+        DP + "COUNT(*) FROM (data JOIN states USING (state)) AS d",
+        UnsupportedSql,
+        "a subquery must be a SELECT",
+    ),
 ]
 
 SUBQUERIES = [
@@ -379,9 +404,10 @@ SUBQUERIES = [
         "where each row is a unit, a subquery must not put several rows together",
     ),
     (
-        DP + "COUNT(*) FROM data JOIN (SELECT state, COUNT(*) AS n FROM states GROUP BY state) USING (state)",
+        DP + "COUNT(*) FROM data JOIN (SELECT state, RANK() OVER (ORDER BY size) AS n FROM states) "
+        "USING (state)",
         UnsupportedSql,
-        "a subquery over public tables must not aggregate",
+        "a subquery over public tables must not have windows",
     ),
     (DP + "COUNT(DISTINCT) FROM data", UnsupportedSql, "must name one value, got 0"),
     *(
@@ -429,9 +455,9 @@ SUBQUERIES = [
         "columns of the same types",
     ),
     (
-        DP + "COUNT(*) FROM (SELECT * FROM data INTERSECT DISTINCT SELECT * FROM visits)",
+        DP + "COUNT(*) FROM (SELECT * FROM data INTERSECT ALL SELECT * FROM visits)",
         UnsupportedSql,
-        "INTERSECT is not supported",
+        "INTERSECT ALL is not supported",
     ),
     (DP + "COUNT(*) FROM data WHERE age IN (SELECT age FROM visits)", UnsupportedSql, "not read a private"),
     (DP + "COUNT(*) FROM data WHERE age IN (SELECT * FROM states)", SchemaError, "must have one column"),
@@ -441,13 +467,32 @@ SUBQUERIES = [
         UnsupportedSql,
         "IN with a subquery must be a condition of its own",
     ),
-    (DP + "COUNT(*) FROM data WHERE EXISTS (SELECT 1 FROM states)", UnsupportedSql, "a subquery in an"),
+    (
+        DP + "COUNT(*) FROM data WHERE NOT (EXISTS (SELECT 1 FROM states) OR age > 3)",
+        UnsupportedSql,
+        "a subquery in an",
+    ),
     (
         DP + "COUNT(*) FROM (SELECT person_id, RANK() OVER (ORDER BY age) AS r FROM data)",
         UnsupportedSql,
         "a window function",
     ),
-    (DP + "COUNT(*) FROM (SELECT person_id, age + 1 FROM data)", SchemaError, "add AS name"),
+    (
+        DP + "COUNT(f1_) FROM (SELECT person_id, age + 1 FROM data)",
+        SchemaError,
+        "the columns are f0_, person_id",
+    ),
+    (
+        DP + "COUNT(*) FROM (SELECT person_id FROM data INTERSECT DISTINCT SELECT state FROM states)",
+        UnsupportedSql,
+        "INTERSECT must be of private rows",
+    ),
+    (
+        DP
+        + "COUNT(*) FROM (SELECT person_id, age FROM data EXCEPT DISTINCT SELECT age, person_id FROM visits)",
+        UnsupportedSql,
+        "the privacy unit in the same position",
+    ),
     (DP + "COUNT(*) FROM (SELECT person_id, age AS Person_Id FROM data)", SchemaError, "twice"),
     (DP + "COUNT(*) FROM (SELECT * EXCEPT (age) FROM data)", UnsupportedSql, "without EXCEPT"),
     ("WITH RECURSIVE a AS (SELECT 1) " + DP + "COUNT(*) FROM a", UnsupportedSql, "WITH RECURSIVE"),
@@ -459,7 +504,7 @@ SUBQUERIES = [
     (
         DP + "COUNT(*) FROM data WHERE EXISTS (SELECT 1 FROM visits)",
         UnsupportedSql,
-        "a subquery in an expression",
+        "EXISTS must not read a private table",
     ),
     (DP + "COUNT(*) FROM data WHERE age > (SELECT 3)", UnsupportedSql, "a subquery in an expression"),
     (DP + "(SELECT COUNT(*) FROM data) FROM data", UnsupportedSql, "a subquery in an expression"),
@@ -470,11 +515,27 @@ EXPRESSIONS = [
     ("born < CURRENT_DATE()", UnsupportedSql, "CURRENT_DATE is not determined by the row"),
     ("SINH(age) < 1", UnsupportedSql, "the function SINH is not supported"),
     ("UPER(state) = 'A'", UnsupportedSql, "did you mean UPPER?"),
-    ("REGEXP_CONTAINS(state, 'A')", UnsupportedSql, "a regular expression is not supported"),
-    ("FORMAT_DATE('%Y', born) = 'A'", UnsupportedSql, "the function FORMAT_DATE is not supported"),
+    ("REGEXP_CONTAINS(state, sex)", UnsupportedSql, "must be a string literal; write REGEXP_CONTAINS(s"),
+    ("REGEXP_CONTAINS(state, '(?i)a')", UnsupportedSql, "must have no flags"),
+    ("REGEXP_EXTRACT(state, '(a+)a') = 'a'", UnsupportedSql, "deterministic for REGEXP_EXTRACT"),
+    ("REGEXP_EXTRACT(state, 'a', 1, 2) = 'a'", UnsupportedSql, "is of the first match"),
+    ("REGEXP_REPLACE(state, 'a', 'b') = 'a'", UnsupportedSql, "only REGEXP_CONTAINS and REGEXP_EXTRACT"),
+    ("FORMAT_DATE('%C', born) = 'A'", UnsupportedSql, "FORMAT_DATE has no element '%C'"),
+    ("FORMAT_DATE('%H', born) = 'A'", UnsupportedSql, "a DATE has no time of day"),
+    ("FORMAT_DATE('on', born) = 'A'", UnsupportedSql, "must name a part of the date"),
+    ("FORMAT_DATE(, born) = 'A'", UnsupportedSql, "must take a format and a date"),
+    ("FORMAT_DATE('%Y') = 'A'", UnsupportedSql, "must take a format and a date"),
+    ("FORMAT_DATE(state, born) = 'A'", UnsupportedSql, "must be a string literal"),
+    ("FORMAT_DATE('%Y', age) = 'A'", SchemaError, "the argument of FORMAT_DATE must be DATE or TIMESTAMP"),
+    ("DATE(age, 2) = born", UnsupportedSql, "DATE must not carry ZONE"),
+    ("DATE(Income, 2, 3) = born", SchemaError, "the year of DATE must be INT64"),
+    ("DATE_ADD(born, INTERVAL Income DAY) = born", SchemaError, "the span of DATE_ADD must be INT64"),
+    ("DATE_ADD(born, INTERVAL age MONTH) = born", UnsupportedSql, "must be a whole number as a literal"),
+    ("EXTRACT(WEEK(MOONDAY) FROM born) = 3", UnsupportedSql, "the first day of a WEEK must be one of"),
     ("net.host(state) = 'A'", UnsupportedSql, "not supported"),
     ("age & 1 = 1", UnsupportedSql, "the operator BITWISEAND"),
-    ("age = @limit", UnsupportedSql, "a query parameter"),
+    ("age = @limit", OptionError, "@limit must have a value, got none; pass params"),
+    ("age = @@limit", UnsupportedSql, "a query parameter"),
     ("age = ?", UnsupportedSql, "a query parameter"),
     ("[1, 2][OFFSET(0)] = 1", UnsupportedSql, "arrays, structs and JSON"),
     ("COUNT(*) > 3", UnsupportedSql, "the aggregate COUNT cannot stand here"),
@@ -482,11 +543,15 @@ EXPRESSIONS = [
     ("state LIKE 'a\\\\%'", UnsupportedSql, "must be a string literal without backslash"),
     ("age IN (1, sex)", UnsupportedSql, "IN must list literals"),
     ("age IN (1, NULL)", UnsupportedSql, "IN must list literals"),
-    ("age IN UNNEST([1, 2])", UnsupportedSql, "IN UNNEST is not answered"),
+    ("age IN UNNEST(state)", UnsupportedSql, "must have an array of literals"),
+    (f"age IN ({', '.join(map(str, range(20_000)))})", UnsupportedSql, "put them into a public table"),
+    ("YEAR(born) = 3", UnsupportedSql, "write EXTRACT(YEAR FROM d)"),
+    ("STRPOS(state, 'a') = 3", UnsupportedSql, "REGEXP_CONTAINS(s, 'ab')"),
+    ("TRUNC(Income) = 3", UnsupportedSql, "write SIGN(x) * FLOOR(ABS(x))"),
     ("age IS TRUE", SchemaError, "the left side of IS must be BOOL"),
-    ("CAST(age AS NUMERIC) = 3", UnsupportedSql, "CAST must go to one of BOOL, INT64"),
+    ("CAST(age AS NUMERIC) = 3", UnsupportedSql, "CAST to NUMERIC is not supported"),
     ("CAST(state AS STRING(3)) = 'a'", UnsupportedSql, "without a size"),
-    ("EXTRACT(WEEK FROM born) = 3", UnsupportedSql, "the part of EXTRACT of a DATE must be one of"),
+    ("EXTRACT(FORTNIGHT FROM born) = 3", UnsupportedSql, "the part of EXTRACT of a DATE must be one of"),
     ("EXTRACT(HOUR FROM born) = 3", UnsupportedSql, "the part of EXTRACT of a DATE must be one of"),
     ("SUBSTR(state, age) = 'a'", UnsupportedSql, "must be an integer literal"),
     ("TRIM(state, 'x') = 'a'", UnsupportedSql, "write TRIM(x)"),

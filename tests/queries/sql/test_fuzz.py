@@ -89,6 +89,11 @@ SEEDS = [
         "WHERE DATE_DIFF(born, '2020-01-01', MONTH) > 3 AND REPLACE(sex, 'a', '') IS DISTINCT FROM 'b' "
         "GROUP BY b"
     ),
+    (
+        "SELECT FORMAT_DATE('%G-W%V', born) AS w, COUNTIF(age > 3), AVG(married) FILTER (WHERE age < 9), "
+        "MAX(born, contribution_bounds_per_row => ('2020-01-01', '2021-01-01')) AS d FROM data "
+        "WHERE REGEXP_CONTAINS(state, '^[a-z]+$') AND DATE_TRUNC(born, WEEK) < DATE(age, 1, 2) GROUP BY w"
+    ),
 ]
 WORD = re.compile(r"\s+|[A-Za-z_]+|\d+\.?\d*|'[^']*'|.", re.DOTALL)
 WORDS = [

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
 from sfumato.queries.sql.options import given_options
-from sfumato.queries.sql.parser import AGGREGATE_NAMES, parse
+from sfumato.queries.sql.parser import AGGREGATE_NAMES, LargerStatement, Statement, parse, parse_statement
 from tests.cases import cases
 
 
@@ -43,11 +43,41 @@ def test_the_clause_after_common_tables() -> None:
     assert statement.select.args["with_"].expressions[0].alias == "a"
 
 
-def test_the_clause_must_be_outermost() -> None:
-    with pytest.raises(UnsupportedSql, match="outermost"):
-        parse("SELECT x FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) x FROM data)")
-    with pytest.raises(UnsupportedSql, match="write it once"):
-        parse("SELECT WITH DIFFERENTIAL_PRIVACY 1 UNION ALL SELECT WITH DIFFERENTIAL_PRIVACY 2")
+LARGER = [
+    "SELECT x FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) x FROM data)",
+    "SELECT WITH DIFFERENTIAL_PRIVACY 1 UNION ALL SELECT WITH DIFFERENTIAL_PRIVACY 2",
+    "SELECT WITH DIFFERENTIAL_PRIVACY 1 UNION ALL SELECT 2 ORDER BY 1",
+    "WITH a AS (SELECT WITH DIFFERENTIAL_PRIVACY 1) SELECT * FROM a",
+    "SELECT 1 IN (SELECT WITH DIFFERENTIAL_PRIVACY 1), EXISTS(SELECT WITH DIFFERENTIAL_PRIVACY 2)",
+    "((SELECT WITH DIFFERENTIAL_PRIVACY 1) LIMIT 3)",
+]
+
+
+@pytest.mark.parametrize("text", LARGER)
+def test_private_selects_inside_larger_sql(text: str) -> None:
+    found = parse_statement(text)
+    assert isinstance(found, LargerStatement)
+    assert len(found.private) == text.count("WITH DIFF")
+    assert all(each.select.root() is found.tree for each in found.private)
+    with pytest.raises(UnsupportedSql, match="one private SELECT must stand alone here"):
+        parse(text)
+
+
+def test_marks_are_those_of_the_parser() -> None:
+    spoofed = (
+        "SELECT /* private:0 */ x FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) y FROM data)"
+    )
+    found = parse_statement(spoofed)
+    assert isinstance(found, LargerStatement)
+    assert [each.select.sql() for each in found.private] == ["SELECT y FROM data"]
+    assert isinstance(parse_statement("((SELECT WITH DIFFERENTIAL_PRIVACY 1))"), Statement)
+
+
+def test_the_clause_cannot_be_nested_in_itself() -> None:
+    clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1)"
+    for text in (f"{clause} x FROM ({clause} x FROM data)", f"WITH a AS ({clause} 1) {clause} x FROM a"):
+        with pytest.raises(UnsupportedSql, match="cannot be nested"):
+            parse_statement(text)
 
 
 @cases("name", sorted(AGGREGATE_NAMES))

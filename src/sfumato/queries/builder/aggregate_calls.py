@@ -6,15 +6,13 @@ estimates, and what its bounds mean, is said in the guide to the SQL under the a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TypeAlias, final
+from typing import TypeAlias
 
-from sfumato._check import refuse
+from sfumato.queries.builder.aggregate_call import AggregateCall, write_call, write_function
 from sfumato.queries.builder.columns import Expressible, expression_sql
 from sfumato.queries.plan.sql_text import literal_sql
 
 __all__ = [
-    "AggregateCall",
     "Bounds",
     "count",
     "count_distinct",
@@ -34,25 +32,6 @@ Bounds: TypeAlias = tuple[float, float]
 
 _PER_GROUP = "contribution_bounds_per_group"
 _PER_ROW = "contribution_bounds_per_row"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class AggregateCall:
-    """One aggregate to ask for: its SQL, and the name of its column in the answer.
-
-    Examples
-    --------
-    >>> mean("income", bounds=(0, 200_000)).alias("pay").name
-    'pay'
-    """
-
-    sql: str
-    name: str
-
-    def alias(self, name: str) -> AggregateCall:
-        """Return the same aggregate under another name."""
-        return replace(self, name=name)
 
 
 def count(
@@ -78,7 +57,7 @@ def count(
     >>> count().sql, count(bounds=(0, 5)).sql
     ('COUNT(*)', 'COUNT(*, contribution_bounds_per_group => (0, 5))')
     """
-    return _call("COUNT", x, _named("count", x), {_PER_GROUP: bounds}, epsilon)
+    return write_function("COUNT", x, _named("count", x), {_PER_GROUP: bounds}, epsilon)
 
 
 def count_distinct(
@@ -106,9 +85,9 @@ def count_distinct(
     """
     argument, name = expression_sql(x, "x"), _named("distinct", x)
     if per_unit is None:
-        return _written(f"COUNT(DISTINCT {argument}", name, {}, epsilon)
+        return write_call(f"COUNT(DISTINCT {argument}", name, {}, epsilon)
     given: dict[str, object] = {"max_contributions_per_group": per_unit}
-    return _written(f"APPROX_COUNT_DISTINCT({argument}", name, given, epsilon)
+    return write_call(f"APPROX_COUNT_DISTINCT({argument}", name, given, epsilon)
 
 
 def sum(  # noqa: A001 - SQL's name
@@ -140,7 +119,7 @@ def sum(  # noqa: A001 - SQL's name
     >>> sum("price * 2", bounds=(0, 100)).sql
     'SUM((price * 2), contribution_bounds_per_group => (0, 100))'
     """
-    return _call("SUM", x, _named("sum", x), {_PER_GROUP: bounds, _PER_ROW: row_bounds}, epsilon)
+    return write_function("SUM", x, _named("sum", x), {_PER_GROUP: bounds, _PER_ROW: row_bounds}, epsilon)
 
 
 def mean(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:
@@ -164,7 +143,7 @@ def mean(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None 
     >>> mean("income", bounds=(0, 200_000)).sql
     'AVG(income, contribution_bounds_per_group => (0, 200000))'
     """
-    return _call("AVG", x, _named("mean", x), {_PER_GROUP: bounds}, epsilon)
+    return write_function("AVG", x, _named("mean", x), {_PER_GROUP: bounds}, epsilon)
 
 
 def variance(
@@ -193,7 +172,7 @@ def variance(
     'variance_age'
     """
     function = "VAR_SAMP" if sample else "VAR_POP"
-    return _call(function, x, _named("variance", x), {_PER_ROW: bounds}, epsilon)
+    return write_function(function, x, _named("variance", x), {_PER_ROW: bounds}, epsilon)
 
 
 def stddev(
@@ -222,11 +201,16 @@ def stddev(
     'stddev_age'
     """
     function = "STDDEV_SAMP" if sample else "STDDEV_POP"
-    return _call(function, x, _named("stddev", x), {_PER_ROW: bounds}, epsilon)
+    return write_function(function, x, _named("stddev", x), {_PER_ROW: bounds}, epsilon)
 
 
 def quantile(
-    x: Expressible, probability: float, *, bounds: Bounds | None = None, epsilon: float | None = None
+    x: Expressible,
+    probability: float,
+    *,
+    bounds: Bounds | None = None,
+    epsilon: float | None = None,
+    interval_epsilon: float | None = None,
 ) -> AggregateCall:
     """Estimate a quantile of the rows' ``x``, within ``bounds``.
 
@@ -240,6 +224,8 @@ def quantile(
         Of each row's value.
     epsilon : float, optional
         This aggregate's own part of the query's epsilon.
+    interval_epsilon : float, optional
+        The part of the query's epsilon for a narrower interval.
 
     Returns
     -------
@@ -251,7 +237,8 @@ def quantile(
     'PERCENTILE_CONT(age, 0.9, contribution_bounds_per_row => (0, 120))'
     """
     written = f"PERCENTILE_CONT({expression_sql(x, 'x')}, {literal_sql(probability)}"
-    return _written(written, _named("quantile", x), {_PER_ROW: bounds}, epsilon)
+    given: dict[str, object] = {_PER_ROW: bounds, "interval_epsilon": interval_epsilon}
+    return write_call(written, _named("quantile", x), given, epsilon)
 
 
 def quantiles(
@@ -280,7 +267,7 @@ def quantiles(
     'APPROX_QUANTILES(age, 4, contribution_bounds_per_row => (0, 120))'
     """
     written = f"APPROX_QUANTILES({expression_sql(x, 'x')}, {literal_sql(parts)}"
-    return _written(written, _named("quantiles", x), {_PER_ROW: bounds}, epsilon)
+    return write_call(written, _named("quantiles", x), {_PER_ROW: bounds}, epsilon)
 
 
 def median(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:
@@ -304,7 +291,7 @@ def median(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | Non
     >>> median("age", bounds=(0, 120)).name
     'median_age'
     """
-    return _call("MEDIAN", x, _named("median", x), {_PER_ROW: bounds}, epsilon)
+    return write_function("MEDIAN", x, _named("median", x), {_PER_ROW: bounds}, epsilon)
 
 
 def min(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:  # noqa: A001 - SQL's name
@@ -328,7 +315,7 @@ def min(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None =
     >>> min("age", bounds=(0, 120)).name
     'min_age'
     """
-    return _call("MIN", x, _named("min", x), {_PER_ROW: bounds}, epsilon)
+    return write_function("MIN", x, _named("min", x), {_PER_ROW: bounds}, epsilon)
 
 
 def max(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:  # noqa: A001 - SQL's name
@@ -352,32 +339,9 @@ def max(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None =
     >>> max("age", bounds=(0, 120)).name
     'max_age'
     """
-    return _call("MAX", x, _named("max", x), {_PER_ROW: bounds}, epsilon)
+    return write_function("MAX", x, _named("max", x), {_PER_ROW: bounds}, epsilon)
 
 
 def _named(prefix: str, x: Expressible | None) -> str:
     plain = isinstance(x, str) and x.isidentifier()
     return f"{prefix}_{x}" if plain else prefix
-
-
-def _call(
-    function: str, x: Expressible | None, name: str, bounds: dict[str, object], epsilon: float | None
-) -> AggregateCall:
-    argument = "*" if x is None else expression_sql(x, "x")
-    return _written(f"{function}({argument}", name, bounds, epsilon)
-
-
-def _written(call: str, name: str, given: dict[str, object], epsilon: float | None) -> AggregateCall:
-    items = [call]
-    for key, value in (*given.items(), ("epsilon", epsilon)):
-        if value is not None:
-            items.append(f"{key} => {_value(key, value)}")
-    return AggregateCall(", ".join(items) + ")", name)
-
-
-def _value(key: str, value: object) -> str:
-    if not isinstance(value, tuple):
-        return literal_sql(value)
-    if len(value) != 2:
-        refuse(key, "be a pair (lower, upper)", value, "write (0, 100), say")
-    return "(" + ", ".join(literal_sql(bound) for bound in value) + ")"

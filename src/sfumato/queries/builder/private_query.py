@@ -13,7 +13,7 @@ from typing import Literal, final
 
 from sfumato._check import refuse
 from sfumato.errors import SchemaError
-from sfumato.queries.builder.aggregate_calls import AggregateCall
+from sfumato.queries.builder.aggregate_call import AggregateCall
 from sfumato.queries.builder.columns import Expressible, expression_sql, require_call
 from sfumato.queries.builder.query_session import PublicValues, QuerySession
 from sfumato.queries.plan.query import Scan, Schema

@@ -11,6 +11,7 @@ from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.query import Query
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.sql.catalog import Catalog
+from sfumato.queries.sql.query_parameters import Parameters
 
 __all__ = ["PublicValues", "QuerySession"]
 
@@ -43,7 +44,13 @@ class QuerySession(Protocol[Release_co]):
         """Return where noise comes from."""
         ...
 
-    def read(self, text: str, public_groups: PublicValues | None = None, **defaults: object) -> Query:
+    def read(
+        self,
+        text: str,
+        public_groups: PublicValues | None = None,
+        parameters: Parameters = ...,
+        **defaults: object,
+    ) -> Query:
         """Return the plan of a query, which is checked; nothing is charged."""
         ...
 

@@ -100,6 +100,24 @@ class Engine(Protocol):
         """
         ...
 
+    def cancel(self) -> bool:
+        """Make the job that is computed now end, called from another thread; return whether there was one."""
+        ...
+
+    def public_rows(self, table: str) -> pa.Table:
+        """Return the rows of a public table, its usable columns in the types of queries.
+
+        Parameters
+        ----------
+        table : str
+            One that the session lists as public, never a private one.
+
+        Returns
+        -------
+        pyarrow.Table
+        """
+        ...
+
     def close(self) -> None:
         """Release what the engine holds; calling it again does nothing."""
         ...

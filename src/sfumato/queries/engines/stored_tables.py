@@ -9,16 +9,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar, Final, Self
 
 import pyarrow as pa
 
 from sfumato._check import refuse_state
 from sfumato._wire import Format, canonical, optional
-from sfumato.errors import EngineError, ParameterError, SchemaError
+from sfumato.errors import EngineError, ParameterError, QueryCancelled, SchemaError, SourceError
 from sfumato.queries.engines.compilation.job import CompiledJob, compile_job
+from sfumato.queries.engines.compilation.relations import relation_layer
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
+from sfumato.queries.engines.watched_run import CANCELLED, Display, WatchedRun
+from sfumato.queries.plan.nodes import PublicScan
 from sfumato.queries.plan.query import AggregationJob, Schema
+from sfumato.queries.plan.schema import ARROW_TYPES
 from sfumato.queries.plan.wire_names import COLUMN_TYPE
 
 __all__ = ["StoredTablesEngine", "digest_tables"]
@@ -36,6 +41,9 @@ class StoredTablesEngine(ABC):
     _dialect: Dialect
     _lock: threading.Lock
     _tables: Mapping[str, StoredTable]
+    _running: WatchedRun[pa.Table] | None = None
+    display: Display | None = None
+    """Where progress is shown, to the curator alone; nowhere unless it is set."""
 
     def __enter__(self) -> Self:
         return self
@@ -114,18 +122,101 @@ class StoredTablesEngine(ABC):
         Raises
         ------
         EngineError
-            If the engine fails, or the connection to it; the message is fixed.
+            If the engine fails, or the connection to it; the message is fixed, of the engine's few.
+        QueryCancelled
+            If `cancel` was called from another thread.
         """
         if len(secret) < _SECRET_BYTES:
             rule, remedy = f"have at least {_SECRET_BYTES} bytes", "draw it from a secure source"
             refuse_state("secret", rule, f"it has {len(secret)}", remedy)
         prepared = compile_job(job, self._tables, self._dialect)
-        answer = None
-        with suppress(Exception), self._lock:
-            answer = self._compute(job, prepared, secret)
+        answer, said, cancelled = None, self._failed, False
+        try:
+            with self._lock:
+                answer = self._watch(partial(self._compute, job, prepared, secret))
+        except QueryCancelled:
+            cancelled = True
+        except Exception as error:  # of whatever kind: none may show
+            said = self._failure(error)
+        if cancelled:
+            raise QueryCancelled(CANCELLED)
         if answer is None:  # outside of the handler: messages of engines quote values
-            raise EngineError(self._failed)
+            raise EngineError(said)
         return answer
+
+    def cancel(self) -> bool:
+        """Make the job that is computed now, if any, end at once; from any thread.
+
+        Returns
+        -------
+        bool
+            Whether one was computed.
+        """
+        run = self._running
+        if run is not None:
+            run.cancel()
+        return run is not None
+
+    def _watch(self, work: Callable[[], pa.Table]) -> pa.Table:
+        """Run a job in a thread of its own, so that the one that asks can hear that it is to be cancelled."""
+        self._running = run = WatchedRun(work, interrupt=self._interrupt, progress=self._percent)
+        try:
+            return run.result(self.display)
+        finally:
+            self._running = None
+
+    def _interrupt(self) -> bool:
+        """Stop the statement that runs now, and return whether the engine can stop it.
+
+        Called from another thread, and again until the job ends.
+        """
+        return False
+
+    def _percent(self) -> float | None:
+        """Return how much of the statement that runs now is done, in per cent; None where that is unknown."""
+        return None
+
+    def _failure(self, error: Exception) -> str:
+        """Return what is said of a failure after the charge: nothing that depends on rows."""
+        del error
+        return self._failed
+
+    def public_rows(self, table: str) -> pa.Table:
+        """Return the rows of a public table, its usable columns in the types of queries.
+
+        Parameters
+        ----------
+        table : str
+            One that the session lists as public; the rows of a private one must never be asked for.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        SourceError
+            If they cannot be read.
+        """
+        usable = self._tables[table].schema.usable
+        layer = relation_layer(PublicScan(table, usable), self._tables, self._dialect)
+        typed = [(layer.columns[c.name.casefold()].sql, c.type) for c in usable.columns if c.type is not None]
+        kinds = [(f"p{i}", ARROW_TYPES[type_]) for i, (_, type_) in enumerate(typed)]
+        items = [f"{self._dialect.canonical(sql, type_)} AS p{i}" for i, (sql, type_) in enumerate(typed)]
+        select = f"SELECT {', '.join(items) or '1 AS nothing'} FROM ({layer.sql}) AS listed"
+        rows = None
+        with suppress(Exception), self._lock:
+            rows = self._fetch(select, pa.schema(kinds))
+        if rows is None:
+            raise SourceError(
+                f"public table {table!r} must be readable, got a failure; check that it is still there, and "
+                "ask again: nothing was charged"
+            )
+        return rows.rename_columns([column.name for column in usable.columns])
+
+    @abstractmethod
+    def _fetch(self, select: str, schema: pa.Schema) -> pa.Table:
+        """Return the rows of a SELECT of public columns, under the lock; what it raises is not shown."""
 
     @abstractmethod
     def _accepts(self, prepared: CompiledJob) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
@@ -24,6 +25,8 @@ from sfumato.queries.plan.typed_expressions import (
 __all__ = [
     "DAYS",
     "MICROSECONDS",
+    "day_count",
+    "days_later",
     "last_day",
     "read_date_diff",
     "read_moved",
@@ -53,27 +56,37 @@ def read_moved(sign: int, type_: ColumnType) -> Callable[[exp.Expr, Compile], Ty
     def read(node: exp.Expr, compile_: Compile) -> TypedTree:
         only(node, "this", "expression", "unit", what=name)
         moment = require(compile_(node.this), {type_}, f"the argument of {name}")
-        return _moved(moment, node.expression, node.args.get("unit"), sign, name)
+        return _moved(moment, node.expression, node.args.get("unit"), _Span(sign, name, compile_))
 
     return read
 
 
-def read_span(moment: TypedTree, span: exp.Interval, sign: int) -> TypedTree:
+def read_span(moment: TypedTree, span: exp.Interval, sign: int, compile_: Compile) -> TypedTree:
     """Read a moment plus or minus an INTERVAL."""
     require(moment, TEMPORAL, "what an INTERVAL is added to")
-    return _moved(moment, span.this, span.args.get("unit"), sign, "INTERVAL")
+    return _moved(moment, span.this, span.args.get("unit"), _Span(sign, "INTERVAL", compile_))
 
 
-def _moved(
-    moment: TypedTree, amount: exp.Expr | None, unit: exp.Expr | None, sign: int, name: str
-) -> TypedTree:
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """What a span is called, whether it is added or subtracted, and how its amount is read."""
+
+    sign: int
+    name: str
+    compile_: Compile
+
+
+def _moved(moment: TypedTree, amount: exp.Expr | None, unit: exp.Expr | None, span: _Span) -> TypedTree:
     """Return the moment in one spelling: days or months for a date, microseconds for a timestamp."""
+    name, sign = span.name, span.sign
     steps = (DAYS, _MONTHS) if moment.type is ColumnType.DATE else (MICROSECONDS,)
     written = unit.name.upper() if isinstance(unit, exp.Var) else ""
     found = next((known for known in steps if written in known), None)
     if found is None:
         units = listing([unit for known in steps for unit in known])
         raise UnsupportedSql(f"the unit of {name} must be one of {units}; write one of them")
+    if found is DAYS and amount is not None and not isinstance(amount, exp.Literal):
+        return _moved_by(moment, amount, found[written], span)
     count = sign * _whole(amount, name) * found[written]
     base = {id(DAYS): "DAY", id(_MONTHS): "MONTH"}.get(id(found), "MICROSECOND")
     per_year = {"DAY": 366, "MONTH": 12, "MICROSECOND": 366 * MICROSECONDS["DAY"]}[base]
@@ -86,6 +99,30 @@ def _moved(
     )
     made = make(this=moment.tree, expression=exp.Literal.string(str(abs(count))), unit=exp.var(base))
     return TypedTree(made, moment.type)
+
+
+def _moved_by(moment: TypedTree, amount: exp.Expr, days: int, span: _Span) -> TypedTree:
+    """Return a date so many days later or earlier as an expression says."""
+    what = f"the span of {span.name}"
+    count = require(span.compile_(amount), {ColumnType.INTEGER}, what)
+    if days != 1:
+        factor = exp.Literal.number(str(days))
+        count = TypedTree(exp.Mul(this=operand(count), expression=factor), ColumnType.INTEGER)
+    return days_later(moment, count if span.sign > 0 else _minus(count))
+
+
+def days_later(date: TypedTree, count: TypedTree) -> TypedTree:
+    """Return a date some days later, as many as a column says; NULL outside of the calendar.
+
+    An amount that is a literal by itself has another spelling, with its sign in front of the interval.
+    """
+    made = exp.DateAdd(this=date.tree, expression=exp.Paren(this=count.tree), unit=exp.var("DAY"))
+    return TypedTree(made, ColumnType.DATE)
+
+
+def _minus(count: TypedTree) -> TypedTree:
+    literal = isinstance(count.tree, exp.Neg) and isinstance(count.tree.this, exp.Literal)
+    return TypedTree(count.tree.this if literal else exp.Neg(this=operand(count)), ColumnType.INTEGER)
 
 
 def _whole(amount: exp.Expr | None, name: str) -> int:
@@ -105,7 +142,7 @@ def read_date_diff(node: exp.Expr, compile_: Compile) -> TypedTree:
     unit = node.args.get("unit")
     part = unit.name.upper() if isinstance(unit, exp.Var) else ""
     if part == "DAY":
-        return _days(*sides)
+        return day_count(*sides)
     if part not in _MONTHS:
         raise UnsupportedSql("the part of DATE_DIFF must be DAY, MONTH, QUARTER or YEAR; write one of them")
     years = _difference(*(_part("YEAR", side) for side in sides))
@@ -116,7 +153,8 @@ def read_date_diff(node: exp.Expr, compile_: Compile) -> TypedTree:
     return TypedTree(exp.Add(this=exp.Paren(this=whole), expression=operand(rest)), ColumnType.INTEGER)
 
 
-def _days(later: TypedTree, earlier: TypedTree) -> TypedTree:
+def day_count(later: TypedTree, earlier: TypedTree) -> TypedTree:
+    """Return the days from one date to another."""
     made = exp.DateDiff(
         this=later.tree, expression=earlier.tree, unit=exp.var("DAY"), date_part_boundary=True
     )
@@ -165,7 +203,7 @@ def last_day(node: exp.Expr, compile_: Compile) -> TypedTree:
 def weekday(moment: TypedTree) -> TypedTree:
     """Return the day of the week: 1 for Sunday to 7 for Saturday."""
     date = moment if moment.type is ColumnType.DATE else cast(moment, ColumnType.DATE)
-    since = _days(date, temporal(_SUNDAY, ColumnType.DATE))
+    since = day_count(date, temporal(_SUNDAY, ColumnType.DATE))
     seven, one = number("7"), number("1")
     positive = exp.Add(this=since.tree, expression=seven.tree)
     rest = exp.Mod(this=exp.Paren(this=positive), expression=seven.tree.copy())

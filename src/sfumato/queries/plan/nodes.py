@@ -256,15 +256,18 @@ class UnitAggregate:
 class PerUnit:
     """One row for each unit and each value of the other ``keys`` among its rows.
 
+    Over public rows ``unit`` is None, and there is one row for each value of the keys; without keys, one row.
+
     Notes
     -----
-    Guarantee: groups are formed within a unit, so a row of the result is a function of one unit's rows.
+    Guarantee: groups are formed within a unit, so a row of the result is a function of one unit's rows; where
+    there is no unit, of public rows.
     """
 
     child: Relation
     keys: tuple[Named, ...]
     aggregates: tuple[UnitAggregate, ...]
-    unit: str
+    unit: str | None
 
     @property
     def schema(self) -> Schema:

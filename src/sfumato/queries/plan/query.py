@@ -66,7 +66,8 @@ class Aggregate:
     ``group_bounds`` clamp what one unit adds to one group, ``row_bounds`` clamp one row's value; ``epsilon``
     is the part of the query's epsilon that was asked for. ``quantiles`` are the orders of those it estimates.
     ``second`` is the other column of what is read off two, with ``second_bounds`` for one row's value of it;
-    ``report`` says that value and interval are wanted as one JSON text.
+    ``report`` says that value and interval are wanted as one JSON text. ``interval_epsilon`` is the part of
+    the query's epsilon that the interval of a quantile was given.
     """
 
     kind: AggregateKind
@@ -79,6 +80,7 @@ class Aggregate:
     second: Expression | None = None
     second_bounds: tuple[float, float] | None = None
     report: bool = False
+    interval_epsilon: float | None = None
 
     @property
     def unbounded(self) -> bool:

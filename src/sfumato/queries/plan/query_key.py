@@ -109,7 +109,10 @@ def _options(options: Options) -> Document:
 
 
 def _aggregate(aggregate: Aggregate) -> Document:
+    part = aggregate.interval_epsilon  # named where it is stated: keys of older queries stay
+    interval = {} if part is None else {"interval_epsilon": NUMBER.encode(part)}
     return {
+        **interval,
         "function": AGGREGATE.encode(aggregate.kind),
         "argument": _expression(aggregate.expression),
         "bounds_per_group": _bounds(aggregate.group_bounds),

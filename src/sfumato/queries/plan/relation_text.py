@@ -36,7 +36,7 @@ def _member_words(node: nodes.InPublic) -> str:
 
 def _unit_words(node: nodes.PerUnit) -> str:
     names = ", ".join(key.name for key in node.keys)
-    return f"one row for each {names} of {relation_words(node.child)}"
+    return f"one row {f'for each {names} ' if names else ''}of {relation_words(node.child)}"
 
 
 _WORDS: Final[dict[type[Any], Callable[[Any], str]]] = {

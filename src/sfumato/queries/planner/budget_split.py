@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, final
 
+import numpy as np
+
 from sfumato import _check
 from sfumato.errors import OptionError, ParameterError
 from sfumato.queries.plan.query import ADDITIVE, AggregateKind, Query
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.noise import public_measures
+from sfumato.queries.release.noise_tails import noise_tail
+from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval
 from sfumato.queries.release.record import NoisyMeasure
 
 __all__ = ["FINENESS", "PlannedQuery", "UnpricedQuery", "expected_errors", "planned", "with_epsilon"]
@@ -224,6 +228,6 @@ def expected_errors(priced: PricedQuery, *, units: float | None, level: float) -
 def _mean_error(total: NoisyMeasure, count: NoisyMeasure, units: float, level: float) -> float:
     """Return the half-width of a mean's interval, in grid steps, where the mean is farthest out."""
     reach = max(total.upper - total.center, total.center - total.lower) * units
-    sums, units_off = (measure.noise.half_width((1 + level) / 2)[0] for measure in (total, count))
-    width = (reach + sums) / max(1.0, units - units_off) - (reach - sums) / (units + units_off)
-    return min(width, total.upper - total.lower) / 2
+    terms = [NoiseTerm(noise_tail(total.noise), 1.0, 0.0), NoiseTerm(noise_tail(count.noise), 0.0, 1.0)]
+    low, high = ratio_interval(np.array([reach]), np.array([units]), terms, np.array([1 - level]))
+    return float(min(high[0] - low[0], total.upper - total.lower)) / 2

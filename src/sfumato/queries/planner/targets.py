@@ -12,6 +12,7 @@ import pyarrow as pa
 from sfumato import _check
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.plan.query import ADDITIVE, Aggregate, AggregateKind, Query
+from sfumato.queries.sql.query_parameters import QueryValues
 
 __all__ = ["PlanRequest", "Relative", "ReleasedTable", "Target", "relative"]
 
@@ -105,6 +106,7 @@ class PlanRequest:
     units: float | None
     level: float
     pilot: float | None
+    params: QueryValues | None = None
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "units", "pilot"):

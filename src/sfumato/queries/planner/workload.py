@@ -7,7 +7,7 @@ schema, and the figures that a target is relative to.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeAlias, TypeVar, final
@@ -22,6 +22,8 @@ from sfumato.queries.plan.query import Query
 from sfumato.queries.planner.budget_split import FINENESS, PlannedQuery, UnpricedQuery, planned, with_epsilon
 from sfumato.queries.planner.targets import PlanRequest, Relative, ReleasedTable
 from sfumato.queries.pricing.price import price
+from sfumato.queries.sql.parser import named_parameters
+from sfumato.queries.sql.query_parameters import Parameters
 
 __all__ = ["Workload", "WorkloadPlan", "plan_workload"]
 
@@ -135,7 +137,8 @@ def plan_workload(
     if isinstance(queries, str) or not named:
         _check.refuse("queries", "be several", queries, "pass [text, text] or {name: text}")
     # Everything is read, and every target checked, before a pilot is paid for, if one is needed.
-    read = {name: _both(query, session) for name, query in named.items()}
+    parameters = _parameters(aim, named.values())
+    read = {name: _both(query, session, parameters) for name, query in named.items()}
     goals = {name: aim.goals(query) for name, (query, _) in read.items()}
     _require_used(aim, [query for query, _ in read.values()])
     for name, (_, fixed) in read.items():
@@ -154,10 +157,21 @@ def plan_workload(
     return WorkloadPlan(chosen, aim.level, pilots, session)
 
 
-def _both(query: str | PrivateQuery, session: QuerySession[ReleaseT]) -> tuple[Query, bool]:
+def _parameters(aim: PlanRequest, queries: Iterable[str | PrivateQuery]) -> Parameters:
+    """Return the values of the texts' parameters, each of which some text must name."""
+    texts = [query for query in queries if isinstance(query, str)]
+    parameters = Parameters.of(aim.params)
+    parameters.check_used({name for text in texts for name in named_parameters(text)})
+    return parameters
+
+
+def _both(
+    query: str | PrivateQuery, session: QuerySession[ReleaseT], parameters: Parameters
+) -> tuple[Query, bool]:
     """Read a query; return whether its text states an epsilon, which no default changes."""
     text, groups = (query.sql, query.public_groups) if isinstance(query, PrivateQuery) else (query, None)
-    first, second = (session.read(text, groups, epsilon=number) for number in _UNSTATED)
+    own = parameters.only(named_parameters(text) if isinstance(query, str) else ())
+    first, second = (session.read(text, groups, own, epsilon=number) for number in _UNSTATED)
     return first, first.options.epsilon == second.options.epsilon
 
 

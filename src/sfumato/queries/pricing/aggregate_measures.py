@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from sfumato._check import refuse
 from sfumato.queries.plan.query import (
@@ -20,7 +20,7 @@ from sfumato.queries.plan.query import (
     Expression,
     Query,
 )
-from sfumato.queries.pricing.measures.bins import CountBins
+from sfumato.queries.pricing.measures.bins import CountBins, QuantileEnds
 from sfumato.queries.pricing.measures.counts import (
     CountDistinct,
     CountRows,
@@ -40,7 +40,8 @@ __all__ = ["ColumnEstimator", "requests_and_estimators"]
 class ColumnEstimator:
     """How one released column is computed from noisy measures: ``total``, over ``count`` for an average.
 
-    ``more`` are the further measures of what is read off several sums; ``quantiles`` the orders of those that
+    ``more`` are the further measures of what is read off several sums, or of the interval of a quantile;
+    ``quantiles`` are the orders of those that
     are read off counts by bin.
     """
 
@@ -78,11 +79,15 @@ def requests_and_estimators(query: Query) -> tuple[tuple[MeasureRequest, ...], t
         first = _counted(query.aggregates, requests) or CountUnits(all_rows=all_rows)
         requests = [first, *(request for request in requests if request != first)]
     estimators = []
+    orders: dict[int, set[float]] = {}
     for aggregate, several in zip(query.aggregates, wanted, strict=True):
         total, *others = (requests.index(request) for request in several)
-        count = others[0] if others else None
-        more = tuple(others[1:]), aggregate.quantiles, aggregate.report
+        orders.setdefault(total, set()).update(aggregate.quantiles)
+        count = None if aggregate.quantiles or not others else others.pop(0)
+        more = tuple(others), aggregate.quantiles, aggregate.report
         estimators.append(ColumnEstimator(aggregate.name, aggregate.kind, total, count, *more))
+    for index, those in orders.items():
+        requests[index] = requests[index].with_orders(sorted(those))
     return tuple(requests), tuple(estimators)
 
 
@@ -157,15 +162,21 @@ def _mean(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, .
 
 
 def _quantiles(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:
-    """Return the counts by bin that quantiles are read off: one number of each level of the tree moves."""
+    """Return the counts by bin that quantiles are of, and those for an interval that is paid for."""
     expression, found = _expression(aggregate), aggregate.unbounded
     bounds = aggregate.row_bounds or PLACEHOLDER_BOUNDS
     whole = not found and expression.type is ColumnType.INTEGER
     levels = quantile_bins(bounds, whole=whole).shape.height  # of found bounds, no tree has more
-    request = CountBins(
-        expression=expression, row_bounds=bounds, max_rows=max_rows, levels=levels, found=found
-    )
-    return (request,)
+    given: dict[str, Any] = {
+        "expression": expression,
+        "row_bounds": bounds,
+        "max_rows": max_rows,
+        "levels": levels,
+        "found": found,
+    }
+    if aggregate.interval_epsilon is None:
+        return (CountBins(**given),)
+    return CountBins(**given), QuantileEnds(order=aggregate.quantiles[0], **given)
 
 
 def _moments(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:

@@ -38,7 +38,7 @@ from sfumato.queries.plan.schema import Column
 from sfumato.queries.plan.typed_expressions import TypedTree, column, operand
 from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins, real
 
-__all__ = ["BoundSearch"]
+__all__ = ["BoundSearch", "projected"]
 
 _FINE, _COARSE = 2.0**56, 2.0**-56
 _SMALL, _LARGE = 2.0**-14, 2.0**42  # a float between them is summed as it is, in steps of 2**-20
@@ -75,10 +75,9 @@ class BoundSearch:
     def job(self, query: Query) -> AggregationJob:
         """Return what the engine counts: one number of each unit, by its bin."""
         unit = query.relation.unit
-        names = _Names("of_" if (unit or "").casefold().startswith("a_") else "a_")
-        row_bin = Expression(column(names("place"), ColumnType.INTEGER).tree, ColumnType.INTEGER)
+        row_bin = Expression(column(self.place(query), ColumnType.INTEGER).tree, ColumnType.INTEGER)
         return AggregationJob(
-            relation=self._relation(query, names),
+            relation=self.relation(query),
             keys=(),
             measures=(self.counted(row_bin),),
             max_groups=None,
@@ -90,18 +89,23 @@ class BoundSearch:
         """Return what is searched, in words."""
         return f"a unit's total of {self.expression.sql}" if self.totals else self.expression.sql
 
-    def _relation(self, query: Query, names: _Names) -> Relation:
+    def place(self, query: Query) -> str:
+        """Return the name of the column of the bins."""
+        return _names(query)("place")
+
+    def relation(self, query: Query) -> Relation:
         """Return the bins of the numbers, a row for each, with the unit that it is of."""
+        names = _names(query)
         groups = query.keys if self.totals else ()
         keys = (Named(names(f"key_{index}"), key.expression) for index, key in enumerate(groups))
-        rows = _projected(query.relation, *keys, Named(names("value"), _finite(self.expression)))
+        rows = projected(query.relation, *keys, Named(names("value"), _finite(self.expression)))
         if self.totals:
             rows = self._per_group(rows, names)
         value = column(names("value"), self.bins.type)
         absent = exp.Is(this=value.tree, expression=exp.Null())
         there = Filter(rows, Expression(exp.Not(this=exp.Paren(this=absent)), ColumnType.BOOLEAN))
         if self.bins.type is ColumnType.INTEGER:
-            return _projected(there, Named(names("place"), self.bins.expression(value)))
+            return projected(there, Named(names("place"), self.bins.expression(value)))
         return self._by_blocks(there, names)
 
     def _by_blocks(self, rows: Relation, names: _Names) -> Project:
@@ -109,14 +113,14 @@ class BoundSearch:
         value, size = (column(name, ColumnType.FLOAT) for name in (names("value"), names("size")))
         values = Named(names("value"), Expression(value.tree, ColumnType.FLOAT))
         sizes = Named(names("size"), Expression(exp.Abs(this=value.tree.copy()), ColumnType.FLOAT))
-        rows = _projected(rows, values, sizes)
+        rows = projected(rows, values, sizes)
         block, reduced = column(names("block"), ColumnType.INTEGER), column(names("part"), ColumnType.FLOAT)
         blocks = Named(names("block"), self.bins.block(size))
-        rows = _projected(rows, values, blocks, Named(names("part"), self.bins.reduced(size)))
+        rows = projected(rows, values, blocks, Named(names("part"), self.bins.reduced(size)))
         held = Named(names("block"), Expression(block.tree, ColumnType.INTEGER))
-        rows = _projected(rows, values, held, Named(names("step"), self.bins.step(reduced)))
+        rows = projected(rows, values, held, Named(names("step"), self.bins.step(reduced)))
         row_bin = self.bins.joined(value, block, column(names("step"), ColumnType.INTEGER))
-        return _projected(rows, Named(names("place"), row_bin))
+        return projected(rows, Named(names("place"), row_bin))
 
     def _per_group(self, rows: Project, names: _Names) -> Project:
         """Return one row for each unit and group: its total."""
@@ -140,7 +144,7 @@ class BoundSearch:
             made.append(UnitAggregate(names("many"), UnitFunction.COUNT, Expression(value, type_)))
             total = _of_fewer(total, names, self.max_rows)
         grouped = PerUnit(rows, keys, tuple(made), str(rows.unit))
-        return _projected(grouped, Named(names("value"), Expression(total, self.bins.type)))
+        return projected(grouped, Named(names("value"), Expression(total, self.bins.type)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +158,11 @@ class _Names:
         return self.prefix + word
 
 
-def _projected(rows: Relation, *made: Named) -> Project:
+def _names(query: Query) -> _Names:
+    return _Names("of_" if (query.relation.unit or "").casefold().startswith("a_") else "a_")
+
+
+def projected(rows: Relation, *made: Named) -> Project:
     """Return columns computed from rows, with their unit."""
     unit = None if rows.unit is None else rows.schema.find(rows.unit)
     return Project(rows, (*_kept(unit), *made), rows.unit)

@@ -6,11 +6,14 @@ Each measure has a share of the query. Laplace noise of share w and n entries ha
 what all cost together meets (epsilon, delta).
 
 Where groups are unknown, one more unit turns a group from absent to present. The noisy count of such a group
-is 1 + Z, so it is shown with the probability that Z reaches the threshold less 1, which is at most a share of
-delta. Truncated Laplace noise never exceeds its limit: with the threshold just above it, the probability of
-the limit is all that such a group can show, and the same mass is all that pure noise would have beyond
-epsilon. A pre-threshold m drops groups of fewer than m units by their exact count and raises the threshold by
-m - 1: then a group of m units is what a group of one was, and for groups of more, neighbors are both noised.
+is 1 + Z, and it is shown if that passes the threshold, which must happen with at most a share of delta. Whole
+thresholds are up to a unit late, so a coin decides between two of them: the share is used to the end. A
+pre-threshold m drops groups of fewer than m units by their exact count and raises the threshold by m - 1:
+then a group of m units is what a group of one was, and for groups of more, neighbors are both noised. The
+proof, for all noise and any m, is in `sfumato.mechanisms.selection.randomized_threshold`.
+
+Truncated Laplace noise on that count shows a group as often as is possible
+(`sfumato.queries.pricing.truncated_count`).
 """
 
 from __future__ import annotations
@@ -20,48 +23,59 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from statistics import NormalDist
 from typing import TypeAlias
 
-from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.base.rational import sqrt_up
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
-from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
+from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
+from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
+from sfumato.numerics.rounding import add_down
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.pricing.measures.measure_request import MeasureRequest, on_grids
+from sfumato.queries.pricing.truncated_count import truncated_count_noise, truncation_point
 
 __all__ = [
     "AnyMechanism",
     "NoiseDistribution",
+    "NoiseMechanism",
     "NoisePlan",
     "NoiseRequest",
-    "by_expected_error",
+    "best_plan",
     "distribution_of",
+    "log_cost",
     "met",
     "start",
 ]
 
-AnyMechanism: TypeAlias = Laplace | Gaussian | TruncatedLaplace
+NoiseMechanism: TypeAlias = Laplace | Gaussian | TruncatedLaplace
+"""What adds noise to a measure."""
+
+AnyMechanism: TypeAlias = NoiseMechanism | BinMechanism
+"""What releases a measure: noise on its numbers, or a choice."""
 
 _SCALE_GRID = 1 << 24  # scales are multiples of 2**-24, so their denominators stay small
 _ROUNDING_SLACK = 1 + Fraction(1, 1 << 30)  # outweighs every outward rounding in the loss that is read back
+_SELECTION_PART = 0.375  # of delta; both noise and threshold of Gaussian noise are smaller than with a half
+_FAR = math.log(1.25)  # the closed forms are off by up to a ninth, where noise is a step wide
 _LATTICE_SLACK = 1 + Fraction(1, 1 << 16)  # what noise on the integers costs more, where it is wide
 
 
 class NoiseDistribution(Enum):
-    """The distribution of the noise."""
+    """The distribution of the noise, or of a choice."""
 
     LAPLACE = "discrete Laplace"
     GAUSSIAN = "discrete Gaussian"
     TRUNCATED = "truncated discrete Laplace"
+    EXPONENTIAL = "exponential mechanism"
 
 
 def distribution_of(mechanism: AnyMechanism) -> NoiseDistribution:
@@ -73,6 +87,8 @@ def distribution_of(mechanism: AnyMechanism) -> NoiseDistribution:
             return NoiseDistribution.GAUSSIAN
         case TruncatedLaplace():
             return NoiseDistribution.TRUNCATED
+        case BinMechanism():
+            return NoiseDistribution.EXPONENTIAL
 
 
 @dataclass(frozen=True)
@@ -93,6 +109,8 @@ class NoiseRequest:
         Whether a threshold is due.
     minimum_units : int
         The fewest units of a group that is considered.
+    answered : tuple of int
+        The requests whose errors the answer shows: not that of a count that only chooses groups.
     """
 
     requests: tuple[MeasureRequest, ...]
@@ -101,7 +119,8 @@ class NoiseRequest:
     epsilon: float
     delta: float
     unknown_groups: bool
-    minimum_units: int = 1
+    minimum_units: int
+    answered: tuple[int, ...]
 
     @cached_property
     def norm(self) -> float:
@@ -123,7 +142,7 @@ class NoisePlan:
     selection_delta : float or None
         The chance that a group of one unit shows up; None where groups are public and no threshold is due.
     measures, mechanisms : tuple
-    threshold : int or None
+    threshold : RandomizedThreshold or None
     loss : PrivacyLoss
     """
 
@@ -132,37 +151,79 @@ class NoisePlan:
     selection_delta: float | None
     measures: tuple[Measure, ...]
     mechanisms: tuple[AnyMechanism, ...]
-    threshold: int | None
+    threshold: RandomizedThreshold | None
     loss: PrivacyLoss
 
 
-def by_expected_error(
-    distributions: Iterable[NoiseDistribution], demand: NoiseRequest
-) -> list[NoiseDistribution]:
-    """Return the distributions in the order of what they cost in accuracy, by closed forms, the best first.
+def best_plan(distributions: Iterable[NoiseDistribution], demand: NoiseRequest) -> NoisePlan | None:
+    """Return the plan with the least error and threshold, of those that meet the demand; None if none does.
 
-    What is compared is the mean logarithm of standard deviations over sensitivities, plus that of the
-    threshold.
+    What is compared is the product of an error and a threshold. The error is the geometric mean of the
+    standard deviations over the sensitivities of what the answer shows; 1 where it shows no numbers, only
+    groups. The threshold, where groups are unknown, is that of groups of the fewest units that are
+    considered, on average over its coin: less 1, it is the expected number of groups that are not shown, were
+    there one group of each number of units from the fewest on.
+
+    A distribution whose product is larger by more than a quarter in closed forms, for continuous noise, is
+    calibrated only if no other will do.
     """
-    return sorted(distributions, key=lambda distribution: _badness(distribution, demand))
+    forms = {distribution: _closed_form(distribution, demand) for distribution in distributions}
+    best: NoisePlan | None = None
+    for distribution in sorted(forms, key=lambda each: forms[each]):
+        if best is not None and forms[distribution] > forms[best.distribution] + _FAR:
+            break
+        plan = start(distribution, demand)
+        found = None if plan is None else met(plan, demand)
+        if found is not None and (best is None or log_cost(found, demand) < log_cost(best, demand)):
+            best = found
+    return best
 
 
-def _badness(distribution: NoiseDistribution, demand: NoiseRequest) -> float:
+def log_cost(plan: NoisePlan, demand: NoiseRequest) -> float:
+    """Return the logarithm of the product of error and threshold; see `best_plan`."""
+    shown = [math.log(_error(plan.mechanisms[index], plan.measures[index])) for index in demand.answered]
+    error = math.fsum(shown) / len(shown) if shown else 0.0
+    if plan.threshold is None:
+        return error
+    mean = plan.threshold.units + 1 - float(plan.threshold.probability)
+    return error + math.log(max(1.0, mean - (demand.minimum_units - 1)))
+
+
+def _error(mechanism: AnyMechanism, measure: Measure) -> float:
+    """Return a standard deviation over the sensitivity; of a choice, that of Laplace noise on its scores."""
+    if isinstance(mechanism, BinMechanism):
+        return math.sqrt(2) / float(mechanism.epsilon)
+    return float(mechanism.stddev) / max(1, measure.sensitivity)
+
+
+def _closed_form(distribution: NoiseDistribution, demand: NoiseRequest) -> float:
+    """Return `log_cost` for continuous noise, but for a constant; infinite where there is no such noise."""
     factor = _factor(distribution, demand)
     per_group = _selection_delta(distribution, demand) / demand.max_groups if demand.unknown_groups else 1.0
     if factor is None or per_group <= 0:
         return math.inf
     gaussian = distribution is NoiseDistribution.GAUSSIAN
-    moved = [float(request.moved(demand.max_groups)) for request in demand.requests]
+    # a choice of bounded range has half of the zCDP that Laplace noise of its scale has
+    moved = [
+        float(request.moved(demand.max_groups)) / (2 if gaussian and request.chooses else 1)
+        for request in demand.requests
+    ]
     noise = [
         float(factor) * (math.sqrt(many) if gaussian else many) / float(weight)
         for many, weight in zip(moved, demand.weights, strict=True)
     ]
-    error = math.fsum(map(math.log, noise)) / len(noise) + (0.0 if gaussian else math.log(2) / 2)
+    shown = [math.log(noise[index]) for index in demand.answered]
+    error = math.fsum(shown) / len(shown) + (0.0 if gaussian else math.log(2) / 2) if shown else 0.0
     if not demand.unknown_groups:
         return error
-    tail = -NormalDist().inv_cdf(min(per_group, 0.5)) if gaussian else max(0.0, -math.log(2 * per_group))
-    return error + math.log(1 + noise[0] * tail)
+    match distribution:
+        case NoiseDistribution.GAUSSIAN:
+            above = -NormalDist().inv_cdf(min(per_group, 0.5)) * noise[0]
+        case NoiseDistribution.TRUNCATED:
+            above = truncation_point(noise[0], per_group)
+        case NoiseDistribution.LAPLACE:
+            above = -noise[0] * math.log(per_group * (1 + math.exp(-1 / noise[0])))
+    return error + math.log(1 + max(0.0, above))
 
 
 def _factor(distribution: NoiseDistribution, demand: NoiseRequest) -> Fraction | None:
@@ -178,7 +239,7 @@ def _factor(distribution: NoiseDistribution, demand: NoiseRequest) -> Fraction |
 
 
 def _selection_delta(distribution: NoiseDistribution, demand: NoiseRequest) -> float:
-    return demand.delta * (0.5 if distribution is NoiseDistribution.GAUSSIAN else 1.0)
+    return demand.delta * (_SELECTION_PART if distribution is NoiseDistribution.GAUSSIAN else 1.0)
 
 
 def start(distribution: NoiseDistribution, demand: NoiseRequest) -> NoisePlan | None:
@@ -215,7 +276,9 @@ def met(plan: NoisePlan, demand: NoiseRequest) -> NoisePlan | None:
     excess = plan.loss.gdp().mu * float(plan.factor) / demand.norm
     found = probe(plan.factor * Fraction(excess) * _LATTICE_SLACK**64) if excess < 2 else None
     if found is not None:
-        return found
+        # choices cost less than their Gaussian DP says, which is that of noise that is wider
+        chosen = any(isinstance(mechanism, BinMechanism) for mechanism in found.mechanisms)
+        return _tightened(found, plan.factor, probe) if chosen else found
     rho = rho_for(demand.epsilon, demand.delta - (plan.selection_delta or 0.0))
     found = probe(Fraction(demand.norm / math.sqrt(2 * rho)) * _ROUNDING_SLACK) if rho > 0 else None
     return None if found is None else _tightened(found, plan.factor, probe)
@@ -247,18 +310,26 @@ def _with_factor(
     )
     measures = on_grids(demand.requests, multipliers)
     entries = [request.numbers(demand.max_groups) for request in demand.requests]
-    mechanisms = list(map(_gaussian if gaussian else _laplace, measures, units, entries))
+    noised = list(map(_gaussian if gaussian else _laplace, measures, units, entries))
+    mechanisms: list[AnyMechanism] = [
+        request.chooser(demand.max_groups, unit, gaussian=gaussian) or noise
+        for request, unit, noise in zip(demand.requests, units, noised, strict=True)
+    ]
     threshold, selection = None, []
     if selection_delta is not None:
         # The union bound over the groups; division of floats may round up, so step down once. A share that
         # vanishes in floats (delta 5e-324 has no half) is refused below: there must be a threshold.
         per_group = math.nextafter(selection_delta / demand.max_groups, 0.0)
         if distribution is NoiseDistribution.TRUNCATED:
-            mechanisms[0] = limited = _truncated(units[0] * entries[0], entries[0], per_group)
-            threshold = demand.minimum_units + int(limited.limit)
+            limited = truncated_count_noise(units[0] * entries[0], entries[0], per_group)
+            mechanisms[0] = noised[0] = limited
+            # noise of the least limit leaves some of a delta that is larger than the probability of 1
+            rest = math.nextafter(per_group * (1 - 2.0**-40) - limited.delta, 0.0)
+            selection = [ApproximateDP(0.0, rest) * demand.max_groups] if rest > 0 else []
+            per_group = add_down(limited.delta, max(0.0, rest))
         else:
-            threshold = demand.minimum_units + mechanisms[0].distribution.quantile_above(per_group)
             selection = [ApproximateDP(0.0, selection_delta)]
+        threshold = RandomizedThreshold.smallest(noised[0].distribution, per_group, demand.minimum_units)
     losses = [*(mechanism.privacy_loss for mechanism in mechanisms), *selection]
     return NoisePlan(
         distribution, factor, selection_delta, measures, tuple(mechanisms), threshold, compose(losses)
@@ -269,7 +340,7 @@ def _on_scale_grid(scale: Fraction) -> Fraction:
     return Fraction(math.ceil(scale * _SCALE_GRID), _SCALE_GRID)
 
 
-def _laplace(measure: Measure, unit: Fraction, entries: int) -> AnyMechanism:
+def _laplace(measure: Measure, unit: Fraction, entries: int) -> NoiseMechanism:
     sensitivity = max(1, measure.sensitivity)
     if measure.l1 is None or measure.l1 >= entries * sensitivity:
         scale = _on_scale_grid(unit * entries * sensitivity)
@@ -278,7 +349,7 @@ def _laplace(measure: Measure, unit: Fraction, entries: int) -> AnyMechanism:
     return Laplace(l1=total, scale=_on_scale_grid(unit * total), l0=entries)
 
 
-def _gaussian(measure: Measure, unit: Fraction, entries: int) -> AnyMechanism:
+def _gaussian(measure: Measure, unit: Fraction, entries: int) -> NoiseMechanism:
     sensitivity = max(1, measure.sensitivity)
     if measure.l1 is None or measure.l1 >= entries * sensitivity:
         stddev = _on_scale_grid(unit * Fraction(math.sqrt(entries)) * sensitivity)
@@ -286,28 +357,3 @@ def _gaussian(measure: Measure, unit: Fraction, entries: int) -> AnyMechanism:
     # the squares of entries within the sensitivity sum to at most the sensitivity times their sum
     norm = sqrt_up(Fraction(sensitivity * max(1, measure.l1)))
     return Gaussian(l2=norm, stddev=_on_scale_grid(unit * norm), l0=entries, integral=True)
-
-
-def _truncated(scale: Fraction, entries: int, delta: float) -> TruncatedLaplace:
-    """Return noise on a count of units with the smallest limit whose probability is at most ``delta``."""
-    scale = _on_scale_grid(scale)
-    delta = _check.unit_interval("delta", delta)
-
-    @lru_cache
-    def enough(limit: int) -> bool:
-        return TruncatedLaplaceDistribution(scale, limit).pmf(limit).upper <= delta
-
-    rate = math.expm1(min(700.0, 1 / float(scale)))
-    # the solution of P(limit) = delta in reals; in integers it is next to it
-    odds = math.log(rate / 2) - math.log(delta)
-    guess = (max(odds, 0.0) + math.log1p(math.exp(-abs(odds))) - math.log1p(rate / 2)) * float(scale)
-    high, step = max(1, math.ceil(guess)), 1
-    while not enough(high):
-        high, step = high + step, 2 * step
-    low, step = high - 1, 1
-    while low and enough(low):
-        high, low, step = low, max(0, low - step), 2 * step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return TruncatedLaplace(sensitivity=1, scale=scale, limit=high, l0=entries)

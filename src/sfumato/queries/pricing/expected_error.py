@@ -14,7 +14,8 @@ and the variance v is from 0 to ``h**2 - m**2``. A covariance c moves by
 ``(Z_products - m_y Z_x - m_x Z_y + (m_x m_y - c) Z_n) / n``, and ``|m_x m_y| + |c| <= h_x h_y`` by the
 inequality of Cauchy and Schwarz. The rank of a border of a tree of h levels and b children is a linear form
 of the noise with the squared weight ``b (max(p, 1 - p)**2 + (h - 1) / 4)`` at most
-(`sfumato.mechanisms.statistics.quantile.tree_estimates`); that counts are not negative makes it less.
+(`sfumato.mechanisms.statistics.quantile.tree_estimates`); that counts are not negative makes it less. Of
+quantiles that are chosen `BinnedQuantiles` states the error.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.query import AggregateKind
 from sfumato.queries.pricing.aggregate_measures import ColumnEstimator
@@ -62,16 +64,26 @@ def expected_error(
     if estimator.kind in _ROOTS_AND_RATIOS:
         return None
     request, mechanism = priced.requests[estimator.total], priced.mechanisms[estimator.total]
+    pending = request.found and not priced.bounds_known
+    if isinstance(mechanism, BinMechanism):
+        measure = priced.measures[estimator.total]
+        return request.choice_error(mechanism, measure, estimator.quantiles, pending=pending)
     count = estimator.count
     return request.expected_error(
         EstimateNoise(
             measure=priced.measures[estimator.total],
             stddev=float(mechanism.stddev),
             half_width=lambda: mechanism.distribution.half_width(level)[0],
-            pending=request.found and not priced.bounds_known,
+            pending=pending,
             over="" if count is None else priced.requests[count].counts,
-            count_stddev=math.nan if count is None else float(priced.mechanisms[count].stddev),
-            further=tuple(float(priced.mechanisms[index].stddev) for index in estimator.more),
+            count_stddev=math.nan if count is None else _stddev(priced, count),
+            further=tuple(_stddev(priced, index) for index in estimator.more),
             quantiles=estimator.quantiles,
         )
     )
+
+
+def _stddev(priced: PricedQuery, index: int) -> float:
+    """Return the standard deviation of the noise of a measure, which is no quantile's."""
+    mechanism = priced.mechanisms[index]
+    return math.nan if isinstance(mechanism, BinMechanism) else float(mechanism.stddev)

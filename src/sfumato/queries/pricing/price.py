@@ -6,7 +6,9 @@ of a measure then move, each in at most ``entries`` numbers by at most the sensi
 ``DiscreteLaplace(scale, sensitivity) * (l0 * entries)`` or its Gaussian counterpart. With unknown groups, a
 group that only the one unit is in shows up with probability at most delta_selection / l0, so the neighbor
 without that unit differs in the set of groups with probability at most delta_selection (a union bound over l0
-groups): an additive ``ApproximateDP(0, delta_selection)``.
+groups): an additive ``ApproximateDP(0, delta_selection)``. A coin between two thresholds makes that
+probability delta_selection / l0 just so (`sfumato.mechanisms.selection.randomized_threshold`). Truncated
+noise has no such addend: either kind of neighbor reveals all of delta, never both.
 
 Rows that are counted by bin may lie in several bins of a level: then more numbers than ``entries`` move,
 those of a level together by at most the sensitivity. That reveals no more than one number that moves by all
@@ -15,6 +17,11 @@ noise and itself moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_
 least f_b(1 - f_a), as in group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is
 f_(a + b): a test by one threshold is best at each level for every move, so the best test of a move by a + b
 is best on both parts of the way. By induction the same holds for any number of bins.
+
+A few quantiles are chosen from the counts by bin, by the exponential mechanism, and have no noise on numbers:
+`sfumato.mechanisms.statistics.quantile.binned_quantiles`, with as many choices of bounded range as a unit
+takes part in. They are chosen in the groups that are shown only, which is what choosing in all of them and
+showing some would release.
 
 Bounds that are to be found are priced before they are known: every such measure has placeholders for its
 bounds, noise in their unit, and half of its share pays for the search. What is found then only chooses the
@@ -30,8 +37,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import cast
 
 from sfumato.errors import OptionError
+from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import AggregationJob, GroupSelection, Options, Query
@@ -40,10 +49,9 @@ from sfumato.queries.pricing.bound_search import BoundSearch
 from sfumato.queries.pricing.calibration import (
     AnyMechanism,
     NoiseDistribution,
+    NoiseMechanism,
     NoiseRequest,
-    by_expected_error,
-    met,
-    start,
+    best_plan,
 )
 from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
 from sfumato.queries.pricing.measures.counts import CountBounds
@@ -59,7 +67,7 @@ class PricedSearch:
     """A search for bounds, and the noise on its counts."""
 
     search: BoundSearch
-    mechanism: AnyMechanism
+    mechanism: NoiseMechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +82,10 @@ class PricedQuery:
     estimators : tuple of ColumnEstimator
         How each aggregate is read off the measures.
     distribution : NoiseDistribution
-    mechanisms : tuple of Laplace or Gaussian
+    mechanisms : tuple of Laplace, Gaussian or BinMechanism
         One for each measure.
-    threshold : int or None
-        The smallest noisy number of units of a group that is shown; None where groups are public.
+    threshold : RandomizedThreshold or None
+        Which noisy numbers of units are shown; None where groups are public.
     loss : PrivacyLoss
         What is charged: the sum of the mechanisms' losses, the searches' and the threshold's.
     requests : tuple of MeasureRequest
@@ -93,7 +101,7 @@ class PricedQuery:
     estimators: tuple[ColumnEstimator, ...]
     distribution: NoiseDistribution
     mechanisms: tuple[AnyMechanism, ...]
-    threshold: int | None
+    threshold: RandomizedThreshold | None
     loss: PrivacyLoss
     requests: tuple[MeasureRequest, ...]
     searches: tuple[PricedSearch, ...] = ()
@@ -122,10 +130,10 @@ class PricedQuery:
 def price(query: Query) -> PricedQuery:
     """Choose distribution, noise and threshold so that the whole loss meets OPTIONS(epsilon, delta).
 
-    The distribution is the one with the smaller product of standard deviation and threshold, from public
-    parameters only: Laplace (truncated, for the count that the threshold is applied to) where a unit touches
-    few groups, Gaussian where it touches many. Measures have noise in proportion to their shares of epsilon,
-    which are equal unless the query states others.
+    The distribution is the one with the smaller product of error and threshold (`best_plan`), from
+    public parameters only: Laplace (truncated, for the count that the threshold is applied to) where a unit
+    touches few groups, Gaussian where it touches many. Measures have noise in proportion to their shares of
+    epsilon, which are equal unless the query states others.
 
     Raises
     ------
@@ -138,10 +146,7 @@ def price(query: Query) -> PricedQuery:
     requests = (*wanted, *(CountBounds(searched=search) for search in searches))
     options = query.options
     demand = _demand(query, requests, estimators)
-    distributions = by_expected_error(_allowed_distributions(options, unknown=demand.unknown_groups), demand)
-    plans = (start(distribution, demand) for distribution in distributions)
-    found = (met(plan, demand) for plan in plans if plan is not None)
-    best = next((plan for plan in found if plan is not None), None)
+    best = best_plan(_allowed_distributions(options, unknown=demand.unknown_groups), demand)
     if best is None:
         raise _out_of_reach(options)
     for request, measure in zip(requests, best.measures, strict=True):
@@ -156,7 +161,7 @@ def price(query: Query) -> PricedQuery:
         threshold=best.threshold,
         loss=best.loss,
         requests=wanted,
-        searches=tuple(map(PricedSearch, searches, noise[many:])),
+        searches=tuple(map(PricedSearch, searches, cast("tuple[NoiseMechanism, ...]", noise[many:]))),
         bounds_known=not searches,
     )
 
@@ -176,7 +181,14 @@ def _smaller(query: Query, epsilon: float) -> Query:
     def part(stated: float | None) -> float | None:
         return None if stated is None else stated * ratio
 
-    aggregates = (replace(aggregate, epsilon=part(aggregate.epsilon)) for aggregate in query.aggregates)
+    aggregates = (
+        replace(
+            aggregate,
+            epsilon=part(aggregate.epsilon),
+            interval_epsilon=part(aggregate.interval_epsilon),
+        )
+        for aggregate in query.aggregates
+    )
     selection = part(query.options.group_selection_epsilon)
     options = replace(query.options, epsilon=epsilon, group_selection_epsilon=selection)
     return replace(query, aggregates=tuple(aggregates), options=options)
@@ -187,13 +199,17 @@ def _demand(
 ) -> NoiseRequest:
     options = query.options
     unknown_groups = bool(query.keys) and query.public_groups is None
-    parties = [
-        Claimant(aggregate.name, estimator.measures, aggregate.epsilon)
-        for aggregate, estimator in zip(query.aggregates, estimators, strict=True)
-    ]
+    parties = []
+    for aggregate, estimator in zip(query.aggregates, estimators, strict=True):
+        own = estimator.measures
+        if aggregate.interval_epsilon is not None:
+            parties.append(Claimant(f"the interval of {aggregate.name}", own[1:], aggregate.interval_epsilon))
+            own = own[:1]
+        parties.append(Claimant(aggregate.name, own, aggregate.epsilon))
     if unknown_groups:
         parties.append(Claimant("the choice of groups", (0,), options.group_selection_epsilon))
-    shares = split_epsilon(parties, sum(request.search is None for request in requests), options.epsilon)
+    searches = [index for index, request in enumerate(requests) if request.search is not None]
+    shares = split_epsilon(parties, len(requests) - len(searches), options.epsilon)
     return NoiseRequest(
         requests=requests,
         weights=_with_searches(requests, shares.weights),
@@ -202,6 +218,7 @@ def _demand(
         delta=options.delta,
         unknown_groups=unknown_groups,
         minimum_units=options.min_privacy_units,
+        answered=tuple(sorted({index for each in estimators for index in each.measures} | {*searches})),
     )
 
 

@@ -1,12 +1,14 @@
 """Quantiles of rows: the bins that values are counted in, and what is released of the noisy trees over them.
 
-All quantiles of one expression within the same bounds are read off one tree. What is stored are the bins of
-the quantiles and of the ends of their intervals; counts, noisy or not, are not.
+A few quantiles of one expression within the same bounds are chosen by rank, more are read off one tree. What
+is stored are the bins of the quantiles, and of the ends of their intervals where there are any; counts, noisy
+or not, are not.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
@@ -22,6 +24,8 @@ __all__ = [
     "MAXIMUM_ORDER",
     "MINIMUM_ORDER",
     "QuantileBins",
+    "bin_counts",
+    "chosen_by_rank",
     "quantile_bins",
 ]
 
@@ -32,6 +36,12 @@ MAXIMUM_ORDER: Final = 1 - MINIMUM_ORDER
 """The order of the quantile that MAX estimates."""
 
 _MAX_STEPS: Final = (1 << 16) - 1
+
+_DEPTHS: Final = {2: (2, 4), 3: (4, 7), 4: (5, 7)}
+"""For each height of a tree, the most levels of choices that err less: beside Laplace, and Gaussian noise."""
+
+_FEW_BINS: Final = 8
+_NEAR_MEDIAN: Final = (0.4, 0.6)
 
 
 @final
@@ -85,6 +95,36 @@ def quantile_bins(bounds: tuple[float, float], *, whole: bool) -> QuantileBins:
             f"{bounds[1]:g}); widen them"
         )
     return found
+
+
+def chosen_by_rank(bins: int, orders: Sequence[float], *, gaussian: bool) -> bool:
+    """Return whether quantiles are chosen by rank: else they are read off a tree, which then errs less.
+
+    Both err in proportion to the rows of a unit over epsilon, so the quantiles and the bins decide. The error
+    of choices grows with the levels on which they are made, each with a part of epsilon, and with the order's
+    distance from the median; that of a tree is the same for any number of quantiles, and less where it is
+    lower. Measured by ``python -m benchmarks quantiles --grid``.
+
+    Parameters
+    ----------
+    bins : int
+    orders : sequence of float
+    gaussian : bool
+        Whether the noise of the query is Gaussian: parts of a budget are then larger.
+
+    Examples
+    --------
+    >>> quartiles, deciles = (0.25, 0.5, 0.75), [k / 10 for k in range(1, 10)]
+    >>> [chosen_by_rank(121, orders, gaussian=False) for orders in ([0.9], quartiles, deciles)]
+    [True, True, False]
+    """
+    height, many = TreeShape.of(bins).height, len(orders)
+    if not many or bins <= _FEW_BINS:
+        return False
+    if height == 1:
+        low, high = _NEAR_MEDIAN
+        return many <= 3 if gaussian else many == 1 and low <= orders[0] <= high
+    return many.bit_length() <= _DEPTHS[min(height, max(_DEPTHS))][gaussian]
 
 
 def bin_counts(column: pa.ChunkedArray) -> TreeCounts:

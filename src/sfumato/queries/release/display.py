@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import pyarrow as pa
 
 __all__ = ["as_html", "as_text", "printable", "shown"]
 
 _MAX_ROWS = 10
+_MAX_HTML_ROWS = 20
 _WIDEST_CELL = 40
 
 
@@ -66,18 +67,76 @@ def as_text(table: pa.Table, footer: str, keys: Collection[str] = ()) -> str:
     return "\n".join((*lines, *_more(table), printable(footer)))
 
 
-def as_html(table: pa.Table, footer: str, keys: Collection[str] = ()) -> str:
-    """Return the first rows as an HTML table, and a last line."""
-    head, *rows = (tuple(html.escape(cell) for cell in row) for row in _rows(table, keys))
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    last = "".join(f"<p>{html.escape(printable(line))}</p>" for line in (*_more(table), footer))
-    names = "".join(f"<th>{cell}</th>" for cell in head)
-    return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>{last}"
+def as_html(
+    table: pa.Table,
+    footer: str,
+    keys: Collection[str] = (),
+    *,
+    facts: Mapping[str, str] | None = None,
+    intervals: pa.Table | None = None,
+) -> str:
+    """Return the first rows as an HTML table, with what is said of it below.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    footer : str
+        The table's caption: what it guarantees.
+    keys : collection of str
+        Columns whose numbers are names, such as years.
+    facts : mapping of str to str, optional
+        What else is said, by its name.
+    intervals : pyarrow.Table, optional
+        The same rows with columns ``<name>_lower`` and ``<name>_upper`` more, whose values stand beside those
+        of ``<name>``.
+
+    Examples
+    --------
+    >>> as_html(pa.table({"n": [7]}), "a count", facts={"cost": "nothing"})[-60:]
+    '></tr></tbody></table><dl><dt>cost</dt><dd>nothing</dd></dl>'
+    """
+    head, *rows = _rows(table, keys, _MAX_HTML_ROWS)
+    beside = {} if intervals is None else _beside(table, intervals)
+    names = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td>{html.escape(cell)}{beside[column][index] if column in beside else ''}</td>"
+            for column, cell in zip(table.column_names, row, strict=True)
+        )
+        + "</tr>"
+        for index, row in enumerate(rows)
+    )
+    more = "".join(f"<p>{html.escape(line)}</p>" for line in _more(table, _MAX_HTML_ROWS))
+    said = "".join(
+        f"<dt>{html.escape(name)}</dt><dd>{html.escape(printable(text))}</dd>"
+        for name, text in (facts or {}).items()
+    )
+    caption = f"<caption>{html.escape(printable(footer))}</caption>"
+    listed = f"<dl>{said}</dl>" if said else ""
+    return f"<table>{caption}<thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>{more}{listed}"
 
 
-def _rows(table: pa.Table, keys: Collection[str]) -> Iterator[tuple[str, ...]]:
+def _beside(table: pa.Table, intervals: pa.Table) -> dict[str, list[str]]:
+    """Return the intervals of the columns that have some, one for each of the first rows."""
+    found = {}
+    for name in table.column_names:
+        ends = [f"{name}_{end}" for end in ("lower", "upper")]
+        if all(end in intervals.column_names and end not in table.column_names for end in ends):
+            values = (intervals[end].slice(0, _MAX_HTML_ROWS).to_pylist() for end in ends)
+            found[name] = [_interval(low, high) for low, high in zip(*values, strict=True)]
+    return found
+
+
+def _interval(low: object, high: object) -> str:
+    if low is None or high is None or isinstance(low, list):
+        return ""
+    return f" <small>[{html.escape(shown(low))}, {html.escape(shown(high))}]</small>"
+
+
+def _rows(table: pa.Table, keys: Collection[str], most: int = _MAX_ROWS) -> Iterator[tuple[str, ...]]:
     yield tuple(_cut(printable(name)) for name in table.column_names)
-    few = table.slice(0, _MAX_ROWS)
+    few = table.slice(0, most)
     columns = [
         [_cut(shown(_named(value) if name in keys else value)) for value in column.to_pylist()]
         for name, column in zip(few.column_names, few.columns, strict=True)
@@ -93,6 +152,6 @@ def _cut(text: str) -> str:
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 3] + "..."
 
 
-def _more(table: pa.Table) -> tuple[str, ...]:
-    left = table.num_rows - _MAX_ROWS
+def _more(table: pa.Table, most: int = _MAX_ROWS) -> tuple[str, ...]:
+    left = table.num_rows - most
     return (f"... and {left:,} more",) if left > 0 else ()

@@ -6,7 +6,7 @@ Each aggregate has a class here, in `ESTIMATED_COLUMNS`.
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias, final
@@ -15,63 +15,32 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.statistics.quantile.binned_quantile_ends import ENDS_LEVEL
 from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS
 from sfumato.queries.plan.query import AggregateKind
-from sfumato.queries.release.intervals import central_interval, mean_interval, thresholded_interval
-from sfumato.queries.release.record import NoisyMeasure, ReleasedColumn, ReleaseRecord
-from sfumato.queries.release.variance_estimates import (
-    SAMPLED,
-    Ends,
-    MomentSum,
-    correlation_ends,
-    covariance_ends,
-    sample_ends,
-    variance_ends,
+from sfumato.queries.pricing.calibration import NoiseDistribution
+from sfumato.queries.release.estimated_column import EstimatedColumn
+from sfumato.queries.release.intervals import ShownCounts, mean_interval
+from sfumato.queries.release.moment_columns import (
+    CorrelationColumn,
+    CovarianceColumn,
+    DeviationColumn,
+    VarianceColumn,
 )
+from sfumato.queries.release.record import ReleasedColumn, ReleaseRecord
 
-__all__ = ["as_arrow_array", "interval", "quantile_ends", "reports", "values"]
+__all__ = [
+    "as_arrow_array",
+    "clamped",
+    "interval",
+    "possible",
+    "quantile_ends",
+    "reports",
+    "shown_of",
+    "values",
+]
 
 _Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class EstimatedColumn(ABC):
-    """A column of an answer, estimated from a record's noisy integers.
-
-    Parameters
-    ----------
-    record : ReleaseRecord
-    column : ReleasedColumn
-    """
-
-    record: ReleaseRecord
-    column: ReleasedColumn
-
-    @abstractmethod
-    def values(self) -> NDArray[Any]:
-        """Return the values, one for each group of the record."""
-
-    @abstractmethod
-    def interval(self, level: float) -> _Ends:
-        """Return the ends of intervals around the values, with coverage at least ``level`` each."""
-
-    @property
-    def total(self) -> NoisyMeasure:
-        """The first measure."""
-        return self.record.measures[self.column.total]
-
-    def noisy(self, index: int) -> NDArray[np.int64]:
-        """Return the noisy integers of a measure."""
-        noisy: NDArray[np.int64] = self.record.table[f"m{index}"].to_numpy()
-        return noisy
-
-    def ends(self, index: int, level: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return an interval of the exact value of a measure, given that its group is shown."""
-        record, measure, noisy = self.record, self.record.measures[index], self.noisy(index)
-        if index == 0 and record.threshold is not None:
-            minimum = record.minimum_units
-            return thresholded_interval(measure.noise, noisy, record.threshold, level, minimum=minimum)
-        return central_interval(measure, noisy, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +61,22 @@ class SumColumn(EstimatedColumn):
         """Return the ends in steps of the grid."""
         return self.ends(self.column.total, level)
 
+    @property
+    def possible(self) -> tuple[float, float]:
+        """At least zero, where no unit adds less; at most zero, where none adds more."""
+        lower, upper = self.total.lower, self.total.upper
+        return 0.0 if lower >= 0 else -math.inf, 0.0 if upper <= 0 else math.inf
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class CountColumn(SumColumn):
-    """A count: one measure, which is not negative."""
+    """A count: one measure, which is not negative where no unit adds less than nothing."""
 
     def bounds(self, level: float) -> _Ends:
-        """Return the ends, from zero on."""
-        low, high = self.ends(self.column.total, level)
-        return np.maximum(0, low), np.maximum(0, high)
+        """Return the ends, of what is possible."""
+        low, high = (clamped(end, self.possible) for end in self.ends(self.column.total, level))
+        return low, high
 
 
 @final
@@ -111,31 +86,48 @@ class MeanColumn(EstimatedColumn):
 
     def values(self) -> NDArray[Any]:
         """Return the quotients, within the bounds."""
-        total, counts = self.total, np.maximum(1, self.noisy(self.column.count or 0))
-        steps = np.clip(total.center + self.noisy(self.column.total) / counts, total.lower, total.upper)
-        return _scaled(steps, total.exponent)
+        return _scaled(self.steps(), self.total.exponent)
 
     def interval(self, level: float) -> _Ends:
-        """Return intervals from those of sum and number that hold at once, by a union bound."""
-        each, total = (1 + level) / 2, self.total
-        ends = self.ends(self.column.total, each), self.ends(self.column.count or 0, each)
-        low, high = mean_interval(total, *ends)
+        """Return Fieller's intervals of the quotient."""
+        total, index = self.total, self.column.count or 0
+        noisy, shown = (self.noisy(self.column.total), self.noisy(index)), self.shown(index, level)
+        low, high = mean_interval(total, self.record.measures[index], noisy, level, shown)
+        # a count of none or less is taken for one in the value, but not in the test
+        steps = self.steps()
+        low, high = np.minimum(low, steps), np.maximum(high, steps)
         return _scaled(low, total.exponent, real=total.found), _scaled(high, total.exponent, real=total.found)
+
+    def steps(self) -> NDArray[np.float64]:
+        """Return the values in steps of the grid."""
+        total, counts = self.total, np.maximum(1, self.noisy(self.column.count or 0))
+        return np.clip(total.center + self.noisy(self.column.total) / counts, total.lower, total.upper)
 
 
 @dataclass(frozen=True, slots=True)
 class QuantilesColumn(EstimatedColumn):
-    """Quantiles: bins of a noisy tree, and the ends of their intervals, which the record holds."""
+    """Quantiles: bins that were chosen, or read off a noisy tree with the ends of intervals for them."""
 
     def values(self) -> NDArray[Any]:
         """Return the quantiles, a row of them for each group."""
         return np.asarray(self.chosen("m", 1)[..., 0])
 
     def interval(self, level: float) -> _Ends:
-        """Return the intervals of the smallest level of the record that is high enough."""
-        lower, upper = (self.chosen(letter, len(LEVELS)) for letter in "lu")
-        step = 2.0**self.total.exponent
+        """Return the intervals of the smallest level of the record that is high enough.
+
+        What was chosen has the bounds of its values: a choice states by how many ranks it may be off, and no
+        more follows for values whatever the data. Ends that were paid for hold up to their own level; what
+        was chosen outside of them widens them.
+        """
+        step, found = 2.0**self.total.exponent, self.values()
         bounds = float(self.total.row_lower or 0) * step, float(self.total.row_upper or 0) * step
+        if self.column.more and level <= ENDS_LEVEL:
+            lists = self.record.table[f"m{self.column.more[0]}"].combine_chunks()
+            ends = lists.flatten().to_numpy().reshape(len(lists), 2) * step
+            return np.minimum(ends[:, 0], found), np.maximum(ends[:, 1], found)
+        if self.total.distribution is NoiseDistribution.EXPONENTIAL:
+            return np.full_like(found, bounds[0]), np.full_like(found, bounds[1])
+        lower, upper = (self.chosen(letter, len(LEVELS)) for letter in "lu")
         return quantile_ends(lower, upper, bounds, level)
 
     def chosen(self, letter: str, each: int) -> NDArray[np.float64]:
@@ -154,102 +146,6 @@ class QuantileColumn(QuantilesColumn):
     def chosen(self, letter: str, each: int) -> NDArray[np.float64]:
         """Return the one quantile."""
         return QuantilesColumn.chosen(self, letter, each)[:, 0]
-
-
-@dataclass(frozen=True, slots=True)
-class VarianceColumn(EstimatedColumn):
-    """A variance: the sums of squares and of values, and the number of rows."""
-
-    def values(self) -> NDArray[Any]:
-        """Return the values of the noisy sums."""
-        counts = self.counts(self.noisy(self.column.count or 0))
-        return self.in_units(self.value(self.sums(None), (counts, counts)))
-
-    def interval(self, level: float) -> _Ends:
-        """Return intervals from those of all sums and the number that hold at once, by a union bound."""
-        each = 1 - (1 - level) / (2 + len(self.column.more))
-        minimum, maximum = self.ends(self.column.count or 0, each)
-        low, high = self.value_ends(self.sums(each), (self.counts(minimum), self.counts(maximum)))
-        return self.in_units(low), self.in_units(high)
-
-    def value(self, sums: list[MomentSum], counts: Ends) -> NDArray[np.float64]:
-        """Return the values in the steps of their grid."""
-        return self.value_ends(sums, counts)[0]
-
-    def value_ends(self, sums: list[MomentSum], counts: Ends) -> Ends:
-        """Return the ends of the values, of a sample if these are."""
-        ends = self.population(sums, counts)
-        return sample_ends(ends, counts) if self.column.kind in SAMPLED else ends
-
-    def population(self, sums: list[MomentSum], counts: Ends) -> Ends:
-        """Return the ends of what divides by the number of rows."""
-        return variance_ends(sums[0], sums[1], counts)
-
-    def counts(self, noisy: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return numbers of rows that the values exist for."""
-        return np.maximum(noisy.astype(np.float64), 2.0 if self.column.kind in SAMPLED else 1.0)
-
-    def sums(self, level: float | None) -> list[MomentSum]:
-        """Return the sums of products: intervals of them, or without a level the noisy ones."""
-        found = []
-        for index in (self.column.total, *self.column.more):
-            measure, noisy = self.record.measures[index], self.noisy(index)
-            low, high = (noisy, noisy) if level is None else central_interval(measure, noisy, level)
-            terms = measure.row_lower or 0, measure.row_upper or 0
-            found.append(MomentSum(low.astype(np.float64), high.astype(np.float64), measure.center, terms))
-        return found
-
-    def in_units(self, steps: NDArray[np.float64]) -> NDArray[Any]:
-        """Return what is in steps of the grid of products in the unit of the answer."""
-        return steps * 2.0**self.total.exponent
-
-
-@dataclass(frozen=True, slots=True)
-class CovarianceColumn(VarianceColumn):
-    """A covariance: the sums of products and of each column, and the number of rows."""
-
-    def population(self, sums: list[MomentSum], counts: Ends) -> Ends:
-        """Return the ends of what divides by the number of rows."""
-        return covariance_ends(sums, counts)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class DeviationColumn(VarianceColumn):
-    """A standard deviation: the root of a variance."""
-
-    def value_ends(self, sums: list[MomentSum], counts: Ends) -> Ends:
-        """Return the roots of the ends of the variance."""
-        low, high = VarianceColumn.value_ends(self, sums, counts)
-        return np.sqrt(low), np.sqrt(high)
-
-    def in_units(self, steps: NDArray[np.float64]) -> NDArray[Any]:
-        """Return steps of the root's grid in the unit of the values."""
-        return steps * 2.0 ** (self.total.exponent // 2)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CorrelationColumn(CovarianceColumn):
-    """A correlation, which has no unit: a covariance, and the squares of each column."""
-
-    def value(self, sums: list[MomentSum], counts: Ends) -> NDArray[np.float64]:
-        """Return the values: NaN where there is no variance to divide by."""
-        low, high = self.value_ends(sums, counts)
-        (first, _), (second, _) = self.variances(sums, counts)
-        return np.where((first > 0) & (second > 0), (low + high) / 2, np.nan)
-
-    def value_ends(self, sums: list[MomentSum], counts: Ends) -> Ends:
-        """Return the ends of the correlation."""
-        return correlation_ends(self.population(sums, counts), *self.variances(sums, counts))
-
-    def variances(self, sums: list[MomentSum], counts: Ends) -> tuple[Ends, Ends]:
-        """Return the ends of either column's variance."""
-        return variance_ends(sums[3], sums[1], counts), variance_ends(sums[4], sums[2], counts)
-
-    def in_units(self, steps: NDArray[np.float64]) -> NDArray[Any]:
-        """Return the numbers as they are."""
-        return steps
 
 
 ESTIMATED_COLUMNS: Final[dict[AggregateKind, type[EstimatedColumn]]] = {
@@ -272,26 +168,46 @@ ESTIMATED_COLUMNS: Final[dict[AggregateKind, type[EstimatedColumn]]] = {
 """The class of each aggregate."""
 
 
-def values(record: ReleaseRecord, column: ReleasedColumn) -> NDArray[Any]:
-    """Return a column's values, one for each group of the record."""
-    return ESTIMATED_COLUMNS[column.kind](record, column).values()
+def values(record: ReleaseRecord, column: ReleasedColumn, *, clamp: bool = False) -> NDArray[Any]:
+    """Return a column's values, one for each group of the record; if asked for, clamped to the possible."""
+    found = ESTIMATED_COLUMNS[column.kind](record, column)
+    return clamped(found.values(), found.possible) if clamp else found.values()
 
 
-def interval(record: ReleaseRecord, column: ReleasedColumn, level: float) -> _Ends:
+def interval(record: ReleaseRecord, column: ReleasedColumn, level: float, *, clamp: bool = False) -> _Ends:
     """Return the ends of intervals around a column's values, with coverage at least ``level`` each.
 
-    They are for the bounded answer. What is estimated from several noisy integers has intervals of these that
-    hold all at once, by a union bound.
+    They are for the bounded answer. That of a variance, covariance or correlation is asymptotic
+    (`percentile_interval`). Clamped, they hold it as often.
     """
-    return ESTIMATED_COLUMNS[column.kind](record, column).interval(level)
+    found = ESTIMATED_COLUMNS[column.kind](record, column)
+    low, high = found.interval(level)
+    return (clamped(low, found.possible), clamped(high, found.possible)) if clamp else (low, high)
 
 
-def reports(record: ReleaseRecord, column: ReleasedColumn, level: float) -> list[str]:
+def possible(record: ReleaseRecord, column: ReleasedColumn) -> tuple[float, float]:
+    """Return what the exact values of a column cannot leave, by public parameters."""
+    return ESTIMATED_COLUMNS[column.kind](record, column).possible
+
+
+def clamped(found: NDArray[Any], bounds: tuple[float, float]) -> NDArray[Any]:
+    """Return numbers within bounds of zero or infinity; whole numbers stay whole."""
+    lower, upper = bounds
+    found = np.maximum(found, 0) if lower == 0 else found
+    return np.minimum(found, 0) if upper == 0 else found
+
+
+def shown_of(record: ReleaseRecord, column: ReleasedColumn, level: float) -> ShownCounts | None:
+    """Return what is known of a column's total by being shown; None where no threshold was applied to it."""
+    return ESTIMATED_COLUMNS[column.kind](record, column).shown(column.total, level)
+
+
+def reports(record: ReleaseRecord, column: ReleasedColumn, level: float, *, clamp: bool = False) -> list[str]:
     """Return a column's values with their intervals as JSON, in the shape that ZetaSQL reports them.
 
     There is no report on bounding: counts of rows beyond the bounds would cost privacy of their own.
     """
-    found = values(record, column), *interval(record, column, level)
+    found = values(record, column, clamp=clamp), *interval(record, column, level, clamp=clamp)
     return [
         json.dumps(
             {

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sfumato.ledger.budget.budget import Budget
+from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
+from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
+from sfumato.queries.plan.expression_words import in_words
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import FoundBounds, PublicTable
 from sfumato.queries.plan.relation_text import relation_words
@@ -55,6 +59,7 @@ def _lines(priced: PricedQuery, privacy_unit: str, found: tuple[FoundBounds, ...
         yield "Groups: " + ", ".join(f"{key.name} = {key.expression.sql}" for key in query.keys)
         yield _selection(priced)
     yield _bounding(priced)
+    yield from _uncounted(priced)
     yield from _searches(priced, found)
     for estimator in priced.estimators:
         yield f"{estimator.name}: {_meaning(priced, estimator)}"
@@ -81,19 +86,26 @@ def _misfit(priced: PricedQuery, budget: Budget) -> Iterator[str]:
 
 
 def _selection(priced: PricedQuery) -> str:
-    groups = priced.query.public_groups
-    if groups is not None:
+    groups, threshold = priced.query.public_groups, priced.threshold
+    if groups is not None or threshold is None:
         source = f"table {groups.table}" if isinstance(groups, PublicTable) else "the list given"
         return f"Shown: every group of {source}, also the empty ones; it costs nothing."
     counted, options = priced.requests[0].expression, priced.query.options
-    units = "units" if counted is None else f"units with a value of {counted.sql}"
+    units = "units" if counted is None else f"units with a value of {in_words(counted)}"
     few = options.min_privacy_units
     among = "" if few == 1 else f"of those with at least {few} {units} in fact, "
     single = "a single unit" if few == 1 else f"just {few} {units}"
     return (
-        f"Shown: {among}groups whose noisy number of {units} is at least {priced.threshold}; a group of "
+        f"Shown: {among}groups whose noisy number of {units} is {_passing(threshold)}; a group of "
         f"{single} is shown with a probability that delta covers."
     )
+
+
+def _passing(threshold: RandomizedThreshold) -> str:
+    if threshold.probability == 1:
+        return f"at least {threshold.units}"
+    share = _short(float(threshold.probability))
+    return f"at least {threshold.units + 1}, or with probability {share} {threshold.units}"
 
 
 def _bounding(priced: PricedQuery) -> str:
@@ -111,11 +123,24 @@ def _bounding(priced: PricedQuery) -> str:
     return f"Bounding: each unit keeps{limits}, chosen at random where it has more."
 
 
+def _uncounted(priced: PricedQuery) -> Iterator[str]:
+    """Say what no number of the answer shows, where something can be cut off."""
+    options = priced.query.options
+    limits = options.max_groups_contributed, options.max_rows_per_group, options.max_rows_contributed
+    stated = any(each.group_bounds or each.row_bounds for each in priced.query.aggregates)
+    if priced.query.relation.unit is not None and (any(limits) or stated):
+        yield (
+            "Not counted: what a unit has beyond these limits or bounds; no interval shows how much that is. "
+            "session.suggest_limits() does, for an epsilon of its own."
+        )
+
+
 def _searches(priced: PricedQuery, found: tuple[FoundBounds, ...]) -> Iterator[str]:
     """Say how bounds that the query does not state are found, or what was found."""
     for each in priced.searches:
         search, mechanism = each.search, each.mechanism
-        what = f"the total of {search.expression.sql} of a unit" if search.totals else search.expression.sql
+        words = in_words(search.expression)
+        what = f"the total of {words} of a unit" if search.totals else words
         deviation = _short(float(mechanism.stddev))
         yield (
             f"Bounds of {what}: found first, by counting one number of each unit by powers of two, in all "
@@ -147,6 +172,11 @@ def _error(priced: PricedQuery, estimator: ColumnEstimator) -> str:
             f"expected error: at most {_short(error.half_width)}{unit} in 95 % of answers; standard "
             f"deviation {_short(error.stddev)}{unit}"
         )
+    if error.typical is not None:
+        return (
+            f"expected error: by ranks; standard deviation about {_short(error.typical)} rows where values "
+            f"are even, at most {_short(error.stddev)} whatever they are"
+        )
     if error.unit == "ranks":
         return f"expected error: by ranks; standard deviation at most {_short(error.stddev)} rows"
     return (
@@ -156,6 +186,12 @@ def _error(priced: PricedQuery, estimator: ColumnEstimator) -> str:
 
 
 def _noise(request: MeasureRequest, measure: Measure, mechanism: AnyMechanism, *, pending: bool) -> str:
+    if isinstance(mechanism, BinMechanism):
+        return (
+            f"Choice of {mechanism.words} from {request.title}: the exponential mechanism; an answer that is "
+            f"off by {float(mechanism.scale):.6g} rows, or by fewer near the median, is e times less likely; "
+            f"one unit moves a group by at most {mechanism.rows} rows. {mechanism.remark}"
+        )
     if pending:
         many = float(mechanism.stddev) / max(1, measure.sensitivity)
         return (
@@ -167,9 +203,18 @@ def _noise(request: MeasureRequest, measure: Measure, mechanism: AnyMechanism, *
     return (
         f"Noise on {request.title}: {distribution_of(mechanism).value}, "
         f"scale {float(scale_of(mechanism)):.6g}{step}, standard deviation "
-        f"{mechanism.stddev * 2.0**exponent:.6g}; one unit moves a group by at most "
+        f"{mechanism.stddev * 2.0**exponent:.6g}{_limits(mechanism)}; one unit moves a group by at most "
         f"{measure.sensitivity * 2.0**exponent:.6g}."
     )
+
+
+def _limits(mechanism: AnyMechanism) -> str:
+    """Say how large truncated noise can be."""
+    if not isinstance(mechanism, TruncatedLaplace):
+        return ""
+    limit, weight = int(mechanism.limit), mechanism.weight
+    often = f", and at most {limit - 1} with probability {_short(float(weight))}" if weight else ""
+    return f", at most {limit}{often}"
 
 
 def _short(value: float) -> str:

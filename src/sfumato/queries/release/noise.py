@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism, BinnedRows
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.mechanisms.statistics.quantile.tree_estimates import estimate_quantiles
 from sfumato.numerics.distributions.discrete import (
@@ -24,10 +25,10 @@ from sfumato.queries.plan.query import FoundBounds
 from sfumato.queries.pricing.calibration import distribution_of
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.pricing.quantile_bins import bin_counts
+from sfumato.queries.release.computed_columns import with_computed
 from sfumato.queries.release.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
-from sfumato.queries.release.table import with_computed
 
-__all__ = ["add_noise", "noisy_quantiles", "public_measures"]
+__all__ = ["add_noise", "chosen_bins", "noisy_quantiles", "public_measures"]
 
 
 def add_noise(
@@ -57,22 +58,31 @@ def add_noise(
     ReleaseRecord
     """
     query = priced.query
-    noisy = {
+    noisy: dict[int, NDArray[np.int64]] = {
         index: np.asarray(mechanism.release(exact[f"m{index}"].to_numpy(), source).value, dtype=np.int64)
         for index, mechanism in enumerate(priced.mechanisms)
-        if not isinstance(priced.measures[index].value, BinCounts)
+        if not isinstance(mechanism, BinMechanism) and not isinstance(priced.measures[index].value, BinCounts)
     }
     shown = np.ones(exact.num_rows, dtype=bool)
     if priced.threshold is not None:
-        enough = exact["m0"].to_numpy() >= query.options.min_privacy_units
-        shown = enough & (noisy[0] >= priced.threshold)
+        units, counted = exact["m0"].to_numpy(), priced.mechanisms[0]
+        if isinstance(counted, BinMechanism):
+            rule, found_state = "begin with the count of units", "they begin with a choice"
+            _check.refuse_state("mechanisms", rule, found_state, "price the query anew")
+        enough = units >= query.options.min_privacy_units
+        shown = enough & priced.threshold.select(units, noisy[0], counted.distribution, source)
     selection = pa.array(np.flatnonzero(shown))
     columns = {f"k{i}": exact[f"k{i}"].take(selection) for i in range(len(query.keys))}
     columns |= {f"m{i}": pa.array(values[shown]) for i, values in noisy.items()}
     orders = _orders(priced)
-    for index, wanted in orders.items():
-        of_shown, noise = exact[f"m{index}"].take(selection), priced.mechanisms[index].distribution
-        lists = noisy_quantiles(of_shown, priced.measures[index], noise, wanted, source)
+    for index, (measure, mechanism) in enumerate(zip(priced.measures, priced.mechanisms, strict=True)):
+        if not isinstance(measure.value, BinCounts):
+            continue
+        of_shown = exact[f"m{index}"].take(selection)
+        if isinstance(mechanism, BinMechanism):
+            columns[f"m{index}"] = chosen_bins(of_shown, measure, mechanism, source)
+            continue
+        lists = noisy_quantiles(of_shown, measure, mechanism.distribution, orders[index], source)
         columns |= {f"{letter}{index}": each for letter, each in zip("mlu", lists, strict=True)}
     record = ReleaseRecord(
         table=pa.table(list(columns.values()), names=list(columns)),
@@ -123,6 +133,7 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
             upper=measure.upper,
             center=center,
             limit=int(mechanism.limit) if isinstance(mechanism, TruncatedLaplace) else None,
+            weight=mechanism.weight if isinstance(mechanism, TruncatedLaplace) else None,
             row_lower=row_lower,
             row_upper=row_upper,
             found=request.found,
@@ -132,6 +143,37 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
         )
         for center, row_lower, row_upper in [request.published(measure)]
     )
+
+
+def chosen_bins(
+    column: pa.ChunkedArray, measure: Measure, mechanism: BinMechanism, source: RandomSource
+) -> pa.Array:
+    """Release quantiles of groups, or ends of intervals, by choice, in steps of the measure's grid.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        The exact counts by bin of the groups that are shown.
+    measure : Measure
+    mechanism : BinMechanism
+        Charged for the measure.
+    source : RandomSource
+
+    Returns
+    -------
+    pyarrow.Array
+        A list of them for each group.
+    """
+    lower, bins = _bins(measure)
+    return _lists(lower + mechanism.release(BinnedRows(bin_counts(column), bins, len(column)), source).value)
+
+
+def _bins(measure: Measure) -> tuple[int, int]:
+    """Return the first of the bins that a measure counts rows in, in steps, and how many there are."""
+    if not isinstance(measure.value, BinCounts):
+        _check.refuse("measure", "count rows by bin", measure, "price it as the bins of a quantile")
+    lower, upper = measure.value.column.lower, measure.value.column.upper
+    return lower, upper - lower + 1
 
 
 def noisy_quantiles(
@@ -160,13 +202,11 @@ def noisy_quantiles(
         One list for each group: the quantiles; the lower ends of their intervals, level by level for each of
         them; the upper ends.
     """
-    if not isinstance(measure.value, BinCounts):
-        _check.refuse("measure", "count rows by bin", measure, "price it as the bins of a quantile")
-    lower, upper = measure.value.column.lower, measure.value.column.upper
+    lower, bins = _bins(measure)
     if not isinstance(noise, DiscreteLaplaceDistribution | DiscreteGaussianDistribution):
         _check.refuse("noise", "be discrete Laplace or Gaussian", noise, "use noise of one of the two")
     found = estimate_quantiles(
-        TreeShape.of(upper - lower + 1),
+        TreeShape.of(bins),
         noise,
         bin_counts(column),
         np.asarray(orders, dtype=np.float64),

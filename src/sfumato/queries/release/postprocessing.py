@@ -17,7 +17,8 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp, parse_one
 
-from sfumato.queries.engines.compilation.expressions import TypedSql, render
+from sfumato.queries.engines.compilation.expressions import render
+from sfumato.queries.engines.compilation.terms import TypedSql
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.plan.schema import ARROW_TYPES
@@ -215,6 +216,20 @@ def _increasing(tree: _Tree, names: _Names) -> _Ends | None:
     return low, high
 
 
+def _moved_date(tree: _Tree, names: _Names) -> _Ends | None:
+    """Return the ends of a date that is moved by days or months: it grows with the date and with the days."""
+    date = _ends(tree.this, names)
+    fixed = not isinstance(tree.expression, exp.Paren)
+    days = (tree.expression, tree.expression) if fixed else _ends(tree.expression, names)
+    if date is None or days is None:
+        return None
+    low, high = tree.copy(), tree.copy()
+    for made, at, by in ((low, date[0], days[0]), (high, date[1], days[1])):
+        made.set("this", at.copy())
+        made.set("expression", by.copy() if fixed else _closed(by))
+    return low, high
+
+
 def _extreme(tree: _Tree, names: _Names) -> _Ends | None:
     parts = [_ends(part, names) for part in (tree.this, *tree.expressions)]
     if any(part is None for part in parts):
@@ -237,6 +252,8 @@ _RULES: Final[dict[type[exp.Expr], Callable[[Any, _Names], _Ends | None]]] = {
     exp.Div: _corners,
     exp.Greatest: _extreme,
     exp.Least: _extreme,
+    exp.DateAdd: _moved_date,
+    exp.DateSub: _moved_date,
     **dict.fromkeys(
         (exp.Ceil, exp.Exp, exp.Floor, exp.Ln, exp.Log, exp.Round, exp.Sign, exp.Sqrt, exp.TryCast),
         _increasing,

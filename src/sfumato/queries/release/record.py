@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from sfumato import _check
 from sfumato._wire import (
     BOOLEAN,
     INTEGER,
@@ -30,6 +31,7 @@ from sfumato._wire import (
 )
 from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.numerics.distributions.discrete import (
     DiscreteGaussianDistribution,
     DiscreteLaplaceDistribution,
@@ -52,7 +54,10 @@ _METADATA_KEY = b"sfumato.release"
 class NoisyMeasure:
     """What is public about one measure: its noise, its grid and its clamps (in grid steps).
 
-    ``found`` clamps were searched for; what is read off the measure is then FLOAT64, whatever the grid.
+    Truncated noise has a limit, which is one less with the probability ``weight``.
+    ``found`` clamps were searched for; what is read off the measure is then FLOAT64, whatever the grid. Where
+    the answer was chosen by the exponential mechanism, ``scale`` is by how many rows a rank is off, at most,
+    for each factor of e that an answer is less likely.
     """
 
     distribution: NoiseDistribution
@@ -65,12 +70,16 @@ class NoisyMeasure:
     row_lower: int | None = None
     row_upper: int | None = None
     found: bool = False
+    weight: Fraction | None = None
 
     @property
     def noise(self) -> SymmetricDistribution:
-        """The distribution of the noise on the grid."""
+        """The distribution of the noise on the grid; what was chosen has none."""
+        if self.distribution is NoiseDistribution.EXPONENTIAL:
+            rule, state = "be noised", "it was chosen by the exponential mechanism"
+            _check.refuse_state("measure", rule, state, "read its values instead")
         if self.distribution is NoiseDistribution.TRUNCATED and self.limit is not None:
-            return TruncatedLaplaceDistribution(self.scale, self.limit)
+            return TruncatedLaplaceDistribution(self.scale, self.limit, self.weight or Fraction(0))
         return (
             DiscreteGaussianDistribution(self.scale)
             if self.distribution is NoiseDistribution.GAUSSIAN
@@ -82,8 +91,9 @@ class NoisyMeasure:
 class ReleasedColumn:
     """How an answer column is read: ``total``, over ``count`` for an average (indices of measures).
 
-    ``more`` are the further measures of what is read off several sums; ``quantile_indices`` say which of the
-    quantiles of ``total`` are the column's; ``report`` says that it is stated as JSON, with its interval.
+    ``more`` are the further measures of what is read off several sums, or of a quantile the one that holds
+    the ends of its interval; ``quantile_indices`` say which of the quantiles of ``total`` are the column's;
+    ``report`` says that it is stated as JSON, with its interval.
     """
 
     name: str
@@ -113,13 +123,15 @@ class ReleaseRecord:
     table : pyarrow.Table
         The keys ``k0``, ``k1``, ..., then the noisy integers of each measure ``m0``, ``m1``, ..., then the
         computed columns ``p0``, ``p1``, ...: stored, so that a later version replays the same values. Of
-        counts by bin there are lists of quantiles, and the ends of their intervals in ``l0``, ``u0``, ...
+        counts by bin there are lists of quantiles, and if they are read off a noisy tree the ends of their
+        intervals in ``l0``, ``u0``, ...
     keys : tuple of str
         What the keys are called in the answer.
     measures, columns : tuple
         What the noisy integers are, and how the answer columns are read off them.
-    threshold : int or None
-        The smallest noisy count of units (measure 0) of the groups that are shown.
+    threshold : RandomizedThreshold or None
+        Which noisy counts of units (measure 0) are shown: those above it, and at it those of a coin whose
+        probability is public, its outcome not.
     output : tuple of str
         Columns of the answer in order.
     order_by, limit
@@ -148,7 +160,7 @@ class ReleaseRecord:
     keys: tuple[str, ...]
     measures: tuple[NoisyMeasure, ...]
     columns: tuple[ReleasedColumn, ...]
-    threshold: int | None
+    threshold: RandomizedThreshold | None
     output: tuple[str, ...]
     order_by: tuple[OrderItem, ...]
     limit: int | None
@@ -211,6 +223,7 @@ _DISTRIBUTION: Final[Codec[NoiseDistribution]] = Names(
         "discrete-gaussian": NoiseDistribution.GAUSSIAN,
         "discrete-laplace": NoiseDistribution.LAPLACE,
         "truncated-discrete-laplace": NoiseDistribution.TRUNCATED,
+        "exponential-mechanism": NoiseDistribution.EXPONENTIAL,
     },
 )
 
@@ -225,6 +238,7 @@ _MEASURE: Final[Record[NoisyMeasure]] = Record(
         "upper": INTEGER,
         "center": INTEGER,
         "truncated_at": Field("limit", optional(INTEGER)),
+        "truncated_one_earlier": Field("weight", optional(RATIONAL)),
         "row_lower": optional(INTEGER),
         "row_upper": optional(INTEGER),
         "bounds_found": Field("found", BOOLEAN),
@@ -263,6 +277,10 @@ _LOSS: Final[Codec[PrivacyLoss]] = Codec(
     lambda loss: loss.to_json(), lambda _, written: loss_from_json(written)
 )
 
+_THRESHOLD: Final[Record[RandomizedThreshold]] = Record(
+    "a threshold", RandomizedThreshold, {"units": INTEGER, "probability": RATIONAL}
+)
+
 _FACTS: Final[Record[Any]] = Record(
     "a release",
     dict,
@@ -270,7 +288,7 @@ _FACTS: Final[Record[Any]] = Record(
         "keys": sequence(TEXT),
         "measures": sequence(_MEASURE),
         "columns": sequence(_COLUMN),
-        "threshold": optional(INTEGER),
+        "threshold": optional(_THRESHOLD),
         "output": sequence(TEXT),
         "order": Field("order_by", sequence(_ORDER)),
         "limit": optional(INTEGER),
@@ -289,5 +307,5 @@ _FACTS: Final[Record[Any]] = Record(
 
 
 def scale_of(mechanism: AnyMechanism) -> Fraction:
-    """Return the parameter of the noise on the grid, exactly: scale or standard deviation."""
+    """Return the parameter of the noise on the grid, or of a choice, exactly: scale or standard deviation."""
     return Fraction(mechanism.stddev if isinstance(mechanism, Gaussian) else mechanism.scale)

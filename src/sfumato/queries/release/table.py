@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -12,27 +13,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato import _check
-from sfumato.errors import MissingExtra
+from sfumato.errors import LedgerError, MissingExtra
+from sfumato.ledger.view import LedgerView
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
-from sfumato.queries.plan.query import AggregateKind, ColumnType, FoundBounds, Named
-from sfumato.queries.plan.schema import ARROW_TYPES
-from sfumato.queries.plan.typed_expressions import NUMERIC
+from sfumato.queries.plan.query import FoundBounds
 from sfumato.queries.pricing.price import PricedQuery
+from sfumato.queries.release.computed_columns import clamped_values, computed_interval
 from sfumato.queries.release.display import as_html, as_text, printable
 from sfumato.queries.release.estimates import as_arrow_array, interval, reports
 from sfumato.queries.release.estimates import values as values_of
 from sfumato.queries.release.explanation import explain
-from sfumato.queries.release.postprocessing import column_types, ends, evaluate, named_columns, parsed
-from sfumato.queries.release.record import ComputedColumn, ReleaseRecord
-from sfumato.queries.sql.clauses.answer_expressions import released_type
+from sfumato.queries.release.record import ReleaseRecord
+from sfumato.queries.release.record_explanation import explain_record
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["TableRelease", "with_computed"]
+__all__ = ["TableRelease"]
 
 
 @final
@@ -45,11 +45,14 @@ class TableRelease:
     record : ReleaseRecord
         The noised integers and the public facts about them.
     receipt : Receipt or None
-        The ledger's receipt of the charge; None where a committed release was read back.
-    priced : PricedQuery
-        The query with its noise, from which `explain` makes its sentences.
+        The ledger's receipt of the charge; None where asking again read a committed release back.
+    priced : PricedQuery or None
+        The query with its noise, from which `explain` makes its sentences; None where a ledger's release was
+        read back by its number, for queries are not stored.
     replayed : bool
         True if this very query had been answered before: the same bytes again, free of charge.
+    account : LedgerView or None
+        What was charged, asked for what is left when the release is shown in a notebook.
 
     Notes
     -----
@@ -70,8 +73,39 @@ class TableRelease:
 
     record: ReleaseRecord
     receipt: Receipt | None
-    priced: PricedQuery = field(repr=False)
+    priced: PricedQuery | None = field(repr=False)
     replayed: bool = False
+    account: LedgerView | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def from_payload(cls, payload: bytes, receipt: Receipt) -> TableRelease:
+        """Read what a ledger stored; see `Ledger.release`.
+
+        Parameters
+        ----------
+        payload : bytes
+            As it was committed.
+        receipt : Receipt
+            Of its charge.
+
+        Returns
+        -------
+        TableRelease
+
+        Raises
+        ------
+        LedgerUnavailable
+            If only a later version of sfumato knows its format.
+        """
+        return cls(ReleaseRecord.from_bytes(payload), receipt, None, replayed=True)
+
+    def __getstate__(self) -> list[object]:
+        """Return the fields without the ledger, which belongs to this process."""
+        return [None if each.name == "account" else getattr(self, each.name) for each in fields(self)]
+
+    def __setstate__(self, state: list[object]) -> None:
+        for each, value in zip(fields(self), state, strict=True):
+            object.__setattr__(self, each.name, value)
 
     def __repr__(self) -> str:
         names = printable(", ".join(self.columns))
@@ -81,7 +115,20 @@ class TableRelease:
         return as_text(self.to_arrow(), self._promise, self.record.keys)
 
     def _repr_html_(self) -> str:
-        return as_html(self.to_arrow(), self._promise, self.record.keys)
+        table, wide = self.to_arrow(), self.to_arrow(intervals=True)
+        return as_html(table, self._promise, self.record.keys, facts=self._facts, intervals=wide)
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        """What a notebook says below the rows: intervals, cost, receipt, and what is left now."""
+        facts = {"in brackets": "95 % intervals for the bounded answer"} if self.record.columns else {}
+        facts["cost"] = f"({self.epsilon:g}, {self.delta:g})-DP" + (", paid before" if self.replayed else "")
+        if self.receipt is not None:
+            facts["receipt"] = str(self.receipt)
+        if self.account is not None:
+            with suppress(LedgerError):  # the ledger was closed since, or is not to be reached
+                facts["left"] = str(self.account.remaining(self.delta))
+        return facts
 
     @property
     def _promise(self) -> str:
@@ -136,6 +183,8 @@ class TableRelease:
         str
             Some lines for people.
         """
+        if self.priced is None:
+            return "\n".join((*explain_record(self.record), *self._widths()))
         record, loss = self.record, self.priced.loss
         made = explain(self.priced, privacy_unit=record.privacy_unit, found=record.found)
         # the same query is priced the same, but for round-off, unless calibration was improved since
@@ -156,7 +205,7 @@ class TableRelease:
                 side = f"{np.median(known):.4g} to a side"
                 yield f"In this answer: the 95 % interval of {column.name} is {side}{groups}."
 
-    def to_arrow(self, *, intervals: bool = False, level: float = 0.95) -> pa.Table:
+    def to_arrow(self, *, intervals: bool = False, level: float = 0.95, clamp: bool = False) -> pa.Table:
         """Return the answer as an Arrow table.
 
         Parameters
@@ -169,37 +218,42 @@ class TableRelease:
             computed column has ends where they follow from those of its parts, else NULL or none; rows that
             HAVING, or LIMIT after ORDER BY, chose by their noise are covered less often. A column that was
             asked for with ``report_format => 'JSON'`` holds its interval itself.
+        clamp : bool
+            Clamp counts, sums of which no unit's part is negative (or none positive), and the ends of their
+            intervals to what is possible: a count of -81 is shown as 0. Computed columns are computed anew
+            from clamped ones. Rows and their order stay those of the noisy numbers. It costs no privacy and
+            no coverage, but clamped numbers are biased: of many small groups, mean and total are too large.
 
         Returns
         -------
         pyarrow.Table
         """
         level = _check.unit_interval("level", level, "write 0.95, say")
-        given: object = intervals
-        if not isinstance(given, bool):
-            _check.refuse("intervals", "be True or False", given, "state another coverage by level=")
+        _checked("intervals", intervals, "state another coverage by level=")
+        _checked("clamp", clamp, "the range follows from the query")
         noised = {column.name: column for column in self.record.columns}
         computed = {column.name: column for column in self.record.computed}
         made: dict[str, Any] = {}
         for name in self.record.output:
             if name in noised and noised[name].report:
-                made[name] = pa.array(reports(self.record, noised[name], level))
+                made[name] = pa.array(reports(self.record, noised[name], level, clamp=clamp))
                 continue
-            made[name] = self._column(name)
+            made[name] = self._column(name, clamp=clamp)
+            ends: Sequence[Any] | None = None
             if intervals and name in noised:
-                made[f"{name}_lower"], made[f"{name}_upper"] = map(
-                    _as_array, interval(self.record, noised[name], level)
-                )
+                ends = [*map(_as_array, interval(self.record, noised[name], level, clamp=clamp))]
             elif intervals and name in computed:
-                made |= self._computed_interval(computed[name], level)
+                ends = computed_interval(self.record, computed[name], level, clamp=clamp)
+            if ends is not None:
+                made[f"{name}_lower"], made[f"{name}_upper"] = ends
         return pa.table(list(made.values()), names=list(made)).take(self._shown())
 
-    def to_pandas(self, *, intervals: bool = False, level: float = 0.95) -> pd.DataFrame:
+    def to_pandas(self, *, intervals: bool = False, level: float = 0.95, clamp: bool = False) -> pd.DataFrame:
         """Return the answer as a pandas DataFrame; needs the extra ``sfumato[pandas]``.
 
         Parameters
         ----------
-        intervals, level
+        intervals, level, clamp
             As for `to_arrow`.
 
         Returns
@@ -210,15 +264,15 @@ class TableRelease:
             import pandas as pd  # noqa: F401, PLC0415 - an optional library
         except ImportError as missing:
             raise MissingExtra("to_pandas needs pandas; pip install 'sfumato[pandas]'") from missing
-        frame: pd.DataFrame = self.to_arrow(intervals=intervals, level=level).to_pandas()
+        frame: pd.DataFrame = self.to_arrow(intervals=intervals, level=level, clamp=clamp).to_pandas()
         return frame
 
-    def to_polars(self, *, intervals: bool = False, level: float = 0.95) -> pl.DataFrame:
+    def to_polars(self, *, intervals: bool = False, level: float = 0.95, clamp: bool = False) -> pl.DataFrame:
         """Return the answer as a Polars DataFrame; needs the extra ``sfumato[polars]``.
 
         Parameters
         ----------
-        intervals, level
+        intervals, level, clamp
             As for `to_arrow`.
 
         Returns
@@ -229,41 +283,18 @@ class TableRelease:
             import polars as pl  # noqa: PLC0415 - an optional library
         except ImportError as missing:
             raise MissingExtra("to_polars needs Polars; pip install 'sfumato[polars]'") from missing
-        return pl.DataFrame(self.to_arrow(intervals=intervals, level=level))
+        return pl.DataFrame(self.to_arrow(intervals=intervals, level=level, clamp=clamp))
 
-    def _column(self, name: str) -> pa.ChunkedArray | pa.Array:
+    def _column(self, name: str, *, clamp: bool = False) -> pa.ChunkedArray | pa.Array:
         """Return a column by name, shown or not, with a value for every group."""
-        for prefix, names in (("k", self.record.keys), ("p", [c.name for c in self.record.computed])):
-            if name in names:
-                return self.record.table[f"{prefix}{list(names).index(name)}"]
-        return _as_array(values_of(self.record, next(c for c in self.record.columns if c.name == name)))
-
-    def _computed_interval(self, computed: ComputedColumn, level: float) -> dict[str, Any]:
-        """Return the ends of a computed column, if they follow from those of what it is computed from.
-
-        These hold all at once with probability at least ``level``, by a union bound.
-        """
-        if computed.type not in NUMERIC:
-            return {}
-        known = column_types(base := _base(self.record))
-        expression = parsed(computed.sql, known)
-        named = named_columns(expression)
-        noised = [column for column in self.record.columns if column.name in named]
-        each = 1 - (1 - level) / max(1, len(noised))
-        names = {column.name: (f"{column.name}/low", f"{column.name}/high") for column in noised}
-        found = ends(expression, names)
-        if found is None or not noised:
-            return {}
-        for column in noised:
-            for name, values in zip(names[column.name], interval(self.record, column, each), strict=True):
-                base = base.append_column(name, _as_type(values, known[column.name]))
-        low, high = evaluate(base, found)
-        both = pc.and_(pc.is_valid(low), pc.is_valid(high))
-        none = pa.scalar(None, low.type)
-        return {
-            f"{computed.name}_lower": pc.if_else(both, low, none),
-            f"{computed.name}_upper": pc.if_else(both, high, none),
-        }
+        record = self.record
+        if name in record.keys:
+            return record.table[f"k{record.keys.index(name)}"]
+        for index, computed in enumerate(record.computed):
+            if computed.name == name:
+                return clamped_values(record, computed) if clamp else record.table[f"p{index}"]
+        column = next(column for column in record.columns if column.name == name)
+        return _as_array(values_of(record, column, clamp=clamp))
 
     def _shown(self) -> pa.Array:
         """Return the rows that are shown, in order: HAVING, ORDER BY, OFFSET, LIMIT."""
@@ -286,27 +317,6 @@ class TableRelease:
         return pa.array(rows[record.offset : last])
 
 
-def with_computed(record: ReleaseRecord, computed: Sequence[Named]) -> ReleaseRecord:
-    """Return a record with the columns that are computed from its released ones."""
-    if not computed:
-        return record
-    made = evaluate(_base(record), [named.expression for named in computed])
-    table = record.table
-    for index, values in enumerate(made):
-        table = table.append_column(f"p{index}", values)
-    columns = (ComputedColumn(n.name, n.expression.sql, n.expression.type) for n in computed)
-    return replace(record, table=table, computed=tuple(columns))
-
-
-def _base(record: ReleaseRecord) -> pa.Table:
-    """Return keys and noised columns, shown or not, in the types that expressions compute in."""
-    columns = {name: record.table[f"k{index}"] for index, name in enumerate(record.keys)}
-    for column in record.columns:
-        if column.kind is not AggregateKind.QUANTILES:  # an array, which no expression can use
-            columns[column.name] = _as_type(values_of(record, column), released_type(column.kind))
-    return pa.table(list(columns.values()), names=list(columns))
-
-
 def _as_array(values: np.ndarray[Any, Any]) -> pa.Array:
     """Return one value for each row; where it is a row of numbers, a list."""
     if values.ndim == 1:
@@ -315,5 +325,6 @@ def _as_array(values: np.ndarray[Any, Any]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(values.ravel()))
 
 
-def _as_type(values: np.ndarray[Any, Any], type_: ColumnType) -> pa.Array:
-    return as_arrow_array(values).cast(ARROW_TYPES[type_])
+def _checked(name: str, given: object, remedy: str) -> None:
+    if not isinstance(given, bool):
+        _check.refuse(name, "be True or False", given, remedy)

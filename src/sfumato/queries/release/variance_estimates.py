@@ -27,8 +27,11 @@ __all__ = [
     "SAMPLED",
     "Ends",
     "MomentSum",
+    "PlainSum",
     "correlation_ends",
+    "correlation_line",
     "covariance_ends",
+    "covariance_line",
     "sample_ends",
     "variance_ends",
 ]
@@ -63,6 +66,48 @@ class MomentSum:
     def max_variance(self) -> float:
         """The largest variance of terms in their range: a quarter of its square (Popoviciu)."""
         return ((self.terms[1] - self.terms[0]) / 2) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class PlainSum:
+    """A sum of terms, from each of which ``offset`` was subtracted; its mean may leave their range."""
+
+    total: Floats
+    offset: int
+
+    def mean(self, counts: Floats) -> Floats:
+        """Return the mean of the terms."""
+        return self.total / counts + self.offset
+
+
+def covariance_line(
+    products: PlainSum, first: PlainSum, second: PlainSum, counts: Floats, *, sample: bool
+) -> Ends:
+    """Return slopes and heights: a covariance is at most x if Z <= slope x + height, Z added to products.
+
+    A variance is a covariance of a column with itself. Without a row, or for a sample with fewer than two, it
+    is undefined: NaN.
+    """
+    known = counts >= (2 if sample else 1)
+    rows = np.where(known, counts, np.nan)
+    slope = rows - 1 if sample else rows
+    return slope, (first.mean(rows) * second.mean(rows) - products.offset) * rows - products.total
+
+
+def correlation_line(
+    products: PlainSum,
+    columns: tuple[PlainSum, PlainSum],
+    squares: tuple[PlainSum, PlainSum],
+    counts: Floats,
+) -> Ends:
+    """Return slopes and heights as for a covariance; NaN where a variance is not positive."""
+    slope, height = covariance_line(products, *columns, counts, sample=False)
+    variances = [
+        square.mean(slope) - column.mean(slope) ** 2 for square, column in zip(squares, columns, strict=True)
+    ]
+    positive = (variances[0] > 0) & (variances[1] > 0)
+    scale = np.sqrt(np.where(positive, variances[0] * variances[1], np.nan))
+    return slope * scale, height
 
 
 def sample_ends(ends: Ends, counts: Ends) -> Ends:

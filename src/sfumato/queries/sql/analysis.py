@@ -19,6 +19,7 @@ from sfumato.queries.plan.query import (
     AggregateKind,
     Expression,
     GroupSelection,
+    Options,
     PublicGroups,
     PublicValues,
     Query,
@@ -38,11 +39,14 @@ from sfumato.queries.sql.clauses.select_list import (
 from sfumato.queries.sql.clauses.table_expressions import filtered
 from sfumato.queries.sql.expressions.rewrites import buckets
 from sfumato.queries.sql.options import Situation, given_options, resolve_options
-from sfumato.queries.sql.parser import parse
+from sfumato.queries.sql.parser import Statement, parse
+from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters
 
-__all__ = ["read"]
+__all__ = ["read", "read_statement"]
 
 _OVER_ROWS = MOMENT_KINDS | {AggregateKind.QUANTILE, AggregateKind.QUANTILES}
+_OF_GROUPS = frozenset({"group_selection_strategy", "group_selection_epsilon", "min_privacy_units_per_group"})
+_DOWN = 1 - 2**-50  # so that parts never add up to more, however they are rounded
 _ROWS_BY_DEFAULT = 5  # ZetaSQL's, of one unit in one group
 
 _REFUSED = {
@@ -65,6 +69,7 @@ def read(
     *,
     defaults: Mapping[str, object] | None = None,
     public_groups: Mapping[str, Sequence[object]] | None = None,
+    parameters: Parameters = NO_PARAMETERS,
 ) -> Query:
     """Read one private SELECT.
 
@@ -79,6 +84,8 @@ def read(
     public_groups : mapping, optional
         Groups known without the data: for each GROUP BY item its values (several items make the cross
         product), or one tuple of items with rows of values.
+    parameters : Parameters
+        What ``@name`` stands for.
 
     Returns
     -------
@@ -107,20 +114,43 @@ def read(
     >>> query.output
     ('state', 'n')
     """
+    return read_statement(parse(text, parameters), catalog, defaults=defaults, public_groups=public_groups)
+
+
+def read_statement(
+    statement: Statement,
+    catalog: Catalog,
+    *,
+    defaults: Mapping[str, object] | None = None,
+    public_groups: Mapping[str, Sequence[object]] | None = None,
+) -> Query:
+    """Read a private SELECT that was parsed, as `read` does.
+
+    Parameters
+    ----------
+    statement : Statement
+    catalog, defaults, public_groups
+        As for `read`.
+
+    Returns
+    -------
+    Query
+    """
     try:
-        return _read(text, catalog, defaults or {}, public_groups)
+        return _read(statement, catalog, defaults or {}, public_groups)
     except RecursionError:
         raise UnsupportedSql("the query is nested too deep; simplify it") from None
 
 
 def _read(
-    text: str,
+    statement: Statement,
     catalog: Catalog,
     defaults: Mapping[str, object],
     public_groups: Mapping[str, Sequence[object]] | None,
 ) -> Query:
-    statement = parse(text)
-    given = None if statement.options is None else given_options(statement.options)
+    given = None
+    if statement.options is not None:
+        given = given_options(statement.options, statement.parameters)
     select = statement.select
     for slot, message in _REFUSED.items():
         if select.args.get(slot):
@@ -135,7 +165,9 @@ def _read(
     listed = _how_listed(source, public_groups, grouped=bool(keys))
     bins = None if listed else _bins(keys, {**defaults, **(given or {})})
     situation = Situation(relation.unit, bool(keys), "argument" if bins else listed)
-    options = resolve_options(given, defaults, situation)
+    if statement.parts > 1 and not keys:  # the set of no keys has no groups to choose
+        given = {name: value for name, value in (given or {}).items() if name not in _OF_GROUPS}
+    options = _part_of(resolve_options(given, defaults, situation), statement.parts)
     max_rows = 1 if relation.unit is None else options.max_rows
     answer = read_outputs(items, keys, source, max_rows=max_rows)
     groups = bins or _listed_groups(source, public_groups, answer)
@@ -150,7 +182,10 @@ def _read(
     return Query(
         relation=relation,
         keys=answer.keys,
-        aggregates=tuple(answer.aggregates),
+        aggregates=tuple(
+            replace(aggregate, epsilon=_part(aggregate.epsilon, statement.parts))
+            for aggregate in answer.aggregates
+        ),
         options=options,
         public_groups=groups,
         output=answer.output,
@@ -160,6 +195,22 @@ def _read(
         having=having,
         offset=offset,
     )
+
+
+def _part_of(options: Options, parts: int) -> Options:
+    """Return the options of one of several SELECTs that share epsilon and delta evenly."""
+    if parts == 1:
+        return options
+    return replace(
+        options,
+        epsilon=options.epsilon / parts * _DOWN,
+        delta=options.delta / parts * _DOWN,
+        group_selection_epsilon=_part(options.group_selection_epsilon, parts),
+    )
+
+
+def _part(stated: float | None, parts: int) -> float | None:
+    return stated if stated is None or parts == 1 else stated / parts * _DOWN
 
 
 def _how_listed(

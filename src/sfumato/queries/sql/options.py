@@ -14,6 +14,7 @@ from sfumato import _check
 from sfumato.errors import OptionError, ParameterError
 from sfumato.queries.plan.query import GroupSelection, Options
 from sfumato.queries.plan.typed_expressions import closest_name
+from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters
 
 __all__ = ["OPTION_NAMES", "Situation", "given_options", "resolve_options"]
 
@@ -87,8 +88,8 @@ class Situation:
         return self.grouped and not self.listed
 
 
-def given_options(tokens: Sequence[Token]) -> dict[str, object]:
-    """Read ``name = value, ...``; a value is a number, a string, NULL (None) or a name.
+def given_options(tokens: Sequence[Token], parameters: Parameters = NO_PARAMETERS) -> dict[str, object]:
+    """Read ``name = value, ...``; a value is a number, a string, NULL (None), a name or a parameter.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def given_options(tokens: Sequence[Token]) -> dict[str, object]:
         _check_name(name, "OPTIONS")
         if name in given:
             raise OptionError(f"{name} must be given once in OPTIONS, got it twice; leave one out")
-        given[name] = _value(name, entry[2:])
+        given[name] = _value(name, entry[2:], parameters)
     return given
 
 
@@ -121,7 +122,9 @@ def _check_name(name: str, where: str) -> None:
         raise OptionError(f"{name!r} is not an option of {where}; {_ELSEWHERE.get(name, hint)}")
 
 
-def _value(name: str, tokens: Sequence[Token]) -> object:
+def _value(name: str, tokens: Sequence[Token], parameters: Parameters) -> object:
+    if len(tokens) == 2 and tokens[0].token_type is TokenType.PARAMETER:
+        return parameters.option(tokens[1].text)
     kinds = {token.token_type for token in tokens}
     written = "".join(token.text for token in tokens)
     if kinds <= _NUMBER_TOKENS:

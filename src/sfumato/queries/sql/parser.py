@@ -8,10 +8,10 @@ sqlglot (tokens, the FUNCTIONS table), never its private parse methods.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.bigquery import BigQuery
@@ -19,8 +19,18 @@ from sqlglot.errors import ParseError, TokenError
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
 from sfumato.queries.sql.pipe_syntax import unpiped
+from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters, parameter_names
 
-__all__ = ["AGGREGATE_NAMES", "PrivateSql", "Statement", "parse", "without_explain"]
+__all__ = [
+    "AGGREGATE_NAMES",
+    "LargerStatement",
+    "PrivateSql",
+    "Statement",
+    "named_parameters",
+    "parse",
+    "parse_statement",
+    "without_explain",
+]
 
 AGGREGATE_NAMES = frozenset(
     {
@@ -81,16 +91,40 @@ class Statement:
         The tree without its privacy clause.
     options : tuple of Token, or None
         What stands between the parentheses of OPTIONS; None for a plain SELECT.
+    parameters : Parameters
+        What ``@name`` in the options stands for; in the tree it is replaced.
+    parts : int
+        How many SELECTs share its epsilon and delta evenly, itself among them.
     """
 
     select: exp.Select
     options: tuple[Token, ...] | None
+    parameters: Parameters = NO_PARAMETERS
+    parts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LargerStatement:
+    """A query around private SELECTs, which reads their answers.
+
+    Parameters
+    ----------
+    tree : sqlglot.exp.Expr
+        The whole, without privacy clauses.
+    private : tuple of Statement
+        The private SELECTs, whose trees are nodes of ``tree``.
+    """
+
+    tree: exp.Expr
+    private: tuple[Statement, ...]
 
 
 _DIALECT = PrivateSql()
+_MARK: Final = "private:"
+"""Begins the comment on the SELECTs whose clause was cut off; all other comments are removed before."""
 
 
-def parse(text: str) -> Statement:
+def parse(text: str, parameters: Parameters = NO_PARAMETERS) -> Statement:
     """Read exactly one SELECT.
 
     Raises
@@ -99,21 +133,90 @@ def parse(text: str) -> Statement:
         If the text is not SQL; the message shows line, column and the offending text.
     UnsupportedSql
         If it is another kind of statement, more than one statement, or a form that is not answered.
+    OptionError
+        If parameters in the text and their values do not fit.
+    """
+    statement = parse_statement(text, parameters)
+    if isinstance(statement, LargerStatement):
+        raise UnsupportedSql(
+            "one private SELECT must stand alone here, got it inside of larger SQL; ask session.sql(...), "
+            "which answers both"
+        )
+    return statement
+
+
+def parse_statement(text: str, parameters: Parameters = NO_PARAMETERS) -> Statement | LargerStatement:
+    """Read one SELECT, or larger SQL with private SELECTs inside of it; raises what `parse` does.
+
+    Examples
+    --------
+    >>> private = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0) COUNT(*) AS n FROM data"
+    >>> type(parse_statement(private)).__name__
+    'Statement'
+    >>> type(parse_statement(f"SELECT n / 2 AS half FROM ({private})")).__name__
+    'LargerStatement'
     """
     tokens = _tokens(text)
+    parameters.check_names(tokens)
     piped = any(token.token_type is TokenType.PIPE_GT for token in tokens)
     _check_statement(tokens, piped=piped)
     if piped:
         tokens = unpiped(tokens, lambda words: list(_DIALECT.tokenize(words)))
-    rest, options = _cut_clause(tokens)
+    rest, clauses = _cut_clauses(tokens)
     tree = _tree(rest, text)
+    parameters.bind(tree)
     while isinstance(tree, exp.Subquery) and tree.is_wrapper:
         tree = tree.this
+    if clauses:
+        return _private(tree, clauses, parameters)
     if isinstance(tree, exp.SetOperation):
         raise UnsupportedSql(f"{tree.key.upper()} of SELECTs is not answered; ask for each SELECT on its own")
     if not isinstance(tree, exp.Select):
         raise UnsupportedSql("the statement must be one SELECT; write SELECT ... FROM ...")
-    return Statement(tree, options)
+    return Statement(tree, None)
+
+
+def _private(
+    tree: exp.Expr, clauses: Sequence[tuple[Token, ...]], parameters: Parameters
+) -> Statement | LargerStatement:
+    """Return the SELECTs whose clause was cut off, found again by their marks."""
+    marked = {
+        int(comment.removeprefix(_MARK)): select
+        for select in tree.find_all(exp.Select)
+        for comment in select.comments or []
+    }
+    if sorted(marked) != list(range(len(clauses))):
+        raise UnsupportedSql(
+            "WITH DIFFERENTIAL_PRIVACY must stand behind the SELECT of a subquery or of the whole; move it"
+        )
+    statements = []
+    for index, options in enumerate(clauses):
+        select = marked[index]
+        select.pop_comments()
+        if any(id(above) in map(id, marked.values()) for above in _above(select)):
+            raise UnsupportedSql(
+                "WITH DIFFERENTIAL_PRIVACY cannot be nested in a SELECT that has it too; write plain SELECTs "
+                "of rows inside, or join the answers outside"
+            )
+        statements.append(Statement(select, options, parameters))
+    if len(statements) == 1 and statements[0].select is tree:
+        return statements[0]
+    return LargerStatement(tree, tuple(statements))
+
+
+def _above(node: exp.Expr) -> Iterator[exp.Expr]:
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
+def named_parameters(text: str) -> list[str]:
+    """Return the names behind each ``@`` of a text.
+
+    >>> named_parameters("SELECT @low + @high")
+    ['low', 'high']
+    """
+    return parameter_names(_tokens(text))
 
 
 def without_explain(text: str) -> str:
@@ -186,15 +289,33 @@ def _check_statement(tokens: Sequence[Token], *, piped: bool) -> None:
             )
 
 
-def _cut_clause(tokens: Sequence[Token]) -> tuple[list[Token], tuple[Token, ...] | None]:
-    """Take WITH DIFFERENTIAL_PRIVACY OPTIONS(...) off the outermost SELECT."""
+def _cut_clauses(tokens: Sequence[Token]) -> tuple[list[Token], list[tuple[Token, ...]]]:
+    """Take WITH DIFFERENTIAL_PRIVACY OPTIONS(...) off every SELECT that has it, and mark that SELECT."""
     kinds = [token.token_type for token in tokens]
     starts = [
         index for index, pair in enumerate(pairwise(kinds)) if pair == (TokenType.SELECT, TokenType.WITH)
     ]
     if not starts:
-        return list(tokens), None
-    start = starts[0]
+        return list(tokens), []
+    for token in tokens:
+        token.comments.clear()
+    rest: list[Token] = []
+    clauses: list[tuple[Token, ...]] = []
+    end = 0
+    for start in starts:
+        _check_clause(tokens, start)
+        tokens[start].comments.append(f"{_MARK}{len(clauses)}")
+        rest += tokens[end : start + 1]
+        end = start + 3
+        options: tuple[Token, ...] = ()
+        if end < len(tokens) and tokens[end].text.upper() == "OPTIONS":
+            close = _closing_parenthesis(tokens, end + 1)
+            options, end = tuple(tokens[end + 2 : close]), close + 1
+        clauses.append(options)
+    return [*rest, *tokens[end:]], clauses
+
+
+def _check_clause(tokens: Sequence[Token], start: int) -> None:
     word = "".join(token.text.upper() for token in tokens[start + 2 : start + 3])
     if word in _OTHER_CLAUSES:
         raise UnsupportedSql(f"SELECT WITH {word} is not answered; {_OTHER_CLAUSES[word]}")
@@ -203,17 +324,6 @@ def _cut_clause(tokens: Sequence[Token]) -> tuple[list[Token], tuple[Token, ...]
             f"{_position(tokens[start])}: SELECT WITH must be followed by DIFFERENTIAL_PRIVACY, "
             f"got {_excerpt(word)}; write SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, ...)"
         )
-    before = kinds[:start]
-    if len(starts) > 1 or before.count(TokenType.L_PAREN) != before.count(TokenType.R_PAREN):
-        raise UnsupportedSql(
-            "WITH DIFFERENTIAL_PRIVACY cannot be nested; write it once, on the outermost SELECT, "
-            "and plain SELECTs of rows inside"
-        )
-    end = start + 3
-    if end >= len(tokens) or tokens[end].text.upper() != "OPTIONS":
-        return [*tokens[: start + 1], *tokens[end:]], ()
-    close = _closing_parenthesis(tokens, end + 1)
-    return [*tokens[: start + 1], *tokens[close + 1 :]], tuple(tokens[end + 2 : close])
 
 
 def _closing_parenthesis(tokens: Sequence[Token], opening: int) -> int:

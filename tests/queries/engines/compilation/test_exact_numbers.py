@@ -142,7 +142,7 @@ _REFUSED = {
     "COUNT(*) AS n FROM data WHERE GREATEST(v, w) = v": f"GREATEST must have values with an order, {_CAST}",
     "COUNT(*) AS n FROM data WHERE v = 5": "INT64 and NUMERIC; use CAST",
     "COUNT(*) AS n FROM data WHERE v IN (5, 6)": "INT64 and NUMERIC; use CAST",
-    "COUNT(*) AS n FROM data WHERE CAST(x AS NUMERIC) = v": "must go to one of BOOL, .* TIMESTAMP, without",
+    "COUNT(*) AS n FROM data WHERE CAST(x AS NUMERIC) = v": "CAST to NUMERIC is not supported",
     "v, COUNT(*) AS n FROM data GROUP BY v": f"GROUP BY item must have a type of answers, {_CAST}",
     "COUNT(*) AS n FROM (SELECT id, MAX(v) AS m FROM data GROUP BY id)": f"argument of MAX .* {_CAST}",
     "COUNT(*) AS n FROM (SELECT id, RANK() OVER (PARTITION BY id ORDER BY v) AS r FROM data)": _CAST,

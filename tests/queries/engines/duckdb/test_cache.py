@@ -51,8 +51,10 @@ def engines() -> Iterator[tuple[DuckDBEngine, DuckDBEngine]]:
 
 
 def tables(engine: DuckDBEngine) -> int:
-    found = engine._connection.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone()
-    return int(found[0]) if found else 0
+    ((found,),) = engine._connection.execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE temporary"
+    ).fetchall()
+    return int(found)
 
 
 WIDE = (

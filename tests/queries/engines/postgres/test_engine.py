@@ -184,7 +184,11 @@ def test_columns_have_standard_types(url: str, database: psycopg.Connection[Any]
         "t": ("timestamptz", ["9999-12-31 23:30-01", "2024-01-01 00:00+02", "-infinity", None]),
         "e": ("mood", ["z", "a", None, "a"]),
         "c": ("char(3)", ["b", "a", "B", None]),
-        "j": ("jsonb", ["{}", "1", None, "[]"]),
+        "j": ("jsonb", ['{"b": 1, "a": [true, null]}', '{"a":[true,null],"b":1}', None, '"x"']),
+        "h": ("time", ["12:30", "24:00", None, "12:30:00.5"]),
+        "i": ("inet", ["10.0.0.1", "10.0.0.0/8", "::1", None]),
+        "a": ("text[]", ["{a,NULL}", '{"a","NULL"}', None, "{a,NULL}"]),
+        "m": ("money", ["1", "2", None, None]),
     }
     items = ", ".join(f'"{name}" {type_}' for name, (type_, _) in columns.items())
     database.execute(f"CREATE TABLE data ({items})")
@@ -195,7 +199,8 @@ def test_columns_have_standard_types(url: str, database: psycopg.Connection[Any]
         assert engine.schemas["data"].columns == (
             Column("u", ColumnType.INTEGER), Column("n", ColumnType.DECIMAL), Column("r", ColumnType.FLOAT),
             Column("d", ColumnType.DATE), Column("t", ColumnType.TIMESTAMP), Column("e", ColumnType.TEXT),
-            Column("c", ColumnType.TEXT), Column("j", None),
+            Column("c", ColumnType.TEXT), Column("j", ColumnType.TEXT), Column("h", ColumnType.TEXT),
+            Column("i", ColumnType.TEXT), Column("a", ColumnType.TEXT), Column("m", None),
         )  # fmt: skip
     digits = [("-1" + "0" * 400, 1), ("0." + "0" * 399 + "1", 1), ("1" + "0" * 400, 1), (None, 1)]
     assert _one(url, "n", _ROWS) == digits
@@ -204,6 +209,24 @@ def test_columns_have_standard_types(url: str, database: psycopg.Connection[Any]
     assert _one(url, "t", _ROWS) == [(dt.datetime(2023, 12, 31, 22), 1), (None, 3)]
     assert _one(url, "e", _ROWS) == [("a", 2), ("z", 1), (None, 1)]
     assert _one(url, "c", _ROWS) == [("B", 1), ("a", 1), ("b", 1), (None, 1)]
+    assert _one(url, "j", _ROWS) == [('"x"', 1), ('{"a": [true, null], "b": 1}', 2), (None, 1)]
+    assert _one(url, "h", _ROWS) == [("12:30:00", 1), ("12:30:00.5", 1), ("24:00:00", 1), (None, 1)]
+    assert _one(url, "i", _ROWS) == [("10.0.0.0/8", 1), ("10.0.0.1", 1), ("::1", 1), (None, 1)]
+    assert _one(url, "a", _ROWS) == [('{a,"NULL"}', 1), ("{a,NULL}", 2), (None, 1)]
+
+
+def test_a_value_whose_text_could_be_too_long_is_null(url: str, database: psycopg.Connection[Any]) -> None:
+    """A gigabyte of text would be an error, which a row could cause."""
+    database.execute("DROP TABLE IF EXISTS data; CREATE TABLE data (u int, a int[], j jsonb)")
+    database.execute("INSERT INTO data VALUES (1, '{1}', '[1]')")
+    database.execute(
+        "INSERT INTO data SELECT 2, array_agg(i), to_jsonb(array_agg(i)) FROM generate_series(1, 99999) AS i"
+    )
+    # repetitions are stored compressed: a long text of a small value
+    database.execute("INSERT INTO data VALUES (3, NULL, to_jsonb(repeat(chr(1), 1000000)))")
+    assert _one(url, "a", _ROWS) == [("{1}", 1), (None, 2)]
+    rows = _one(url, "j", _ROWS)
+    assert [(None if key is None else len(key), n) for key, n in rows] == [(6000002, 1), (3, 1), (None, 1)]
 
 
 _DIGITS = [(1, 0), (9, 2), (15, 0), (15, 15), (16, 1), (18, 0), (18, 3), (19, 0), (38, 10), (5, -3), (3, 5)]

@@ -19,9 +19,9 @@ from sfumato.queries.engines.compilation.relations import relation_layer
 from sfumato.queries.engines.dialects.base import Dialect
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.queries.engines.postgres.connection import open_connection
 from sfumato.queries.engines.postgres.engine import PostgresEngine
 from sfumato.queries.engines.postgres.source import PostgresSource
-from sfumato.queries.engines.postgres.tables import open_connection
 from sfumato.queries.plan.query import Expression, Scan
 from sfumato.queries.sql.expressions.scalar import read_expression
 from tests.postgres import Cluster

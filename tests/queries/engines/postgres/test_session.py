@@ -149,12 +149,12 @@ def test_a_table_that_is_no_longer_the_same_is_not_asked(
 
 
 def _kill_worker(url: str, told: list[int]) -> None:
-    """End the session that fills ``parts``, as soon as it does."""
+    """End the session that computes the answer, as soon as it does."""
     with psycopg.connect(url, autocommit=True) as connection:
         for _ in range(6000):
             found = connection.execute(
                 "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
-                "application_name = 'sfumato' AND state = 'active' AND query LIKE 'INSERT INTO pg_temp.p%'"
+                "application_name = 'sfumato' AND state = 'active' AND query LIKE 'SELECT * FROM (S%m0%'"
             ).fetchall()
             if found[0][0]:
                 told.append(found[0][0])
@@ -234,7 +234,7 @@ def test_names_in_the_way_are_not_called(url: str, database: psycopg.Connection[
     ("statement", "table", "message"),
     [
         ("CREATE VIEW it AS SELECT * FROM people", "it", "ordinary table"),
-        ("CREATE MATERIALIZED VIEW it AS SELECT * FROM people", "it", "ordinary table"),
+        ("CREATE MATERIALIZED VIEW it AS SELECT * FROM people WITH NO DATA", "it", "REFRESH MATERIALIZED"),
         ("ALTER TABLE people ENABLE ROW LEVEL SECURITY", "people", "row security"),
         ("SELECT 1", "People", "'people', 'states'"),
         ("CREATE TABLE it (a int, \"A\" int)", "it", "differ beyond case"),
@@ -258,9 +258,8 @@ def test_what_cannot_be_read_soundly_is_refused(
 
 
 _UNABLE = {
-    "ALTER ROLE reader SET default_transaction_read_only = on": "read-only by default; set default",
-    "REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC": "grant TEMPORARY on the database",
-    "REVOKE EXECUTE ON FUNCTION hashtextextended(text, bigint) FROM PUBLIC": "refusal in a trial on rows",
+    "ALTER ROLE reader SET temp_file_limit = '10MB'": "GRANT SET ON PARAMETER temp_file_limit",
+    "REVOKE EXECUTE ON FUNCTION hash_record_extended(record, bigint) FROM PUBLIC": "refusal in a trial",
     "REVOKE EXECUTE ON FUNCTION row_number() FROM PUBLIC": "refusal in a trial on rows",
 }
 
@@ -283,19 +282,6 @@ def test_who_cannot_be_answered_is_told_before_anything_is_charged(
         database.execute("DROP OWNED BY reader; DROP ROLE reader")
 
 
-def test_a_user_who_reads_by_default_may_say_otherwise_in_the_address(
-    url: str, database: psycopg.Connection[Any]
-) -> None:
-    database.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'; GRANT SELECT ON people TO reader")
-    database.execute("ALTER ROLE reader SET default_transaction_read_only = on")
-    address = re.sub("//.*@", "//reader:reader@", url) + "?options=-cdefault_transaction_read_only%3Doff"
-    try:
-        with sf.connect(PostgresSource(address, tables=["people"]), **_BUDGET) as session:
-            assert session.sql(_COUNT).to_arrow().num_rows == 1
-    finally:
-        database.execute("DROP OWNED BY reader; DROP ROLE reader")
-
-
 @pytest.mark.parametrize("change", ["TRUNCATE late", "ALTER TABLE visits DETACH PARTITION late"])
 def test_partitions_are_read_with_their_table(
     change: str, url: str, database: psycopg.Connection[Any]
@@ -311,18 +297,93 @@ def test_partitions_are_read_with_their_table(
             session.sql(_COUNT.replace("people", "visits").replace("0.5", "0.4"))
 
 
+def test_a_right_to_the_columns_that_are_meant_suffices(
+    url: str, database: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    database.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'")
+    database.execute("GRANT SELECT (person, state) ON people TO reader; GRANT SELECT ON states TO reader")
+    address = re.sub("//.*@", "//reader:reader@", url)
+    states = PostgresSource(address, tables=["states"])
+    by_state = _BY_STATE.replace(", AVG(income, contribution_bounds_per_group => (0, 100)) AS income", "")
+    try:
+        with pytest.raises(SourceError, match=r"no right to 'income'.*name what to read by columns="):
+            sf.connect(_people(address), **_BUDGET)
+        ledger = tmp_path / "ledger"
+        for columns in (["person", "state"], {"people": ["state", "person"]}):
+            source = {"people": address}
+            with sf.connect(source, public=states, columns=columns, ledger=ledger, **_BUDGET) as session:
+                assert session.sql(by_state).to_arrow()["state"].to_pylist() == ["CA", "NY", "WA"]
+                assert 0.4 < _spent(session) < 0.51
+                with pytest.raises(SchemaError, match="income"):
+                    session.sql(_BY_STATE)
+        with pytest.raises(SchemaError, match="person"):
+            sf.connect(_people(address), columns=["state"], **_BUDGET)
+        with pytest.raises(ParameterError, match="columns of table 'people', got 'County'; name some of"):
+            sf.connect(_people(url), columns=["person", "County"], **_BUDGET)
+        with pytest.raises(ParameterError, match="stated table by table"):
+            sf.connect(url, columns=["person"], **_BUDGET)
+        # what is not read may change: the ledger knows the columns that are meant
+        database.execute("UPDATE people SET income = income + 1")
+        named: dict[str, Any] = {"columns": ["person", "state"], "public": states, "ledger": ledger}
+        with sf.connect(_people(address), **named, **_BUDGET) as session:
+            assert session.ledger.version == 1
+    finally:
+        database.execute("DROP OWNED BY reader; DROP ROLE reader")
+
+
+def test_a_materialized_view_is_a_table_until_it_is_refreshed(
+    url: str, database: psycopg.Connection[Any]
+) -> None:
+    database.execute("CREATE MATERIALIZED VIEW rich AS SELECT * FROM people WHERE income >= 50")
+    with sf.connect(PostgresSource(url, tables=["rich"]), **_BUDGET) as session:
+        assert abs(session.sql(_COUNT.replace("people", "rich")).to_arrow()["n"][0].as_py() - 1500) < 200
+        database.execute("REFRESH MATERIALIZED VIEW rich")
+        with pytest.raises(SourceError, match="connect again"):
+            session.sql(_COUNT.replace("people", "rich").replace("0.5", "0.4"))
+    # only what is named: a session over all tables of the schema is one of the ordinary ones
+    with PostgresEngine(PostgresSource(url)) as engine:
+        assert engine.private == ("people", "states")
+
+
+def test_no_row_is_read_where_no_ledger_asks(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: PostgresEngine, key: bytes) -> str:
+        raise AssertionError(key)
+
+    monkeypatch.setattr(PostgresEngine, "fingerprint", refused)
+    with sf.connect(_people(url), **_BUDGET) as session:
+        assert abs(session.sql(_COUNT).to_arrow()["n"][0].as_py() - 3000) < 200
+
+
 def test_bad_sources_are_refused(url: str, postgres: Cluster) -> None:
-    for bad in (url + "x", url.replace("sfumato:", "nobody:"), url + "?no_such_word=1"):
-        with pytest.raises(SourceError, match="accept connections") as caught:
+    for bad, reason in (
+        (url + "x", "database that the server does not have"),
+        (url.replace("sfumato:", "nobody:"), "refused user or password"),
+        (url.replace(":" + postgres.password, ":wrong"), "refused user or password"),
+        (url.replace(":" + postgres.password, ""), "none was given"),
+        (url + "?no_such_word=1", "libpq cannot read"),
+        (url + "?sslmode=require", "no agreement on TLS"),
+        (url.replace(f":{postgres.port}", ":1"), "no answer from a server"),
+        (url.replace("127.0.0.1", "no-such-host.invalid"), "no answer from a server"),
+    ):
+        with pytest.raises(SourceError, match=f"accept connections, got .*{reason}") as caught:
             sf.connect(bad, **_BUDGET)
         assert postgres.password not in str(caught.value)
         assert caught.value.__context__ is None
-    for arguments, message in (
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"tables": []}, "each table once"),
         ({"tables": ["a", "a"]}, "each table once"),
         ({"tables": [1]}, "names"),
         ({"schema": ""}, "names"),
-    ):
+        ({"columns": 7}, "columns must be names"),
+        ({"columns": []}, "one at least"),
+        ({"columns": ["a", "a"]}, "each column once"),
+        ({"columns": {"people": [""]}}, "columns must be names"),
+        ({"columns": ["a"], "tables": ["a", "b"]}, "table by table"),
+        ({"columns": {"c": ["a"]}, "tables": ["a", "b"]}, "tables that are meant"),
+        ({"statement_timeout": 0}, "statement_timeout must be positive"),
+        ({"statement_timeout": 3e6}, "at most 2000000 seconds"),
+    ]
+    for arguments, message in wrong:
         with pytest.raises(ParameterError, match=message):
             PostgresSource(url, **arguments)
     with pytest.raises(ParameterError, match="address"):

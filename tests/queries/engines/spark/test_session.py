@@ -173,18 +173,36 @@ def _underway(tracker: Any) -> bool:
 def test_a_session_that_cannot_answer_is_told_before_anything_is_charged(
     spark_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Serverless clusters, for instance, keep no DataFrames."""
+    """A server may take no rows from its clients, for instance."""
     session = spark_cluster.session().newSession()
     rows = frame(session, pa.table({"person": [1, 2, 3]}))
 
     def refused(*_: object) -> None:
-        raise RuntimeError("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported")
+        raise RuntimeError("local relations are not supported")
 
     with monkeypatch.context() as changed:
-        changed.setattr(type(rows), "persist", refused)
+        changed.setattr(type(session), "createDataFrame", refused)
         with pytest.raises(SourceError, match="refusal in a trial on rows of its own") as caught:
             _open(rows, privacy_unit="person", ledger=tmp_path / "ledger")
     assert caught.value.__context__ is None
     assert not (tmp_path / "ledger").exists()
     with _open(rows, privacy_unit="person", ledger=tmp_path / "ledger") as opened:
         assert opened.ledger.spent().epsilon == 0
+
+
+def test_no_columns_are_read_but_those_that_are_meant(session: Any, tmp_path: Path) -> None:
+    ledger = tmp_path / "people.ledger"
+    people = frame(session, _PEOPLE)
+    for columns in (["person", "state"], {"data": ["state", "person"]}):
+        with (
+            _open(people, columns=columns, ledger=ledger) as opened,
+            pytest.raises(SchemaError, match="income"),
+        ):
+            opened.sql(_ASK)
+    # the same content to this ledger, whatever the other columns hold
+    with _open(people.selectExpr("person", "state", "-income AS income"), columns=columns, ledger=ledger):
+        pass
+    with pytest.raises(ParameterError, match="columns of table 'data', got 'county'; name some of 'person'"):
+        _open(people, columns=["person", "county"])
+    with pytest.raises(ParameterError, match="statement_timeout must be left out for Spark"):
+        _open(people, statement_timeout=60)

@@ -20,6 +20,7 @@ from sfumato.queries.plan.query import AggregateKind
 from sfumato.queries.pricing import aggregate_measures
 from sfumato.queries.pricing.measures.measure_request import Grids, MeasureRequest
 from sfumato.queries.pricing.price import PricedQuery, price
+from tests.queries.noised import noised
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -86,7 +87,7 @@ def test_a_value_that_no_engine_knows_is_not_taken_for_zero() -> None:
 def test_one_unit_moves_it_by_what_its_noise_is_made_for() -> None:
     priced, whole = _exact(_TABLE)
     (index,) = (i for i, request in enumerate(priced.requests) if isinstance(request, UnitsWithRows))
-    assert (priced.measures[index].sensitivity, priced.mechanisms[index].sensitivity) == (1, 1)
+    assert (priced.measures[index].sensitivity, noised(priced.mechanisms[index]).sensitivity) == (1, 1)
     moves = []
     for unit in (3, 4, 5):  # with 4, 5 and 1 rows
         less = _exact(_TABLE.filter(pc.not_equal(_TABLE["id"], unit)))[1]

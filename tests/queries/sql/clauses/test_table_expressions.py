@@ -304,6 +304,82 @@ CASES: dict[str, tuple[str, Callable[[Data], dict[Any, int]]]] = {
             for rows in by_unit(d.rows).values() for r in rows
         ),
     ),
+    "intersect": (
+        rows_by("(SELECT id, g AS k FROM data INTERSECT DISTINCT SELECT id, g FROM visits)"),
+        lambda d: counted(
+            g for _, g in {(r.id, r.g) for r in known(d.rows)} & {(v.id, v.g) for v in known(d.visits)}
+        ),
+    ),
+    "except": (
+        rows_by("(SELECT g AS k, id FROM data EXCEPT DISTINCT SELECT g, id FROM visits)"),
+        lambda d: counted(
+            g for _, g in {(r.id, r.g) for r in known(d.rows)} - {(v.id, v.g) for v in known(d.visits)}
+        ),
+    ),
+    "except, then intersect": (
+        rows_by(
+            "(SELECT id, i AS k FROM data EXCEPT DISTINCT SELECT id, j FROM visits "
+            "INTERSECT DISTINCT SELECT id, j FROM visits WHERE j > 1)"
+        ),
+        lambda d: counted(
+            i for _, i in {(r.id, r.i) for r in known(d.rows)}
+            - {(v.id, v.j) for v in known(d.visits) if v.j > 1}
+        ),
+    ),
+    "exists": (
+        rows_by("(SELECT id, g AS k FROM data WHERE EXISTS (SELECT * FROM public WHERE k > 1) AND i > 0)"),
+        lambda d: counted(
+            r.g for r in known(d.rows) if any(p.k > 1 for p in d.public) and r.i is not None and r.i > 0
+        ),
+    ),
+    "not exists": (
+        rows_by("(SELECT id, g AS k FROM data WHERE NOT EXISTS (SELECT 1 FROM public))"),
+        lambda d: counted(r.g for r in known(d.rows) if not d.public),
+    ),
+    "joins in parentheses": (
+        rows_by("(SELECT id, w AS k FROM (data d JOIN (visits v CROSS JOIN public) USING (id)))"),
+        lambda d: counted(
+            p.w for r in known(d.rows) for v in d.visits for p in d.public if r.id == v.id
+        ),
+    ),
+    "in an array, and columns without a name": (
+        rows_by("(SELECT id, i, LENGTH(g), f0_ AS k FROM (SELECT id, i, i + 1, g, 7 FROM data "
+                "WHERE i IN UNNEST([0, 1, 5])))"),
+        lambda d: counted(r.i + 1 for r in known(d.rows) if r.i in (0, 1)),
+    ),
+    "filters": (
+        rows_by("(SELECT id, COUNTIF(i > 0) + 100 * COUNT(DISTINCT g) FILTER (WHERE i = 0) AS k FROM data "
+                "GROUP BY id)"),
+        lambda d: counted(
+            sum(r.i is not None and r.i > 0 for r in rows)
+            + 100 * len({r.g for r in rows if r.i == 0} - {None})
+            for rows in by_unit(d.rows).values()
+        ),
+    ),
+    "aggregates of public rows": (
+        rows_by(
+            "(SELECT id, n * 1000 + top AS k FROM data JOIN (SELECT g, COUNT(*) AS n, MAX(k) AS top "
+            "FROM public GROUP BY g HAVING MIN(k) < 3) USING (g))"
+        ),
+        lambda d: counted(
+            len(ks) * 1000 + max(ks) for r in known(d.rows)
+            if r.g is not None and (ks := [p.k for p in d.public if p.g == r.g]) and min(ks) < 3
+        ),
+    ),
+    "one row of public aggregates": (
+        rows_by(
+            "(SELECT id, IFNULL(top, 50) + n AS k FROM data, "
+            "(SELECT MAX(k) AS top, COUNT(*) AS n FROM public) WHERE i > 0)"
+        ),
+        lambda d: counted(
+            max((p.k for p in d.public), default=50) + len(d.public)
+            for r in known(d.rows) if r.i is not None and r.i > 0
+        ),
+    ),
+    "in an aggregate of public rows": (
+        rows_by("(SELECT id, g AS k FROM data WHERE i IN (SELECT COUNT(DISTINCT w) FROM public))"),
+        lambda d: counted(r.g for r in known(d.rows) if r.i == len({p.w for p in d.public})),
+    ),
     "common tables": (
         rows_by(
             "(WITH c AS (SELECT id, g FROM data), n AS (SELECT id, COUNT(*) AS n FROM c GROUP BY id) "

@@ -3,7 +3,7 @@
 The steps build one another's input, each a SELECT with a name; an engine keeps them as temporary tables, or
 chains them in one WITH:
 
-``parts``   one row per unit and group: rows, values and exact sums
+``parts``   one row per unit and group: the group's rank ``h``, rows, values and exact sums
 ``cuts``    for units in too many groups: the rank from which their groups are dropped
 ``crowded`` the parts that stay and hold too many rows
 ``chosen``  their rows that stay, one by one: only where rows are counted by bins, or values are distinguished
@@ -18,11 +18,13 @@ keeps, in a group or in all groups together, are a function of its own rows ther
 removing one unit changes no other unit's contribution, whatever the ranking function is: the bounds on
 sensitivity need nothing of it. Only fairness (each group, and each row, has the same chance to stay) rests on
 the function.
-In DuckDB that is 63 bits of the ``hash`` of the values, keyed by two rounds of xor with a secret word and
-hash again (an Even-Mansour construction), for DuckDB's plain ``hash(a, b)`` is an xor of mixed parts and
-would prefer some keys to others for every unit alike. Ranks by MD5 or SHA-256 take eight and thirteen times
-as long (measured, DuckDB 2.0) and would protect nothing more. Two groups of one unit with the same rank
-(fewer than one unit in 10**13, with a thousand groups each) are dropped together where they lie at the cut.
+In the embedded DuckDB that is SipHash-2-4, which its bounding kernel and its SQL share
+(:mod:`~sfumato.queries.engines.duckdb.ranks`). In text for another DuckDB it is 63 bits of the ``hash`` of
+the values, keyed by two rounds of xor with a secret word and hash again (an Even-Mansour construction), for
+DuckDB's plain ``hash(a, b)`` is an xor of mixed parts and would prefer some keys to others for every unit
+alike; ranks by MD5 or SHA-256 would take eight and thirteen times as long (measured, DuckDB 2.0). Two groups
+of one unit with the same rank (fewer than one unit in 10**13, with a thousand groups each) are dropped
+together where they lie at the cut.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from dataclasses import dataclass
 from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
 from sfumato.queries.engines.dialects.base import REACH, Dialect
 
-__all__ = ["Bounding", "Step"]
+__all__ = ["Bounding", "Step", "secret_word"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,10 @@ class Step:
 
 
 def _rank(dialect: Dialect, secret: bytes, purpose: str, columns: Sequence[str]) -> str:
-    return dialect.rank((_word(secret, purpose + " 1"), _word(secret, purpose + " 2")), columns)
+    return dialect.rank((secret_word(secret, purpose + " 1"), secret_word(secret, purpose + " 2")), columns)
 
 
-def _word(secret: bytes, purpose: str) -> int:
+def secret_word(secret: bytes, purpose: str) -> int:
     """Return a secret word of 64 bits for one purpose."""
     return int.from_bytes(hmac.new(secret, purpose.encode(), hashlib.sha256).digest()[:8], "big")
 
@@ -102,7 +104,8 @@ class Bounding:
     def parts(self) -> Step:
         """Return the step ``parts``."""
         by = ", ".join(("u", *self.keys))
-        items = ", ".join(("u", *self.keys, *self.slots.grouped()))
+        ranks = [] if self.max_groups is None else [f"{self._group_rank()} AS h"]
+        items = ", ".join(("u", *self.keys, *ranks, *self.slots.grouped()))
         rows = f"({self.rows(None)}) AS r WHERE u IS NOT NULL"
         return Step("parts", f"SELECT {items} FROM {rows} GROUP BY {by}")
 
@@ -114,10 +117,11 @@ class Bounding:
         """
         most = REACH if self.max_groups is None else self.max_groups
         heavy = f"SELECT u FROM parts GROUP BY u HAVING count(*) > {most}"
-        crowd = f"parts {self.dialect.semi_join} ({heavy}) AS h USING (u)"
-        ranked = f"SELECT u, {self._group_rank()} AS cut FROM {crowd}"
-        place = f"row_number() OVER (PARTITION BY {self._within(['u'])} ORDER BY cut) AS place"
-        places = f"SELECT u, cut, {place} FROM ({ranked}) AS r"
+        crowd = f"parts {self.dialect.semi_join} ({heavy}) AS o USING (u)"
+        if aggregate := self.dialect.nth_least("h", most + 1):
+            return Step("cuts", f"SELECT u, {aggregate} AS cut FROM {crowd} GROUP BY u")
+        place = f"row_number() OVER (PARTITION BY {self._within(['u'])} ORDER BY h) AS place"
+        places = f"SELECT u, h AS cut, {place} FROM {crowd}"
         return Step("cuts", f"SELECT u, cut FROM ({places}) AS r WHERE place = {most + 1}")
 
     def _within(self, columns: Sequence[str]) -> str:
@@ -135,8 +139,10 @@ class Bounding:
         """Return the FROM clause of the parts that stay and meet ``condition``."""
         if self.max_groups is None:
             return f"FROM parts WHERE {condition}"
-        stays = f"(cut IS NULL OR {self._group_rank()} < cut)"
-        return f"FROM parts LEFT JOIN cuts USING (u) WHERE {condition} AND {stays}"
+        if self.dialect.anti_join:
+            beyond = f"{self.dialect.anti_join} cuts AS o ON r.u = o.u AND r.h >= o.cut"
+            return f"FROM parts AS r {beyond} WHERE {condition}"
+        return f"FROM parts LEFT JOIN cuts USING (u) WHERE {condition} AND (cut IS NULL OR h < cut)"
 
     def crowded(self) -> Step:
         """Return the step ``crowded``: where all rows are bounded, every part of a unit with more of them."""
@@ -158,7 +164,11 @@ class Bounding:
         return Step("trimmed", f"SELECT {', '.join((key, *self.slots.grouped()))} {source} GROUP BY {key}")
 
     def _chosen(self) -> str:
-        """Return the FROM clause of the rows that stay in parts that hold too many.
+        """Return the FROM clause of the rows that stay in parts that hold too many."""
+        return self._chosen_of(self.rows("crowded"))
+
+    def _chosen_of(self, rows: str) -> str:
+        """Return the FROM clause of the rows that stay of the rows of units.
 
         Rows with the same values are distinguished by their number among them: which of them carries which
         number changes nothing, for they are the same in every way that counts.
@@ -167,7 +177,7 @@ class Bounding:
         every = ", ".join(key + values)
         numbered = (
             f"SELECT {every}, row_number() OVER (PARTITION BY {self._within(key + values)} ORDER BY u) AS i "
-            f"FROM ({self.rows('crowded')}) AS r"
+            f"FROM ({rows}) AS r"
         )
         rank = _rank(self.dialect, self.secret, "rows", [*key, *values, "i"])
         ranked = f"SELECT {every}, i, {rank} AS h FROM ({numbered}) AS r"
@@ -262,14 +272,17 @@ class Bounding:
         count = range(len(slots.measures))
         means = ", ".join((names, *slots.means()))
         each = ", ".join((*self.keys, *(f"{slots.contribution(i)} AS m{i}" for i in count)))
-        total = self.dialect.total
-        sums = [f"coalesce({total(f'm{i}', narrow=False)}, 0) AS m{i}" for i in count]
+        sums = [f"coalesce({self._measure_total(i)}, 0) AS m{i}" for i in count]
         ends = ", ".join((*self.keys, *(f"{clamped(f'm{i}', (-REACH, REACH))} AS m{i}" for i in count)))
         summed = ", ".join((*self.keys, *sums))
         grouping = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
         contributions = f"SELECT {each} FROM (SELECT {means} FROM ({parts}) AS r) AS r"
         totals = f"SELECT {ends} FROM (SELECT {summed} FROM ({contributions}) AS r{grouping}) AS r"
         return self.with_distinct(totals, unit=unit, any_crowded=any_crowded)
+
+    def _measure_total(self, index: int) -> str:
+        """Return the exact sum over units of what they add to a measure."""
+        return self.dialect.total(f"m{index}", narrow=False)
 
     def with_distinct(self, totals: str, *, unit: bool, any_crowded: bool) -> str:
         """Return the SELECT of the sums per group with the numbers of distinct values in their positions."""

@@ -13,8 +13,9 @@ from sfumato.queries.engines.dialects.base import Dialect
 from sfumato.queries.plan.date_arithmetic import MICROSECONDS
 from sfumato.queries.plan.schema import ColumnType
 
-__all__ = ["between", "moved"]
+__all__ = ["between", "moved", "moved_by"]
 
+_MOST_DAYS = 4_000_000
 _FIRST, _LAST = dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)
 
 
@@ -36,6 +37,17 @@ def moved(node: exp.Expr, sql: str, dialect: Dialect) -> str:
         "MICROSECOND": dialect.microseconds_later,
     }
     return f"(CASE WHEN {sql} BETWEEN {first} AND {last} THEN {later[unit](sql, count)} END)"
+
+
+def moved_by(date: str, count: str, dialect: Dialect) -> str:
+    """Return a date as many days later as an integer says; NULL outside of the calendar.
+
+    The integer is clamped before it is added, too: an engine may compute what a condition rules out.
+    """
+    ends = (dialect.moment(end.date().isoformat(), ColumnType.DATE) for end in (_FIRST, _LAST))
+    first, last = (dialect.days_between(end, date) for end in ends)
+    days = f"CAST({dialect.clamped(count, (-_MOST_DAYS, _MOST_DAYS))} AS INTEGER)"
+    return f"(CASE WHEN {count} BETWEEN {first} AND {last} THEN {dialect.days_later(date, days)} END)"
 
 
 def _movable(count: int, unit: str) -> tuple[dt.datetime, dt.datetime] | None:

@@ -8,73 +8,19 @@ NaN as NULL and clamps infinity to a bound. Each dialect keeps that rule by mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from sqlglot import exp
 
-from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.compilation.calendar import between, moved
-from sfumato.queries.engines.dialects.base import LONGEST_JOINED, Dialect
+from sfumato.queries.engines.compilation.calendar import between, moved, moved_by
+from sfumato.queries.engines.compilation.terms import Rule, Terms, TypedSql
+from sfumato.queries.engines.compilation.text_expressions import TEXT_RULES
+from sfumato.queries.engines.dialects.base import Dialect
 from sfumato.queries.plan.constants import is_constant
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TEMPORAL, TypedTree
 
-__all__ = ["TypedSql", "render"]
-
-_LONGEST_TEXT = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class TypedSql:
-    """SQL text, closed (it can stand as an operand), and its type; None for a bare NULL."""
-
-    sql: str
-    type: ColumnType | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """Renders nodes over the columns below, by case-folded name, in a dialect."""
-
-    columns: Mapping[str, TypedSql]
-    dialect: Dialect
-
-    def __call__(self, node: exp.Expr) -> TypedSql:
-        if isinstance(node, exp.Paren):
-            return self(node.this)
-        if type(node) is exp.Column:
-            return self.columns[node.name.casefold()]
-        rule = _RULES.get(type(node))
-        if rule is None:
-            raise UnsupportedSql(
-                f"{type(node).__name__} is not supported by this engine; rewrite the expression"
-            )
-        made = rule(node, self)
-        if len(made.sql) > _LONGEST_TEXT:
-            raise UnsupportedSql(
-                "an expression must be less nested for this engine; compute parts in a subquery"
-            )
-        return made
-
-    def cast(self, term: TypedSql, type_: ColumnType) -> str:
-        """Return a term in a type that it has, or widens to."""
-        return term.sql if term.type is type_ else self.dialect.converted(term.sql, type_)
-
-    def real(self, node: exp.Expr) -> str:
-        """Return a number as a float."""
-        return self.cast(self(node), ColumnType.FLOAT)
-
-    def unified(self, terms: list[TypedSql]) -> tuple[list[str], ColumnType | None]:
-        """Return terms in the type they share."""
-        type_ = _shared(terms)
-        if type_ is None:
-            return [term.sql for term in terms], None
-        return [self.cast(term, type_) for term in terms], type_
-
-
-_Rule: TypeAlias = Callable[[exp.Expr, _Terms], TypedSql]
+__all__ = ["render"]
 
 
 def render(expression: Expression, columns: Mapping[str, TypedSql], dialect: Dialect) -> str:
@@ -93,17 +39,11 @@ def render(expression: Expression, columns: Mapping[str, TypedSql], dialect: Dia
     UnsupportedSql
         If a node is not on the list, or the text would be too long: guards repeat their operand.
     """
-    terms = _Terms(columns, dialect)
+    terms = Terms(columns, dialect, _RULES)
     return terms.cast(terms(expression.tree), expression.type)
 
 
-def _shared(terms: list[TypedSql]) -> ColumnType | None:
-    """Return the type of values that stand beside each other; only integers and floats ever mix."""
-    types = {term.type for term in terms if term.type is not None}
-    return ColumnType.FLOAT if len(types) > 1 else next(iter(types), None)
-
-
-def _literal(node: exp.Expr, term: _Terms) -> TypedSql:
+def _literal(node: exp.Expr, term: Terms) -> TypedSql:
     if node.is_string:
         return TypedSql(term.dialect.text(node.name), ColumnType.TEXT)
     return _number(node.name, term.dialect)
@@ -115,15 +55,15 @@ def _number(digits: str, dialect: Dialect) -> TypedSql:
     return TypedSql(dialect.real(float(digits)), ColumnType.FLOAT)
 
 
-def _boolean(node: exp.Expr, _: _Terms) -> TypedSql:
+def _boolean(node: exp.Expr, _: Terms) -> TypedSql:
     return TypedSql("TRUE" if node.this else "FALSE", ColumnType.BOOLEAN)
 
 
-def _null(_node: exp.Expr, _: _Terms) -> TypedSql:
+def _null(_node: exp.Expr, _: Terms) -> TypedSql:
     return TypedSql("NULL", None)
 
 
-def _negative(node: exp.Expr, term: _Terms) -> TypedSql:
+def _negative(node: exp.Expr, term: Terms) -> TypedSql:
     if isinstance(node.this, exp.Literal):
         return _number("-" + node.this.name, term.dialect)
     inner = term(node.this)
@@ -134,63 +74,59 @@ def _negative(node: exp.Expr, term: _Terms) -> TypedSql:
     return TypedSql(term.dialect.arithmetic("-", zero, inner.sql, inner.type), inner.type)
 
 
-def _arithmetic(sign: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
+def _arithmetic(sign: str) -> Rule:
+    def rule(node: exp.Expr, term: Terms) -> TypedSql:
         (left, right), type_ = term.unified([term(node.this), term(node.expression)])
         return TypedSql(term.dialect.arithmetic(sign, left, right, type_), type_)
 
     return rule
 
 
-def _divide(node: exp.Expr, term: _Terms) -> TypedSql:
+def _divide(node: exp.Expr, term: Terms) -> TypedSql:
     return TypedSql(term.dialect.divided(term.real(node.this), term.real(node.expression)), ColumnType.FLOAT)
 
 
-def _modulo(node: exp.Expr, term: _Terms) -> TypedSql:
+def _modulo(node: exp.Expr, term: Terms) -> TypedSql:
     (left, right), type_ = term.unified([term(node.this), term(node.expression)])
     return TypedSql(term.dialect.remainder(left, right, type_), type_)
 
 
-def _comparison(sign: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
+def _comparison(sign: str) -> Rule:
+    def rule(node: exp.Expr, term: Terms) -> TypedSql:
         (left, right), _ = term.unified([term(node.this), term(node.expression)])
         return TypedSql(f"({left} {sign} {right})", ColumnType.BOOLEAN)
 
     return rule
 
 
-def _connective(word: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
+def _connective(word: str) -> Rule:
+    def rule(node: exp.Expr, term: Terms) -> TypedSql:
         sql = f"({term(node.this).sql} {word} {term(node.expression).sql})"
         return TypedSql(sql, ColumnType.BOOLEAN)
 
     return rule
 
 
-def _not(node: exp.Expr, term: _Terms) -> TypedSql:
+def _not(node: exp.Expr, term: Terms) -> TypedSql:
     return TypedSql(f"(NOT {term(node.this).sql})", ColumnType.BOOLEAN)
 
 
-def _is_null(node: exp.Expr, term: _Terms) -> TypedSql:
+def _is_null(node: exp.Expr, term: Terms) -> TypedSql:
     return TypedSql(f"({term(node.this).sql} IS NULL)", ColumnType.BOOLEAN)
 
 
-def _in(node: exp.Expr, term: _Terms) -> TypedSql:
+def _in(node: exp.Expr, term: Terms) -> TypedSql:
     (subject, *members), _ = term.unified([term(part) for part in (node.this, *node.expressions)])
     return TypedSql(f"({subject} IN ({', '.join(members)}))", ColumnType.BOOLEAN)
 
 
-def _between(node: exp.Expr, term: _Terms) -> TypedSql:
+def _between(node: exp.Expr, term: Terms) -> TypedSql:
     parts = (node.this, node.args["low"], node.args["high"])
     (subject, low, high), _ = term.unified([term(part) for part in parts])
     return TypedSql(f"({subject} BETWEEN {low} AND {high})", ColumnType.BOOLEAN)
 
 
-def _like(node: exp.Expr, term: _Terms) -> TypedSql:
-    return TypedSql(term.dialect.like(term(node.this).sql, node.expression.name), ColumnType.BOOLEAN)
-
-
-def _case(node: exp.Expr, term: _Terms) -> TypedSql:
+def _case(node: exp.Expr, term: Terms) -> TypedSql:
     branches = node.args["ifs"]
     tests = [term(branch.this) for branch in branches]
     if node.args.get("this") is not None:
@@ -206,13 +142,13 @@ def _case(node: exp.Expr, term: _Terms) -> TypedSql:
     return TypedSql(f"(CASE {whens} ELSE {otherwise} END)", type_)
 
 
-def _coalesce(node: exp.Expr, term: _Terms) -> TypedSql:
+def _coalesce(node: exp.Expr, term: Terms) -> TypedSql:
     values, type_ = term.unified([term(part) for part in (node.this, *node.expressions)])
     return TypedSql(f"COALESCE({', '.join(values)})", type_)
 
 
-def _extreme(name: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
+def _extreme(name: str) -> Rule:
+    def rule(node: exp.Expr, term: Terms) -> TypedSql:
         values, type_ = term.unified([term(part) for part in (node.this, *node.expressions)])
         # DuckDB's LEAST and GREATEST skip NULLs; the plan's are NULL if any argument is
         absent = " OR ".join(f"{value} IS NULL" for value in values)
@@ -221,72 +157,44 @@ def _extreme(name: str) -> _Rule:
     return rule
 
 
-def _nullif(node: exp.Expr, term: _Terms) -> TypedSql:
+def _nullif(node: exp.Expr, term: Terms) -> TypedSql:
     first, second = term(node.this), term(node.expression)
     (left, right), _ = term.unified([first, second])
     return TypedSql(f"(CASE WHEN {left} = {right} THEN NULL ELSE {first.sql} END)", first.type)
 
 
-def _absolute(node: exp.Expr, term: _Terms) -> TypedSql:
+def _absolute(node: exp.Expr, term: Terms) -> TypedSql:
     inner = term(node.this)
     return TypedSql(term.dialect.absolute(inner.sql, inner.type), inner.type)
 
 
-def _sign(node: exp.Expr, term: _Terms) -> TypedSql:
+def _sign(node: exp.Expr, term: Terms) -> TypedSql:
     inner = term(node.this)
     type_ = ColumnType.INTEGER if inner.type is None else inner.type
     return TypedSql(f"CAST(sign({inner.sql}) AS {term.dialect.types[type_]})", inner.type)
 
 
-def _real(name: str) -> _Rule:
+def _real(name: str) -> Rule:
     """Make the rule of a function of one float; outside its domain it is NULL."""
 
-    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
+    def rule(node: exp.Expr, term: Terms) -> TypedSql:
         return TypedSql(term.dialect.real_function(name, term.real(node.this)), ColumnType.FLOAT)
 
     return rule
 
 
-def _log10(node: exp.Expr, term: _Terms) -> TypedSql:
+def _log10(node: exp.Expr, term: Terms) -> TypedSql:
     return TypedSql(term.dialect.real_function("log10", term.real(node.expression)), ColumnType.FLOAT)
 
 
-def _power(node: exp.Expr, term: _Terms) -> TypedSql:
+def _power(node: exp.Expr, term: Terms) -> TypedSql:
     return TypedSql(term.dialect.power(term.real(node.this), term.real(node.expression)), ColumnType.FLOAT)
 
 
-def _round(node: exp.Expr, term: _Terms) -> TypedSql:
+def _round(node: exp.Expr, term: Terms) -> TypedSql:
     decimals = node.args.get("decimals")
     decimal_places = None if decimals is None else int(decimals.name)
     return TypedSql(term.dialect.rounded(term.real(node.this), decimal_places), ColumnType.FLOAT)
-
-
-def _text(name: str, type_: ColumnType = ColumnType.TEXT) -> _Rule:
-    def rule(node: exp.Expr, term: _Terms) -> TypedSql:
-        return TypedSql(term.dialect.text_function(name, term(node.this).sql), type_)
-
-    return rule
-
-
-def _substring(node: exp.Expr, term: _Terms) -> TypedSql:
-    bounds = [node.args["start"], *([node.args["length"]] if node.args.get("length") is not None else [])]
-    return TypedSql(
-        f"substr({term(node.this).sql}, {', '.join(str(int(b.name)) for b in bounds)})", ColumnType.TEXT
-    )
-
-
-def _starts_with(node: exp.Expr, term: _Terms) -> TypedSql:
-    return TypedSql(
-        term.dialect.starts_with(term(node.this).sql, term(node.expression).sql), ColumnType.BOOLEAN
-    )
-
-
-def _concatenate(node: exp.Expr, term: _Terms) -> TypedSql:
-    # nothing else makes a text longer; without an end, doubling a text often enough would exhaust the memory
-    # for some rows and not for others
-    parts = [term(part).sql for part in node.flatten()]
-    size = " + ".join(term.dialect.bytes_of(part) for part in parts)
-    return TypedSql(f"(CASE WHEN {size} <= {LONGEST_JOINED} THEN {' || '.join(parts)} END)", ColumnType.TEXT)
 
 
 _TARGETS = {
@@ -300,43 +208,44 @@ _TARGETS = {
 }
 
 
-def _cast(node: exp.Expr, term: _Terms) -> TypedSql:
+def _cast(node: exp.Expr, term: Terms) -> TypedSql:
     inner, target = term(node.this), _TARGETS[node.args["to"].this]
     if target in TEMPORAL and isinstance(node, exp.TryCast) and is_constant(TypedTree(node, target)):
         return TypedSql(term.dialect.moment(node.this.name, target), target)
     return TypedSql(term.dialect.cast(inner.sql, inner.type, target), target)
 
 
-def _extract(node: exp.Expr, term: _Terms) -> TypedSql:
+def _extract(node: exp.Expr, term: Terms) -> TypedSql:
     moment = term(node.expression)
     return TypedSql(term.dialect.part(node.this.name, moment.sql, moment.type), ColumnType.INTEGER)
 
 
-def _truncate(node: exp.Expr, term: _Terms) -> TypedSql:
+def _truncate(node: exp.Expr, term: Terms) -> TypedSql:
     moment = term(node.this)
     return TypedSql(term.dialect.truncated(node.args["unit"].name, moment.sql, moment.type), moment.type)
 
 
-def _right(node: exp.Expr, term: _Terms) -> TypedSql:
-    return TypedSql(f"right({term(node.this).sql}, {int(node.expression.name)})", ColumnType.TEXT)
+def _whole_part(node: exp.Expr, term: Terms) -> TypedSql:
+    # of a number that is not negative, by one that is not zero
+    made = term.dialect.quotient(term(node.this).sql, term(node.expression).sql)
+    return TypedSql(term.dialect.converted(made, ColumnType.INTEGER), ColumnType.INTEGER)
 
 
-def _replace(node: exp.Expr, term: _Terms) -> TypedSql:
-    old, new = (term.dialect.text(node.args[slot].name) for slot in ("expression", "replacement"))
-    return TypedSql(f"replace({term(node.this).sql}, {old}, {new})", ColumnType.TEXT)
-
-
-def _moved(node: exp.Expr, term: _Terms) -> TypedSql:
+def _moved(node: exp.Expr, term: Terms) -> TypedSql:
     moment = term(node.this)
+    if isinstance(node.expression, exp.Paren):  # an amount that a column says
+        count = term.cast(term(node.expression), ColumnType.INTEGER)
+        return TypedSql(moved_by(moment.sql, count, term.dialect), moment.type)
     return TypedSql(moved(node, moment.sql, term.dialect), moment.type)
 
 
-def _between_moments(node: exp.Expr, term: _Terms) -> TypedSql:
+def _between_moments(node: exp.Expr, term: Terms) -> TypedSql:
     later, earlier = term(node.this).sql, term(node.expression).sql
     return TypedSql(between(node, later, earlier, term.dialect), ColumnType.INTEGER)
 
 
-_RULES: dict[type[exp.Expr], _Rule] = {
+_RULES: dict[type[exp.Expr], Rule] = {
+    **TEXT_RULES,
     exp.Literal: _literal,
     exp.Boolean: _boolean,
     exp.Null: _null,
@@ -358,7 +267,6 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Is: _is_null,
     exp.In: _in,
     exp.Between: _between,
-    exp.Like: _like,
     exp.Case: _case,
     exp.Coalesce: _coalesce,
     exp.Greatest: _extreme("greatest"),
@@ -374,17 +282,9 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Ceil: _real("ceil"),
     exp.Pow: _power,
     exp.Round: _round,
-    exp.Lower: _text("lower"),
-    exp.Upper: _text("upper"),
-    exp.Trim: _text("trim"),
-    exp.Length: _text("length", type_=ColumnType.INTEGER),
-    exp.Substring: _substring,
-    exp.StartsWith: _starts_with,
-    exp.DPipe: _concatenate,
+    exp.IntDiv: _whole_part,
     exp.TryCast: _cast,
     exp.Extract: _extract,
-    exp.Right: _right,
-    exp.Replace: _replace,
     **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub), _moved),
     **dict.fromkeys((exp.DateDiff, exp.TimestampDiff), _between_moments),
     exp.DateTrunc: _truncate,

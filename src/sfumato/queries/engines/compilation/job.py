@@ -13,8 +13,9 @@ from sfumato._check import integer, refuse
 from sfumato.queries.engines.compilation.bounding import Bounding
 from sfumato.queries.engines.compilation.expressions import render
 from sfumato.queries.engines.compilation.group_table import listed_groups, numbered_groups, table_groups
-from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, ValueColumn
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
 from sfumato.queries.engines.compilation.relations import relation_layer
+from sfumato.queries.engines.compilation.value_columns import ValueColumn
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
 from sfumato.queries.plan.measure import BinCounts, Measure
 from sfumato.queries.plan.query import (
@@ -94,7 +95,12 @@ class CompiledJob:
 
     def answer(self, bounding: Bounding, *, any_crowded: bool, parts_table: str | None = None) -> str:
         """Return the SELECT of the answer, in its order, from what the steps made."""
-        totals = bounding.totals(unit=self.unit, any_crowded=any_crowded, parts_table=parts_table)
+        return self.arranged(
+            bounding.totals(unit=self.unit, any_crowded=any_crowded, parts_table=parts_table)
+        )
+
+    def arranged(self, totals: str) -> str:
+        """Return the SELECT of the answer, in its order, from that of the sums of groups in any."""
         measures = [f"m{i}" for i in range(len(self.slots.measures))]
         if self.public:
             items = [*(f"p.{key}" for key in self.keys), *(f"coalesce({m}, 0) AS {m}" for m in measures)]
@@ -195,7 +201,9 @@ def _limits(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None,
     return integer("max_groups_contributed", job.max_groups, minimum=1), max_rows, None
 
 
-def as_one_statement(prepared: CompiledJob, secret: bytes) -> tuple[str, ...]:
+def as_one_statement(
+    prepared: CompiledJob, secret: bytes, bounding: Bounding | None = None
+) -> tuple[str, ...]:
     """Return the statements that compute a job, each from the tables alone.
 
     Parameters
@@ -203,6 +211,8 @@ def as_one_statement(prepared: CompiledJob, secret: bytes) -> tuple[str, ...]:
     prepared : CompiledJob
     secret : bytes
         Keys the choice of rows and groups, and stands in the texts.
+    bounding : Bounding, optional
+        The steps, if they are others than the job's own.
 
     Returns
     -------
@@ -210,7 +220,7 @@ def as_one_statement(prepared: CompiledJob, secret: bytes) -> tuple[str, ...]:
         First that of the sums: ``k0, ...`` and ``m0, ...``, sorted by key. Then one for each measure of
         counts by bin, in their order: the groups, ``leaf`` and ``n``.
     """
-    bounding = prepared.bounding(secret)
+    bounding = bounding or prepared.bounding(secret)
     steps = [(step.name, step.select) for step in bounding.steps()] if prepared.unit else []
     if prepared.public:
         steps.insert(0, (GROUPS, _groups(prepared)))

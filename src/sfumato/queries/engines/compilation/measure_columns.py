@@ -3,17 +3,20 @@
 Rows carry ``v0, v1, ...``, values on a grid. A unit's part of a group carries ``n`` (rows), and for column i
 ``ci`` (rows with a value) and ``si`` (their exact sum), and ``t...`` for sums of products of two columns.
 Each column is there once, whatever measures need it.
+
+Where nothing says how many rows a unit may have, an exact sum needs more than 64 bits, and arithmetic with
+those is slow. If all that is computed from it is clamped to less than 2**62, it stands as ``li`` instead: the
+same sum, limited to 2**62 in magnitude.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final, TypeAlias
 
 from sfumato._check import refuse
+from sfumato.queries.engines.compilation.value_columns import ValueColumn
 from sfumato.queries.engines.dialects.base import REACH, Dialect
 from sfumato.queries.plan.measure import (
     AtLeast,
@@ -30,70 +33,15 @@ from sfumato.queries.plan.measure import (
 )
 from sfumato.queries.plan.query import ColumnType, Expression
 
-__all__ = ["MeasureColumns", "ValueColumn", "check_measure"]
+__all__ = ["MeasureColumns", "check_measure"]
 
 _FLOAT_INTEGERS: Final = 2**53  # every integer up to here is a float, so float sums of integers are exact
 
+_MEANS: Final = 2**24
+"""Bounds of a mean up to which a limited sum serves it: for fewer than 2**38 rows of a unit in a group."""
+
 _Centred: TypeAlias = tuple[int, int]
 """A column, by number, and what is subtracted from it."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValueColumn:
-    """One integer per row: the value of ``expression`` on the grid, NULL where there is none.
-
-    ``exponent`` None marks a column that only says whether there is a value; ``whole`` one that has the value
-    itself, in its canonical form.
-    """
-
-    expression: Expression
-    exponent: int | None
-    lower: int = -REACH
-    upper: int = REACH
-    whole: bool = False
-
-    def sql(self, value: str, dialect: Dialect) -> str:
-        """Return the integer of a column ``value`` of the expression's type."""
-        if self.whole:
-            return dialect.canonical(value, self.expression.type)
-        real = self.expression.type is ColumnType.FLOAT
-        if self.exponent is None:
-            present = f"{value} IS NOT NULL" + (f" AND NOT {dialect.isnan(value)}" if real else "")
-            return f"CASE WHEN {present} THEN {dialect.integer(1)} END"
-        lower, upper = dialect.integer(self.lower), dialect.integer(self.upper)
-        if real:
-            below = dialect.real(-_at_most(-self.lower, self.exponent))
-            above = dialect.real(_at_most(self.upper, self.exponent))
-            return (
-                f"CASE WHEN {dialect.isnan(value)} THEN NULL WHEN {value} > {above} THEN {upper} "
-                f"WHEN {value} < {below} THEN {lower} ELSE {dialect.gridded(value, self.exponent)} END"
-            )
-        scale = Fraction(2) ** self.exponent
-        above = dialect.limit(math.floor(self.upper * scale))
-        below = dialect.limit(math.ceil(self.lower * scale))
-        nearest = _shifted(value, self.exponent, dialect)
-        return (
-            f"CASE WHEN {value} > {above} THEN {upper} WHEN {value} < {below} THEN {lower} ELSE {nearest} END"
-        )
-
-
-def _at_most(bound: int, exponent: int) -> float:
-    """Return the largest float that is at most ``bound * 2**exponent``."""
-    exact = Fraction(bound) * Fraction(2) ** exponent
-    try:
-        near = float(exact)
-    except OverflowError:
-        near = math.copysign(math.inf, bound)
-    if math.isinf(near) or Fraction(near) > exact:
-        return math.nextafter(near, -math.inf) if near > 0 or math.isfinite(near) else near
-    return near
-
-
-def _shifted(value: str, exponent: int, dialect: Dialect) -> str:
-    """Return the integer nearest to ``value / 2**exponent``; halves round up."""
-    if exponent <= 0:
-        return value if exponent == 0 else f"{value} * {dialect.integer(2 ** min(-exponent, 62))}"
-    return f"{value} * 0" if exponent >= 64 else dialect.shifted(value, exponent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,19 +141,32 @@ class MeasureColumns:
     @property
     def part_names(self) -> list[str]:
         """The columns of a unit's part of a group."""
-        sums = *(f"s{i}" for i in self._sums()), *map(self._product_name, range(len(self.products)))
-        return ["n", *(f"c{i}" for i in self._counts()), *sums]
+        sums = *map(self._sum_name, self.sums), *map(self._product_name, range(len(self.products)))
+        return ["n", *(f"c{i}" for i in self.counts), *sums]
 
-    def _counts(self) -> list[int]:
-        return sorted({each.counted for each in self._indices if each.counted is not None})
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The columns whose values are counted, by number."""
+        return tuple(sorted({each.counted for each in self._indices if each.counted is not None}))
 
-    def _sums(self) -> list[int]:
-        return sorted({each.summed for each in self._indices if each.summed is not None})
+    @property
+    def sums(self) -> tuple[int, ...]:
+        """The columns that are summed, by number."""
+        return tuple(sorted({each.summed for each in self._indices if each.summed is not None}))
+
+    def count_name(self, index: int) -> str:
+        """Return the column of a part with the number of values that a measure is of."""
+        return f"c{self._indices[index].counted}"
+
+    def sum_name(self, index: int) -> str:
+        """Return the column of a part with the sum that a measure is of, of values or of products."""
+        each = self._indices[index]
+        return self._sum_name(each.summed) if each.product is None else self._product_name(each.product)
 
     def grouped(self) -> list[str]:
         """Return the aggregates that make a unit's part of a group from its rows."""
-        items = ["count(*) AS n", *(f"count(v{i}) AS c{i}" for i in self._counts())]
-        items += [f"{self._total(i)} AS s{i}" for i in self._sums()]
+        items = ["count(*) AS n", *(f"count(v{i}) AS c{i}" for i in self.counts)]
+        items += [f"{self._total(i)} AS {self._sum_name(i)}" for i in self.sums]
         total = self.dialect.total
         return items + [
             f"{total(self._product(i), narrow=False)} AS {self._product_name(i)}"
@@ -215,8 +176,10 @@ class MeasureColumns:
     def single(self) -> list[str]:
         """Return the same for a row that is a unit of its own."""
         wide = self.dialect.wide
-        items = ["1 AS n", *(f"CASE WHEN v{i} IS NULL THEN 0 ELSE 1 END AS c{i}" for i in self._counts())]
-        items += [f"{f'v{i}' if self._fits(i, 1) else wide(f'v{i}')} AS s{i}" for i in self._sums()]
+        items = ["1 AS n", *(f"CASE WHEN v{i} IS NULL THEN 0 ELSE 1 END AS c{i}" for i in self.counts)]
+        for i in self.sums:
+            narrow = self._fits(i, 1) or self._limited(i)
+            items.append(f"{f'v{i}' if narrow else wide(f'v{i}')} AS {self._sum_name(i)}")
         return items + [f"{self._product(i)} AS {self._product_name(i)}" for i in range(len(self.products))]
 
     def _product_name(self, index: int) -> str:
@@ -231,9 +194,32 @@ class MeasureColumns:
     def _total(self, index: int) -> str:
         """Return a part's exact sum; any of one with too many rows, which is computed again from fewer."""
         name, rows, item = f"v{index}", self.max_rows, self.items[index]
-        if rows is not None and max(abs(item.lower), abs(item.upper)) * rows <= _FLOAT_INTEGERS:
-            return self.dialect.small_total(name)
+        reach = max(abs(item.lower), abs(item.upper))
+        if rows is not None and reach * rows <= _FLOAT_INTEGERS:
+            return self.dialect.small_total(name, reach)
+        if self._limited(index):
+            return self.dialect.limited_total(name, reach)
         return self.dialect.total(name, narrow=rows is not None and self._fits(index, rows))
+
+    def _sum_name(self, index: int | None) -> str:
+        """Return the name of a column's sum, which says whether it is limited."""
+        return f"l{index}" if self._limited(index) else f"s{index}"
+
+    def _limited(self, index: int | None) -> bool:
+        """Return whether 2**62 stands for every sum beyond it.
+
+        A sum is clamped to bounds of at most 2**62 in magnitude, so there it makes no difference. The mean of
+        fewer than 2**38 values that add up to more is beyond 2**24, and so beyond its bounds with either.
+        """
+        if index is None or (self.max_rows is not None and self._fits(index, self.max_rows)):
+            return False
+        pairs = zip(self.measures, self._indices, strict=True)
+        return all(_takes_limited(measure) for measure, each in pairs if each.summed == index)
+
+    def _narrow(self, index: int | None) -> bool:
+        """Return whether a part's sum is of 64 bits, and so is what a mean computes from it."""
+        fits = index is not None and self.max_rows is not None and self._fits(index, self.max_rows)
+        return fits or self._limited(index)
 
     def _fits(self, index: int, rows: int) -> bool:
         """Return whether the sum of so many rows, and what a mean computes from it, fits in 64 bits."""
@@ -268,8 +254,12 @@ class MeasureColumns:
         means = []
         for index, (measure, each) in enumerate(zip(self.measures, self._indices, strict=True)):
             if isinstance(measure.value, RowMean):
-                total, count = f"s{each.summed}", f"c{each.counted}"
-                rounded = self.dialect.quotient(f"(2 * abs({total}) + {count})", f"(2 * {count})")
+                total, count = self._sum_name(each.summed), f"c{each.counted}"
+                if self._narrow(each.summed):
+                    half = self.dialect.narrow_quotient(count, "2")
+                    rounded = self.dialect.narrow_quotient(f"(abs({total}) + {half})", count)
+                else:
+                    rounded = self.dialect.quotient(f"(2 * abs({total}) + {count})", f"(2 * {count})")
                 signed = f"CASE WHEN {total} < 0 THEN -{rounded} ELSE {rounded} END"
                 means.append(f"CASE WHEN {count} > 0 THEN {signed} END AS q{index}")
         return means
@@ -311,11 +301,24 @@ class MeasureColumns:
             total = self._product_name(each.product)
         else:
             (column,) = value.factors
-            subtracted, total = value.offset + column.center, f"s{each.summed}"
+            subtracted, total = value.offset + column.center, self._sum_name(each.summed)
             if not subtracted:
                 low, high, most = column.lower, column.upper, self.max_rows
                 return total, None if most is None else (min(low, low * most), max(high, high * most))
         return f"({total} - {self.dialect.integer(subtracted)} * c{each.counted})", None
+
+
+def _takes_limited(measure: Measure) -> bool:
+    """Return whether a measure of a sum is the same where 2**62 stands for every larger sum."""
+    match measure.value:
+        case RowMean():
+            return max(abs(measure.lower), abs(measure.upper)) <= _MEANS
+        case RowSum() as total:
+            return total.offset + total.factors[0].center == 0
+        case AtLeast(value=RowSum() as total, minimum=minimum):
+            return total.offset + total.factors[0].center == 0 and abs(minimum) < REACH
+        case _:
+            return False
 
 
 def check_measure(measure: Measure) -> None:

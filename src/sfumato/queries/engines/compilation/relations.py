@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sfumato.errors import SchemaError
-from sfumato.queries.engines.compilation.expressions import TypedSql, render
+from sfumato.queries.engines.compilation.expressions import render
 from sfumato.queries.engines.compilation.select import SelectLayer, selected
+from sfumato.queries.engines.compilation.terms import TypedSql
 from sfumato.queries.engines.compilation.unit_windows import per_unit_layer, windows_layer
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
 from sfumato.queries.plan.nodes import (

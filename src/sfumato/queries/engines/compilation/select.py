@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.queries.engines.compilation.expressions import TypedSql
+from sfumato.queries.engines.compilation.terms import TypedSql
 from sfumato.queries.engines.dialects.base import Dialect
 
 __all__ = ["SelectLayer", "selected"]

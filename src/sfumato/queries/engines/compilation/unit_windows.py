@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sfumato.queries.engines.compilation.expressions import TypedSql, render
-from sfumato.queries.engines.compilation.measure_columns import ValueColumn
+from sfumato.queries.engines.compilation.expressions import render
 from sfumato.queries.engines.compilation.select import SelectLayer, selected
+from sfumato.queries.engines.compilation.terms import TypedSql
+from sfumato.queries.engines.compilation.value_columns import ValueColumn
 from sfumato.queries.engines.dialects.base import Dialect
 from sfumato.queries.plan.nodes import PerUnit, UnitAggregate, UnitFunction, UnitWindow, UnitWindows
 from sfumato.queries.plan.schema import ColumnType, Expression, Schema
@@ -94,19 +95,21 @@ def _arguments(calls: Sequence[_Call], columns: Mapping[str, TypedSql]) -> list[
 
 
 def per_unit_layer(node: PerUnit, below: SelectLayer, dialect: Dialect) -> SelectLayer:
-    """Return one row for each unit and each value of the keys."""
+    """Return one row for each unit and value of the keys; over public rows, for each value of the keys."""
+    head = ["u"] if below.unit else []
     calls = [_Call(index, made, dialect) for index, made in enumerate(node.aggregates)]
     rendered = [render(key.expression, below.columns, dialect) for key in node.keys]
     keys = [f"k{i}" for i in range(len(rendered))]
     computed = [f"{sql} AS e{i}" for i, sql in enumerate(rendered)]
-    sql = selected(["u", *computed, *_arguments(calls, below.columns)], below.sql, dialect)
+    everything = [*head, *computed, *_arguments(calls, below.columns)]
+    sql = selected(everything or ["1 AS one"], below.sql, dialect)
     forms = [f"{dialect.canonical(f'e{i}', k.expression.type)} AS k{i}" for i, k in enumerate(node.keys)]
     values = [item for call in calls for item in call.value()]
-    sql = selected(["u", *forms, *values], sql, dialect, "WHERE u IS NOT NULL")
-    by = ["u", *keys]
-    sql = selected(
-        [*by, *(p for call in calls for p in call.parts())], sql, dialect, f"GROUP BY {', '.join(by)}"
-    )
+    present = "WHERE u IS NOT NULL" if head else ""
+    sql = selected([*head, *forms, *values] or ["1 AS one"], sql, dialect, present)
+    by = [*head, *keys]
+    grouped = f"GROUP BY {', '.join(by)}" if by else ""
+    sql = selected([*by, *(p for call in calls for p in call.parts())], sql, dialect, grouped)
     made = [*keys, *(call.result() for call in calls)]
     return _numbered(made, node.schema, replace(below, sql=sql), dialect)
 
@@ -157,7 +160,7 @@ def _over(index: int, window: UnitWindow, own: Sequence[str], dialect: Dialect) 
 
 def _numbered(made: Sequence[str], schema: Schema, below: SelectLayer, dialect: Dialect) -> SelectLayer:
     """Return expressions as the columns ``c0, c1, ...`` of a schema."""
-    items = ["u", *(f"{value} AS c{i}" for i, value in enumerate(made))]
+    items = [*(["u"] if below.unit else []), *(f"{value} AS c{i}" for i, value in enumerate(made))]
     columns = {c.name.casefold(): TypedSql(f"c{i}", c.type) for i, c in enumerate(schema.columns)}
     return replace(below, sql=selected(items, below.sql, dialect), columns=columns)
 

@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sfumato.queries.plan.patterns import Pattern
 from sfumato.queries.plan.query import Column, ColumnType, Schema
 
 __all__ = [
@@ -34,7 +35,6 @@ __all__ = [
     "Dialect",
     "StoredColumn",
     "StoredTable",
-    "decimal_type",
 ]
 
 REACH = 2**62
@@ -46,9 +46,6 @@ LONGEST_JOINED = 1 << 14
 LONGEST_NUMBER = 400
 """Characters of a text that is read as a number."""
 
-_INTEGER_DIGITS = 18  # all whole numbers of so many digits are of 64 bits
-_FLOAT_DIGITS = 15  # no two decimals of so many digits have one nearest float, unless it is subnormal
-_FLOAT_SCALE = 200
 _LARGEST_STEP = 1000  # 2.0**1000 is a float
 _FIRST, _LAST = "0001-01-01", "9999-12-31"
 
@@ -79,21 +76,6 @@ class StoredTable:
         return Schema(tuple(Column(c.name, c.type, c.declare) for c in self.columns))
 
 
-def decimal_type(digits: int, scale: int) -> ColumnType:
-    """Return the type that tells all decimals of a precision apart, with ``scale`` digits behind the point.
-
-    Examples
-    --------
-    >>> decimal_type(18, 0).value, decimal_type(9, 2).value, decimal_type(19, 0).value
-    ('INT64', 'FLOAT64', 'NUMERIC')
-    """
-    if scale <= 0 and digits - scale <= _INTEGER_DIGITS:
-        return ColumnType.INTEGER
-    if digits <= _FLOAT_DIGITS and abs(scale) <= _FLOAT_SCALE:
-        return ColumnType.FLOAT
-    return ColumnType.DECIMAL
-
-
 class Dialect(ABC):
     """The SQL of one engine: types, literals, total functions, exact integers, ranks.
 
@@ -106,6 +88,8 @@ class Dialect(ABC):
     """The one type that each type is computed in."""
     semi_join: ClassVar[str] = "JOIN"
     """Keeps the rows of the left side that match; no two rows of the right side are equal."""
+    anti_join: ClassVar[str] = ""
+    """Keeps the rows of the left side that match none, under a condition that may compare; "" for none."""
 
     fence: ClassVar[str] = ""
     """Ends a subquery that the planner must not merge into what is around it, lest it repeat expressions."""
@@ -203,6 +187,11 @@ class Dialect(ABC):
         sensitivity need nothing of it.
         """
 
+    def nth_least(self, column: str, place: int) -> str:
+        """Return the aggregate of the value in a place from the least, equal ones counted; "" for none."""
+        del column, place
+        return ""
+
     def same(self, left: str, right: str) -> str:
         """Return the condition that two keys are equal or both NULL, as joins like it best."""
         return f"{left} IS NOT DISTINCT FROM {right}"
@@ -224,16 +213,30 @@ class Dialect(ABC):
         Where ``narrow``, a sum beyond 64 bits may be NULL instead: it will not be used.
         """
 
-    def small_total(self, column: str) -> str:
+    def limited_total(self, column: str, reach: int) -> str:
+        """Return the exact sum of an integer column in 64 bits: one beyond 2**62 is 2**62.
+
+        Its values are at most ``reach`` in magnitude.
+        """
+        del reach
+        return self.clamped(self.total(column, narrow=False), (-REACH, REACH))
+
+    def small_total(self, column: str, reach: int) -> str:
         """Return the sum of an integer column: exact where the magnitudes add up to at most 2**53.
 
-        Another sum will not be used: it may be any integer, or NULL.
+        Another sum will not be used: it may be any integer, or NULL. The values are at most ``reach`` in
+        magnitude.
         """
+        del reach
         return self.total(column, narrow=True)
 
     @abstractmethod
     def quotient(self, dividend: str, divisor: str) -> str:
         """Return the whole part of a fraction of integers, wide or not, that are not negative."""
+
+    def narrow_quotient(self, dividend: str, divisor: str) -> str:
+        """Return the same where both are of 64 bits."""
+        return self.quotient(dividend, divisor)
 
     def clamped(self, column: str, bounds: tuple[int, int], known: tuple[int, int] | None = None) -> str:
         """Return an integer column clamped to ``bounds``; NULL stays NULL.
@@ -314,6 +317,14 @@ class Dialect(ABC):
         """Return whether a text matches a pattern of ``%`` and ``_``; it holds no backslash."""
         return f"({sql} LIKE {self.string(pattern)})"
 
+    @abstractmethod
+    def matches(self, sql: str, pattern: Pattern) -> str:
+        """Return whether a part of a text matches a pattern."""
+
+    @abstractmethod
+    def matched_part(self, sql: str, pattern: Pattern) -> str:
+        """Return the first part that matches, or what the pattern captures of it; NULL without a match."""
+
     # Conversion and moments
 
     def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
@@ -339,16 +350,19 @@ class Dialect(ABC):
 
     @abstractmethod
     def part(self, name: str, sql: str, type_: ColumnType | None) -> str:
-        """Return YEAR, QUARTER, MONTH, DAY, HOUR, MINUTE, SECOND or DAYOFYEAR of a moment, an integer."""
+        """Return a part of a moment, an integer.
+
+        YEAR, QUARTER, MONTH, DAY, HOUR, MINUTE, SECOND, DAYOFYEAR, ISOYEAR or ISOWEEK.
+        """
 
     @abstractmethod
     def truncated(self, unit: str, sql: str, type_: ColumnType | None) -> str:
-        """Return the first moment of the YEAR, QUARTER, ..., SECOND, in the type it has."""
+        """Return the first moment of the YEAR, QUARTER, ..., SECOND in its type; of a date, also ISOWEEK."""
 
     # Spans of time; what they lead to is known to be in the calendar
 
-    def days_later(self, sql: str, days: int) -> str:
-        """Return a date some days later."""
+    def days_later(self, sql: str, days: int | str) -> str:
+        """Return a date some days later, a number or an integer of 32 bits."""
         return f"({sql} + ({days}))"
 
     @abstractmethod

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
+from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.engines.dialects.decimals import decimal_type
 from sfumato.queries.engines.dialects.shapes import DOMAINS, SHAPES
+from sfumato.queries.plan.patterns import Pattern, PatternSpelling
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["BIGQUERY", "BigQuery"]
@@ -24,6 +26,7 @@ _STORED = {
 }
 _NUMERIC = re.compile(r"(?:BIG)?NUMERIC(?:\((\d+)(?:, *(\d+))?\))?")
 _SAFE = {"+": "SAFE_ADD", "-": "SAFE_SUBTRACT", "*": "SAFE_MULTIPLY"}
+_SPELLING: Final = PatternSpelling(r"\z")
 
 
 @final
@@ -175,6 +178,14 @@ class BigQuery(Dialect):
         """Return the length of a text in bytes."""
         return f"BYTE_LENGTH({sql})"
 
+    def matches(self, sql: str, pattern: Pattern) -> str:
+        """Return whether a part of a text matches."""
+        return f"REGEXP_CONTAINS({sql}, {self.string(pattern.spelled(_SPELLING))})"
+
+    def matched_part(self, sql: str, pattern: Pattern) -> str:
+        """Return the first part that matches, or what is captured of it."""
+        return f"REGEXP_EXTRACT({sql}, {self.string(pattern.spelled(_SPELLING))})"
+
     def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type."""
         if source is ColumnType.DECIMAL:
@@ -223,8 +234,8 @@ class BigQuery(Dialect):
             return f"DATE_TRUNC({sql}, {unit})"
         return f"TIMESTAMP_TRUNC({sql}, {unit}, 'UTC')"
 
-    def days_later(self, sql: str, days: int) -> str:
-        """Return a date some days later."""
+    def days_later(self, sql: str, days: int | str) -> str:
+        """Return a date some days later, a number or an integer of 32 bits."""
         return f"DATE_ADD({sql}, INTERVAL {days} DAY)"
 
     def months_later(self, sql: str, months: int) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
+from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.engines.dialects.decimals import decimal_type
 from sfumato.queries.engines.dialects.shapes import DOMAINS, SHAPES
+from sfumato.queries.plan.patterns import Pattern, PatternSpelling
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["SNOWFLAKE", "Snowflake"]
@@ -20,6 +22,7 @@ _TEXT = re.compile(r"(VARCHAR|CHAR|STRING|TEXT)(\(\d+\))?")
 _MOMENT = re.compile(r"TIMESTAMP_(NTZ|LTZ|TZ)(\(\d\))?")
 _MIN, _MAX = -(2**63), 2**63 - 1
 _LARGEST = 1.7976931348623157e308
+_SPELLING: Final = PatternSpelling("$", plain_groups=False)
 
 
 @final
@@ -193,6 +196,16 @@ class Snowflake(Dialect):
         """Return whether a text starts with another."""
         return f"STARTSWITH({sql}, {prefix})"
 
+    def matches(self, sql: str, pattern: Pattern) -> str:
+        """Return whether a part of a text matches; Snowflake's REGEXP_LIKE is for the whole text."""
+        return f"(REGEXP_INSTR({sql}, {self.string(pattern.spelled(_SPELLING))}) > 0)"
+
+    def matched_part(self, sql: str, pattern: Pattern) -> str:
+        """Return the first part that matches; every parenthesis captures there."""
+        written = self.string(pattern.spelled(_SPELLING))
+        group = f", 'e', {pattern.group}" if pattern.captures else ""
+        return f"REGEXP_SUBSTR({sql}, {written}, 1, 1{group})"
+
     def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type."""
         if target is ColumnType.TEXT:
@@ -248,14 +261,17 @@ class Snowflake(Dialect):
 
     def part(self, name: str, sql: str, type_: ColumnType | None) -> str:
         """Return a part of a moment."""
-        return f"DATE_PART('{name}', {sql})"
+        part = {"ISOWEEK": "WEEKISO", "ISOYEAR": "YEAROFWEEKISO"}.get(name, name)
+        return f"DATE_PART('{part}', {sql})"
 
     def truncated(self, unit: str, sql: str, type_: ColumnType | None) -> str:
-        """Return the first moment of a unit of time."""
+        """Return the first moment of a unit of time; the ISO weeks of DATE_TRUNC go by a parameter."""
+        if unit == "ISOWEEK":
+            return f"DATEADD('DAY', 1 - DAYOFWEEKISO({sql}), {sql})"
         return f"DATE_TRUNC('{unit}', {sql})"
 
-    def days_later(self, sql: str, days: int) -> str:
-        """Return a date some days later."""
+    def days_later(self, sql: str, days: int | str) -> str:
+        """Return a date some days later, a number or an integer of 32 bits."""
         return f"DATEADD('DAY', {days}, {sql})"
 
     def months_later(self, sql: str, months: int) -> str:

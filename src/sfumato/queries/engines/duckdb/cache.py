@@ -17,7 +17,9 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, ValueColumn
+from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
+from sfumato.queries.engines.compilation.value_columns import ValueColumn
+from sfumato.queries.engines.duckdb.kernel import KernelParts
 from sfumato.queries.plan.measure import Measure
 
 __all__ = ["CACHED_PARTS", "BoundingCache", "CachedBounding"]
@@ -46,6 +48,10 @@ class CachedBounding:
         Whether some parts were computed again from fewer rows.
     answers : mapping
         What was computed from the tables, by what was measured.
+    parts : KernelParts or None
+        What the bounding kernel made, instead of tables.
+    reusable : bool
+        Whether it is to be stored at all.
     """
 
     secret: bytes
@@ -54,6 +60,8 @@ class CachedBounding:
     tables: tuple[str, ...]
     crowded: bool
     answers: Mapping[tuple[Measure, ...], pa.Table] = field(default_factory=dict)
+    parts: KernelParts | None = None
+    reusable: bool = True
 
     def with_answer(self, measures: tuple[Measure, ...], answer: pa.Table) -> CachedBounding:
         """Return the layout with one more answer remembered, of the last few."""
@@ -62,7 +70,9 @@ class CachedBounding:
 
     def serves(self, slots: MeasureColumns) -> bool:
         """Whether all that ``slots``, made with these known, needs is there."""
-        rows_by_bin = not (slots.rowwise and self.crowded) or "chosen" in self.tables
+        rows_by_bin = not slots.rowwise or (
+            self.parts is None and (not self.crowded or "chosen" in self.tables)
+        )
         return tuple(slots.items) == self.slots and self.columns.issuperset(slots.part_names) and rows_by_bin
 
 

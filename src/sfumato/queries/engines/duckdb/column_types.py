@@ -100,7 +100,7 @@ def _detected(source: Source) -> Source:
 def _typed(name: str, source: Source, types: ColumnTypes | None) -> Source:
     if not types:
         return source
-    if not isinstance(source, FileSource) or source.kind is not FileKind.CSV:
+    if not isinstance(source, FileSource) or not _is_text(source, types):
         kind = f"a file of {source.kind.value}" if isinstance(source, FileSource) else "a frame"
         rule = f"be left out for table {name!r}, whose columns have types of their own"
         refuse_state("types", rule, f"they were given for {kind}", "use CAST in the query")
@@ -109,6 +109,13 @@ def _typed(name: str, source: Source, types: ColumnTypes | None) -> Source:
     return replace(
         source, types=tuple((str(column), _type(column, type_).value) for column, type_ in types.items())
     )
+
+
+def _is_text(source: FileSource, types: ColumnTypes) -> bool:
+    """Whether columns are texts in the source: those of a CSV file, or those that folders name."""
+    named = {column.casefold() for column in source.partitions}
+    given = {str(column).casefold() for column in types}
+    return source.kind is FileKind.CSV or (bool(named) and given <= named)
 
 
 def _type(column: object, name: object) -> ColumnType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 import duckdb
@@ -18,7 +19,9 @@ __all__ = ["connect", "lock"]
 _SIZE: Final = re.compile(r"\s*(?=[0-9.]*[1-9])[0-9]+(\.[0-9]+)?\s*([KMGT]i?B|%)\s*", re.IGNORECASE)
 
 
-def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
+def connect(
+    spill: str, *, memory_limit: str | None, threads: int | None, progress: bool = False
+) -> duckdb.DuckDBPyConnection:
     """Open an empty database in memory that loads nothing by itself; what does not fit goes to ``spill``.
 
     Parameters
@@ -29,6 +32,8 @@ def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duc
         Such as "4GB"; DuckDB's own limit if None.
     threads : int or None
         All cores if None.
+    progress : bool
+        Whether the database counts how much of a statement is done; it prints nothing of it.
 
     Returns
     -------
@@ -58,7 +63,11 @@ def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duc
     connection.execute("SET TimeZone = 'UTC'")
     # A progress bar would show how long private work takes. In Jupyter it cannot be set without ipywidgets,
     # not even to what it is.
-    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
+    if progress:
+        with suppress(Exception):
+            connection.execute("SET enable_progress_bar_print = false")
+            connection.execute("SET enable_progress_bar = true")
+    elif connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
         connection.execute("SET enable_progress_bar = false")
     return connection
 

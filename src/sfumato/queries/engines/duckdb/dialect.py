@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import ClassVar, Final, final
+from typing import ClassVar, Final
 
-from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
+from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.engines.dialects.decimals import decimal_type
 from sfumato.queries.engines.dialects.shapes import DOMAINS, SHAPES
+from sfumato.queries.plan.patterns import Pattern, PatternSpelling
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["DUCKDB", "DuckDB"]
@@ -32,10 +34,11 @@ _STORED = {
     "BOOLEAN": ColumnType.BOOLEAN,
     "DATE": ColumnType.DATE,
 }
+_HEAP = 100  # values of a group
 _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
+_SPELLING: Final = PatternSpelling(r"\z")
 
 
-@final
 class DuckDB(Dialect):
     """The SQL of DuckDB 2."""
 
@@ -50,6 +53,7 @@ class DuckDB(Dialect):
         ColumnType.DECIMAL: "VARCHAR",
     }
     semi_join = "SEMI JOIN"
+    anti_join = "ANTI JOIN"
 
     def column_type(self, stored: str) -> ColumnType | None:
         """Return the type that a DuckDB type is computed in."""
@@ -100,6 +104,10 @@ class DuckDB(Dialect):
         keyed = f"hash(xor(hash(xor(hash({', '.join(columns)}), {first})), {second}))"
         return f"CAST({keyed} >> 1 AS BIGINT)"
 
+    def nth_least(self, column: str, place: int) -> str:
+        """Return the aggregate: a heap for each group, which beats sorting while it is small."""
+        return f"min({column}, {place})[{place}]" if place <= _HEAP else ""
+
     def wide(self, sql: str) -> str:
         """Return the integer as HUGEINT."""
         return f"CAST({sql} AS HUGEINT)"
@@ -108,7 +116,7 @@ class DuckDB(Dialect):
         """Return the sum, a HUGEINT unless narrow."""
         return f"TRY_CAST(sum({column}) AS BIGINT)" if narrow else f"sum({column})"
 
-    def small_total(self, column: str) -> str:
+    def small_total(self, column: str, reach: int) -> str:
         """Return the sum of floats: every sum on the way is an integer of at most 53 bits, and so exact.
 
         DuckDB's own sum of integers is a HUGEINT: with millions of parts it takes more room and time.
@@ -166,6 +174,16 @@ class DuckDB(Dialect):
         """Return the length of a text in bytes."""
         return f"strlen({sql})"
 
+    def matches(self, sql: str, pattern: Pattern) -> str:
+        """Return whether a part of a text matches."""
+        return f"regexp_matches({sql}, {self.string(pattern.spelled(_SPELLING))})"
+
+    def matched_part(self, sql: str, pattern: Pattern) -> str:
+        """Return the first part that matches; DuckDB's own is empty where there is none."""
+        written = self.string(pattern.spelled(_SPELLING))
+        part = f"regexp_extract({sql}, {written}, {int(pattern.captures)})"
+        return f"(CASE WHEN {self.matches(sql, pattern)} THEN {part} END)"
+
     def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type: texts by their shape first, then by DuckDB's own reading."""
         if source is ColumnType.DECIMAL:  # a text of digits; as an integer DuckDB rounds it away from zero
@@ -192,12 +210,13 @@ class DuckDB(Dialect):
 
     def part(self, name: str, sql: str, type_: ColumnType | None) -> str:
         """Return a part of a moment."""
-        return f"TRY(date_part('{ {'DAYOFYEAR': 'doy'}.get(name, name.lower()) }', {sql}))"
+        part = {"DAYOFYEAR": "doy", "ISOWEEK": "week"}.get(name, name.lower())
+        return f"TRY(date_part('{part}', {sql}))"
 
     def truncated(self, unit: str, sql: str, type_: ColumnType | None) -> str:
         """Return the first moment of a unit of time."""
         type_ = ColumnType.TIMESTAMP if type_ is None else type_
-        return f"TRY(CAST(date_trunc('{unit.lower()}', {sql}) AS {self.types[type_]}))"
+        return f"TRY(CAST(date_trunc('{unit.lower().removeprefix('iso')}', {sql}) AS {self.types[type_]}))"
 
     def months_later(self, sql: str, months: int) -> str:
         """Return the same day of another month."""

@@ -22,16 +22,20 @@ from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, compile
 from sfumato.queries.engines.duckdb.cache import CACHED_PARTS, BoundingCache, CachedBounding
 from sfumato.queries.engines.duckdb.components import add_components
 from sfumato.queries.engines.duckdb.connection import connect, lock
-from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.engines.duckdb.fingerprint import fingerprint, stamps
+from sfumato.queries.engines.duckdb.kernel import KernelSettings, bound_rows
+from sfumato.queries.engines.duckdb.ranks import RANKED_DUCKDB, add_ranks
 from sfumato.queries.engines.duckdb.storage import store
 from sfumato.queries.engines.self_test import run_self_test
 from sfumato.queries.engines.stored_tables import StoredTablesEngine
+from sfumato.queries.engines.watched_run import Display
 from sfumato.queries.plan.query import AggregationJob
 
 __all__ = ["DuckDBEngine"]
 
 _LISTED = "listed"
+_KERNEL_TOTALS = "kernel_totals"
+_RETAINED_SHARE = 8  # of the memory limit, for what the kernel retains
 _SERVED = ("parts", "trimmed")
 
 
@@ -48,12 +52,17 @@ class DuckDBEngine(StoredTablesEngine):
         What :func:`~sfumato.frames.sources.open_source` returned.
     memory_limit : str, optional
         Most memory for DuckDB, such as ``"2GB"``; beyond it the engine spills. Default: DuckDB's (80 % of
-        the machine).
+        the machine). The bounding kernel takes up to a quarter as much for rows, while DuckDB only scans,
+        and an eighth for what it retains; beyond a quarter it spills, too.
     threads : int, optional
         Default: one for each core.
     cache : int
         For how many choices of rows, groups and limits the bounded parts are retained for later jobs, which
         then share their secret.
+    kernel : bool
+        Whether the bounding kernel does the jobs that it can; else SQL does all, with the same answers.
+    display : callable, optional
+        Where the progress of jobs is shown; to the curator alone, for it depends on the data.
 
     Raises
     ------
@@ -81,7 +90,7 @@ class DuckDBEngine(StoredTablesEngine):
         "the engine must finish what was charged, got a failure inside it; the charge stays: free memory and "
         "disk space, check that the source is still there, then ask again"
     )
-    _dialect = DUCKDB
+    _dialect = RANKED_DUCKDB
 
     def __init__(
         self,
@@ -90,40 +99,51 @@ class DuckDBEngine(StoredTablesEngine):
         memory_limit: str | None = None,
         threads: int | None = None,
         cache: int = 0,
+        kernel: bool = True,
+        display: Display | None = None,
     ) -> None:
         integer("cache", cache, remedy="0 keeps nothing")
         if threads is not None:
             integer("threads", threads, minimum=1, remedy="leave it out for one on each core")
-        self._sources = dict(sources)
+        self._sources, self.display = dict(sources), display
         spill = _spill_folder()
         self._remove_spill = weakref.finalize(self, _remove, spill, os.getpid())
         self._lock = threading.Lock()
         try:
-            self._connection = connect(spill, memory_limit=memory_limit, threads=threads)
+            counted = display is not None
+            self._connection = connect(spill, memory_limit=memory_limit, threads=threads, progress=counted)
         except duckdb.Error:
             self._remove_spill()
             refuse("memory_limit", "be a size such as '2GB'", memory_limit, "check it and threads")
-        self._layouts = BoundingCache(self._connection.execute, 0)
+        # A database with a function of Python must be closed before the interpreter ends.
+        self._close_connection = weakref.finalize(self, _close, self._connection, os.getpid())
+        self._kernel: KernelSettings | None = None
+        self._layouts = BoundingCache(self._execute, 0)
         self._stamps = stamps(self._sources)
         try:
-            if memory_limit is not None:
-                self._try_out(memory_limit)
-            self._layouts = BoundingCache(self._connection.execute, cache)
+            settings = self._tried_out(spill, memory_limit)
+            self._kernel = settings if kernel else None
+            self._layouts = BoundingCache(self._execute, cache)
             self._tables = store(self._connection, self._sources)
             lock(self._connection, self._sources)
         except BaseException:
             self.close()
             raise
 
-    def _try_out(self, memory_limit: str) -> None:
-        """Refuse a limit under which no query could be computed, however few the rows."""
-        answer = None
+    def _tried_out(self, spill: str, memory_limit: str | None) -> KernelSettings:
+        """Add what queries need; refuse a limit under which none could be computed, however few the rows."""
+        settings = None
         with suppress(duckdb.Error, MemoryError):
-            answer = self._run(run_self_test(DUCKDB), None, bytes(32))
-        if answer is None:
+            add_ranks(self._connection)
+            found = KernelSettings.of(self._connection, spill)
+            if memory_limit is not None:
+                self._run(run_self_test(RANKED_DUCKDB), None, bytes(32))
+            settings = found
+        if settings is None:
             refuse(
                 "memory_limit", "be enough for a query over a few rows", memory_limit, "give 100MB or more"
             )
+        return settings
 
     def fingerprint(self, key: bytes) -> str:
         """Return the keyed HMAC-SHA-256 of the content of all tables, in hexadecimal.
@@ -185,8 +205,19 @@ class DuckDBEngine(StoredTablesEngine):
 
     def close(self) -> None:
         """Close the database and remove the spill folder; calling it again does nothing."""
-        self._connection.close()
+        self._close_connection()
         self._remove_spill()
+
+    def _interrupt(self) -> bool:
+        self._connection.interrupt()
+        return True
+
+    def _percent(self) -> float | None:
+        done = self._connection.query_progress()
+        return done if done >= 0 else None
+
+    def _fetch(self, select: str, schema: pa.Schema) -> pa.Table:
+        return self._connection.sql(select).to_arrow_table().cast(schema)
 
     def _accepts(self, prepared: CompiledJob) -> bool:
         self._check_unchanged()
@@ -196,7 +227,7 @@ class DuckDBEngine(StoredTablesEngine):
 
     def _compute(self, job: AggregationJob, prepared: CompiledJob, secret: bytes) -> pa.Table:
         known = self._layouts.known(prepared.identity)
-        again = None if known is None else compile_job(job, self._tables, DUCKDB, known)
+        again = None if known is None else compile_job(job, self._tables, RANKED_DUCKDB, known)
         return self._run(prepared, again, secret)
 
     def _run(self, fresh: CompiledJob, again: CompiledJob | None, secret: bytes) -> pa.Table:
@@ -212,23 +243,44 @@ class DuckDBEngine(StoredTablesEngine):
             answer = layout.answers.get(prepared.slots.measures)
             if answer is None:
                 answer = self._computed(prepared, layout)
-            self._layouts.keep(prepared.identity, layout.with_answer(prepared.slots.measures, answer))
-            made.clear()
+            if layout.reusable:
+                self._layouts.keep(prepared.identity, layout.with_answer(prepared.slots.measures, answer))
+                made.clear()
         return answer
 
     def _laid_out(self, prepared: CompiledJob, secret: bytes, made: list[str]) -> CachedBounding:
         if prepared.public:
             self._make(GROUPS, self._groups(prepared), made)
+        slots = prepared.slots
+        columns = tuple(slots.items), frozenset(slots.part_names)
+        if self._kernel is not None:
+            most = self._layouts.most
+            retain = self._kernel.memory // _RETAINED_SHARE // most if most else -1
+            found = bound_rows(self._connection, prepared, secret, self._kernel, retain=retain)
+            if found is not None:
+                totals, parts = found
+                answers = {slots.measures: self._arranged(prepared, totals)}
+                return CachedBounding(secret, *columns, tuple(made), False, answers, parts, parts is not None)
         bounding = prepared.bounding(secret)
         crowded = prepared.unit and self._bound(bounding, made)
         if prepared.unit and self._layouts.most:
             # Later jobs read what stays, and rows by bin; the rest has served.
             self._make(CACHED_PARTS, bounding.staying(unit=True, any_crowded=crowded), made)
             self._drop([table for table in made if table in _SERVED], made)
-        slots = prepared.slots
-        return CachedBounding(secret, tuple(slots.items), frozenset(slots.part_names), tuple(made), crowded)
+        return CachedBounding(secret, *columns, tuple(made), crowded)
+
+    def _arranged(self, prepared: CompiledJob, totals: pa.Table) -> pa.Table:
+        """Return the answer, in its order, from the sums of the kernel."""
+        self._connection.register(_KERNEL_TOTALS, totals)
+        try:
+            select = prepared.arranged(f"SELECT * FROM {_KERNEL_TOTALS}")
+            return self._connection.sql(select).to_arrow_table().cast(prepared.schema)
+        finally:
+            self._connection.unregister(_KERNEL_TOTALS)
 
     def _computed(self, prepared: CompiledJob, layout: CachedBounding) -> pa.Table:
+        if layout.parts is not None:
+            return self._arranged(prepared, layout.parts.totals(prepared.slots))
         bounding, crowded = prepared.bounding(layout.secret), layout.crowded
         parts_table = CACHED_PARTS if CACHED_PARTS in layout.tables else None
         select = prepared.answer(bounding, any_crowded=crowded, parts_table=parts_table)
@@ -251,13 +303,17 @@ class DuckDBEngine(StoredTablesEngine):
 
     def _make(self, table: str, select: str, made: list[str]) -> None:
         made.append(table)
-        self._connection.execute(f"CREATE TEMP TABLE {table} AS {select}")
+        self._execute(f"CREATE TEMP TABLE {table} AS {select}")
+
+    def _execute(self, statement: str) -> None:
+        """Run a statement to its end: a result that is not read bars the connection."""
+        self._connection.execute(statement).fetchall()
 
     def _groups(self, prepared: CompiledJob) -> str:
         if prepared.listed is None:
-            return numbered_groups(f"({prepared.table})", prepared.types, DUCKDB)
+            return numbered_groups(f"({prepared.table})", prepared.types, RANKED_DUCKDB)
         self._connection.register(_LISTED, prepared.listed)
-        return numbered_groups(_LISTED, prepared.types, DUCKDB)
+        return numbered_groups(_LISTED, prepared.types, RANKED_DUCKDB)
 
     @contextmanager
     def _temporary(self, made: list[str]) -> Iterator[None]:
@@ -270,8 +326,14 @@ class DuckDBEngine(StoredTablesEngine):
 
     def _drop(self, tables: Sequence[str], made: list[str]) -> None:
         for table in tables:
-            self._connection.execute(f"DROP TABLE IF EXISTS {table}")
+            self._execute(f"DROP TABLE IF EXISTS {table}")
             made.remove(table)
+
+
+def _close(connection: duckdb.DuckDBPyConnection, process: int) -> None:
+    """Close a database, unless a forked child ends that did not open it."""
+    if os.getpid() == process:
+        connection.close()
 
 
 def _spill_folder() -> str:

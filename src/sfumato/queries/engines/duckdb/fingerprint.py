@@ -6,10 +6,12 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.frames.datasets import DatasetSource
 from sfumato.frames.sources import FileKind, FileSource, FrameSource, Source
 
 __all__ = ["fingerprint", "stamps"]
@@ -39,6 +41,8 @@ def fingerprint(sources: Mapping[str, Source], key: bytes) -> str:
         _piece(mac, name.encode())
         if isinstance(source, FileSource):
             _files(mac, source)
+        elif isinstance(source, DatasetSource):
+            _dataset(mac, source)
         else:
             _frame(mac, source)
     return mac.hexdigest()
@@ -49,8 +53,13 @@ def stamps(sources: Mapping[str, Source]) -> dict[Path, tuple[int, ...] | None]:
 
     A CSV file is not looked at: its rows were taken into memory.
     """
-    files = (s for s in sources.values() if isinstance(s, FileSource) and s.kind is not FileKind.CSV)
-    return {path: _stamp(path) for source in files for path in source.paths}
+    read = (
+        source.files if isinstance(source, DatasetSource) else source.paths
+        for source in sources.values()
+        if isinstance(source, DatasetSource)
+        or (isinstance(source, FileSource) and source.kind is not FileKind.CSV)
+    )
+    return {path: _stamp(path) for paths in read for path in paths}
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
@@ -69,6 +78,8 @@ def _piece(mac: hmac.HMAC, data: bytes | memoryview) -> None:
 def _files(mac: hmac.HMAC, source: FileSource) -> None:
     _piece(mac, f"files {len(source.paths)} {source.table or ''}".encode())
     for path in source.paths:
+        if source.partitions:
+            _piece(mac, "/".join(path.parts[-1 - len(source.partitions) : -1]).encode())
         _file(mac, path)
         # what a DuckDB file's writer has not yet folded in lies beside it
         log = path.with_name(path.name + ".wal")
@@ -92,6 +103,40 @@ def _frame(mac: hmac.HMAC, source: FrameSource) -> None:
         _piece(mac, name.encode())
         _piece(mac, str(canonical.type).encode())
         _column(mac, canonical)
+
+
+def _dataset(mac: hmac.HMAC, source: DatasetSource) -> None:
+    """Digest the rows in their order, whatever the batches that they come in."""
+    names = source.dataset.schema.names
+    digests = [[hashlib.sha256() for _ in range(3)] for _ in names]
+    rows = 0
+    for batch in source.batches():
+        rows += batch.num_rows
+        for parts, values in zip(digests, batch.columns, strict=True):
+            _stream(parts, _canonical(pa.chunked_array([values])).combine_chunks())
+    _piece(mac, f"dataset {rows} {len(names)}".encode())
+    for field, parts in zip(source.dataset.schema, digests, strict=True):
+        _piece(mac, field.name.encode())
+        _piece(mac, str(_canonical(pa.chunked_array([], field.type)).type).encode())
+        for part in parts:
+            _piece(mac, part.digest())
+
+
+def _stream(parts: list[Any], values: pa.Array) -> None:
+    """Add values to three digests of a column: which there are, their lengths, and what they are."""
+    there, lengths, content = parts
+    type_ = values.type
+    there.update(_fixed(pc.is_valid(values).cast(pa.uint8()), 1))
+    if pa.types.is_large_string(type_) or pa.types.is_large_binary(type_):
+        lengths.update(_fixed(pc.fill_null(pc.binary_length(values), -1), 8))
+        content.update(_text(values))
+    elif pa.types.is_primitive(type_) and type_.bit_width in _INTEGERS:
+        content.update(_fixed(_filled(values), type_.bit_width // 8))
+    else:  # types that no query can use, value by value
+        for value in values.to_pylist():
+            written = repr(value).encode()
+            lengths.update(len(written).to_bytes(8, "big"))
+            content.update(written)
 
 
 def _canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -11,8 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from sfumato.errors import SourceError
+from sfumato.frames.datasets import DatasetSource
 from sfumato.frames.delimited import Delimited
 from sfumato.frames.sources import FileKind, FileSource, FrameSource, Source, check_names
 from sfumato.queries.engines.dialects.base import StoredColumn, StoredTable
@@ -43,6 +45,7 @@ def store(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) 
             types = _types(connection, inside)
             check_names(name, [column for column, _ in types])
             _read_through(connection, inside, types)
+            _check_values(source)
         except (duckdb.Error, OSError):
             types = None
         if types is None:  # outside of the handler: DuckDB's message may quote the data
@@ -71,6 +74,13 @@ def _kind(source: Source) -> str:
     return source.kind.value if isinstance(source, FileSource) else "Arrow"
 
 
+def _check_values(source: Source) -> None:
+    """Refuse a dataset that holds what its types do not say: a frame was looked at when it was taken in."""
+    if isinstance(source, DatasetSource):
+        for _ in source.batches():
+            pass
+
+
 def _types(connection: duckdb.DuckDBPyConnection, relation: str) -> tuple[tuple[str, str], ...]:
     rows = connection.execute(f"DESCRIBE {relation}").fetchall()
     return tuple((str(row[0]), str(row[1])) for row in rows)
@@ -90,8 +100,11 @@ def _make(
     connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: Source, attached: dict[str, str]
 ) -> None:
     if isinstance(source, FrameSource):
-        _check_types(connection, name, source)
+        _check_types(connection, name, source.frame.slice(0, 0))
         connection.register(inside, source.frame)
+    elif isinstance(source, DatasetSource):
+        _check_types(connection, name, source.dataset.schema.empty_table())
+        connection.register(inside, source.dataset)
     elif source.kind is FileKind.PARQUET:
         _view_parquet(connection, name, inside, source)
     elif source.kind is FileKind.CSV:
@@ -101,9 +114,8 @@ def _make(
         _attach(connection, inside, source, attached)
 
 
-def _check_types(connection: duckdb.DuckDBPyConnection, name: str, source: FrameSource) -> None:
+def _check_types(connection: duckdb.DuckDBPyConnection, name: str, empty: pa.Table) -> None:
     """Refuse columns of a type that DuckDB does not know, which shows without any row."""
-    empty = source.frame.slice(0, 0)
     for index, field in enumerate(empty.schema):
         known = False
         with suppress(duckdb.Error):
@@ -119,7 +131,8 @@ def _check_types(connection: duckdb.DuckDBPyConnection, name: str, source: Frame
 
 def _view_parquet(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
     files = [DUCKDB.string(pattern_of(path)) for path in source.paths]
-    one = "SELECT * FROM read_parquet([{}], hive_partitioning = false)"
+    hive = "true, hive_types_autocast = false" if source.partitions else "false"
+    one = f"SELECT * FROM read_parquet([{{}}], hive_partitioning = {hive})"
     first = None
     for file in files:
         # DuckDB renames a column whose name another has but for case: the names are read off the file itself
@@ -134,7 +147,24 @@ def _view_parquet(connection: duckdb.DuckDBPyConnection, name: str, inside: str,
                 f"the files of table {name!r} must have the same columns of the same types in one order; "
                 "write them again with one schema"
             )
-    connection.execute(f"CREATE VIEW {inside} AS {one.format(', '.join(files))}")
+    items = _partition_values(name, source, [column for column, _ in first or ()])
+    rows = one.format(", ".join(files)).removeprefix("SELECT * FROM ")
+    connection.execute(f"CREATE VIEW {inside} AS SELECT {items} FROM {rows}")
+
+
+def _partition_values(name: str, source: FileSource, columns: Sequence[str]) -> str:
+    """Return the columns, those that folders name in their declared types; NULL where a cast fails."""
+    if not source.partitions:
+        return "*"
+    require_columns(name, {column: ColumnType(type_name) for column, type_name in source.types}, columns)
+    declared = {column.casefold(): ColumnType(type_name) for column, type_name in source.types}
+    made = []
+    for column in columns:
+        written, type_ = DUCKDB.identifier(column), declared.get(column.casefold(), ColumnType.TEXT)
+        plain = column not in source.partitions or type_ is ColumnType.TEXT
+        value = written if plain else DUCKDB.cast(written, ColumnType.TEXT, type_)
+        made.append(f"{value} AS {written}")
+    return ", ".join(made)
 
 
 def _top_level(nodes: Sequence[tuple[object, ...]]) -> list[tuple[str, int]]:
@@ -166,18 +196,25 @@ def _is_detected(source: FileSource) -> bool:
 
 def _undeclared(source: Source, names: Sequence[str]) -> set[str]:
     """Return the columns that are text because nobody declared a type for them."""
-    if not isinstance(source, FileSource) or source.kind is not FileKind.CSV or _is_detected(source):
+    if not isinstance(source, FileSource) or source.kind is FileKind.DUCKDB or _is_detected(source):
         return set()
     declared = {name.casefold() for name, _ in source.types}
-    return {name for name in names if name.casefold() not in declared}
+    texts = names if source.kind is FileKind.CSV else source.partitions
+    return {name for name in texts if name.casefold() not in declared}
 
 
 def _read_csv(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
     """Take in the rows as texts, or in a declared type by the rule of CAST: NULL where it fails."""
-    file = Delimited(source.paths[0])
+    files = [Delimited(path) for path in source.paths]
+    file = files[0]
     types = {column: ColumnType(type_name) for column, type_name in source.types}
     names = file.names
     check_names(name, names)
+    if any(each.names != names for each in files):
+        raise SourceError(
+            f"the files of table {name!r} must have the same names in their first lines, in one order; write "
+            "them again"
+        )
     require_columns(name, types, names)
     folded = {column.casefold(): type_ for column, type_ in types.items()}
     items = []
@@ -186,20 +223,22 @@ def _read_csv(connection: duckdb.DuckDBPyConnection, name: str, inside: str, sou
         type_ = folded.get(column.casefold(), ColumnType.TEXT)
         value = written if type_ is ColumnType.TEXT else DUCKDB.cast(written, ColumnType.TEXT, type_)
         items.append(f"{value} AS {written}")
-    connection.register("incoming", file.read())
-    connection.execute(f"CREATE TABLE {inside} AS SELECT {', '.join(items)} FROM incoming")
-    connection.unregister("incoming")
+    for index, each in enumerate(files):
+        connection.register("incoming", each.read())
+        into = f"INSERT INTO {inside}" if index else f"CREATE TABLE {inside} AS"
+        connection.execute(f"{into} SELECT {', '.join(items)} FROM incoming")
+        connection.unregister("incoming")
 
 
 def _detect_csv(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
     """Take in a public file, whose types may follow from its rows."""
-    file = DUCKDB.string(pattern_of(source.paths[0]))
+    file = ", ".join(DUCKDB.string(pattern_of(path)) for path in source.paths)
     # types come from the whole file, once: a type guessed from its head could fail on a later row
-    connection.execute(f"CREATE TABLE {inside} AS SELECT * FROM read_csv({file}, sample_size = -1)")
+    connection.execute(f"CREATE TABLE {inside} AS SELECT * FROM read_csv([{file}], sample_size = -1)")
     names = {column.casefold() for column, _ in _types(connection, inside)}
     if any(column.rpartition("_")[0] in names for column in names):
         # x and x_1: perhaps the file has x twice, and DuckDB renamed the second
-        head = f"SELECT * FROM read_csv({file}, header = false, all_varchar = true) LIMIT 1"
+        head = f"SELECT * FROM read_csv([{file}], header = false, all_varchar = true) LIMIT 1"
         check_names(name, [str(cell) for cell in connection.execute(head).fetchall()[0]])
 
 

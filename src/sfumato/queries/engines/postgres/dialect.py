@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
-from sfumato.queries.engines.dialects.shapes import REAL_DATE, REAL_TIMESTAMP, SHAPES
-from sfumato.queries.engines.postgres import floats
+from sfumato.queries.engines.dialects.base import REACH, Dialect, StoredColumn
+from sfumato.queries.engines.dialects.decimals import decimal_type
+from sfumato.queries.engines.postgres import floats, integers
+from sfumato.queries.engines.postgres.casts import from_numeric, read_text
 from sfumato.queries.engines.postgres.floats import let
+from sfumato.queries.plan.patterns import Pattern, PatternSpelling
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["PostgreSQL"]
@@ -19,14 +21,14 @@ __all__ = ["PostgreSQL"]
 _INTEGERS = frozenset({"int2", "int4", "int8"})
 _FLOATS = frozenset({"float4", "float8"})
 _NUMERIC = re.compile(r"(?:numeric|decimal)(?:\((\d+)(?:, ?(-?\d+))?\))?")
-_TEXTS = frozenset({"text", "varchar", "bpchar", "name", "uuid"})
-_MIN, _MAX = "-9223372036854775808", "9223372036854775807"
+_UNHASHED = frozenset({"money", "bit", "varbit"})
+_TEXTS = frozenset({"text", "varchar", "bpchar", "name", "uuid", "time", "timetz", "inet", "cidr"})
+_NESTED = frozenset({"jsonb", *(f"_{name}" for name in (*_INTEGERS, *_FLOATS, *_TEXTS))})
+_NESTED |= {"_bool", "_numeric", "_date", "_timestamp", "_timestamptz"}
+_LARGEST_NESTED = 1 << 14  # bytes as stored, perhaps compressed 255 times: their text has less than 2**30
 _LONGEST = 1 << 26
 _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
-# From this number on a text is beyond the floats; up to that one it is nearest to zero.
-_TOO_LARGE = "CAST('1.797693134862315807937289714053e308' AS numeric)"
-_TOO_SMALL = "CAST('2.4703282292062328e-324' AS numeric)"
-_WHOLE = "[+-]?0*[0-9]{1,19}"
+_SPELLING: Final = PatternSpelling("$")
 
 
 @final
@@ -73,7 +75,7 @@ class PostgreSQL(Dialect):
             return ColumnType.FLOAT
         if numeric := _NUMERIC.fullmatch(stored):
             return decimal_type(int(numeric[1]), int(numeric[2] or 0)) if numeric[1] else ColumnType.DECIMAL
-        if stored in _TEXTS or stored == "enum":
+        if stored in _TEXTS or stored in _NESTED or stored == "enum":
             return ColumnType.TEXT
         if stored in ("timestamp", "timestamptz"):
             return ColumnType.TIMESTAMP
@@ -85,9 +87,9 @@ class PostgreSQL(Dialect):
         if column.stored in _FLOATS:
             return f"CASE WHEN {sql} = 'NaN' THEN NULL ELSE CAST({sql} AS double precision) END"
         if _NUMERIC.fullmatch(column.stored):
-            return _from_numeric(sql, column.type)
+            return from_numeric(sql, column.type)
         if column.type is ColumnType.TEXT:
-            return f'CAST({sql} AS text) COLLATE "C"'
+            return f'{_written(sql, column.stored)} COLLATE "C"'
         if column.stored == "timestamptz":
             return self.in_calendar(f"({sql} AT TIME ZONE 'UTC')", ColumnType.TIMESTAMP)
         if column.type in (ColumnType.DATE, ColumnType.TIMESTAMP):
@@ -95,13 +97,17 @@ class PostgreSQL(Dialect):
         return sql if column.type is None else f"CAST({sql} AS {self.types[column.type]})"
 
     def identity(self, column: StoredColumn) -> str:
-        """Return the unit as it is stored, equal ones in one form."""
+        """Return the unit as it is stored, equal ones in one form; as text where that has no hash."""
         sql = self.identifier(column.name)
+        if column.stored in _UNHASHED:
+            return f'CAST({sql} AS text) COLLATE "C"'
         if column.stored in _FLOATS:
             zero = f"CAST('0' AS {column.stored})"
             return f"CASE WHEN {sql} = 'NaN' THEN NULL WHEN {sql} = 0 THEN {zero} ELSE {sql} END"
         if _NUMERIC.fullmatch(column.stored):
             return f"CASE WHEN {sql} = 'NaN' THEN NULL ELSE trim_scale({sql}) END"
+        if column.stored in _NESTED:
+            return sql  # equal ones may have several texts, such as [1.0] and [1.00]
         return self.standard(column) if column.type is ColumnType.TEXT else sql
 
     def unit_type(self, column: StoredColumn) -> str:
@@ -109,10 +115,13 @@ class PostgreSQL(Dialect):
         return "numeric" if _NUMERIC.fullmatch(column.stored) else column.stored
 
     def rank(self, words: tuple[int, int], columns: Sequence[str]) -> str:
-        """Return a 64-bit hash of the columns' hashes, these seeded by one word and it by the other."""
+        """Return a 64-bit hash, seeded by one word, of the row's hash, which is seeded by the other.
+
+        A row's hash adds up those of its columns, so without the second every unit would have its keys in one
+        order, turned. That one sees 32 bits of the first: of two rows, fewer than one pair in 2**31 tie.
+        """
         first, second = (f"CAST('{word - 2**63}' AS bigint)" for word in words)
-        hashes = (f'hashtextextended(CAST({c} AS text) COLLATE "C", {first})' for c in columns)
-        return f'hashtextextended(CAST(ROW({", ".join(hashes)}) AS text) COLLATE "C", {second})'
+        return f"hashint8extended(hash_record_extended(ROW({', '.join(columns)}), {first}), {second})"
 
     def same(self, left: str, right: str) -> str:
         """Return the condition on arrays: NULLs in them are equal, and joins can hash them."""
@@ -123,12 +132,27 @@ class PostgreSQL(Dialect):
         return f"CAST({sql} AS numeric)"
 
     def total(self, column: str, *, narrow: bool) -> str:
-        """Return the sum: numeric, whatever its size."""
-        return f"sum({column})"
+        """Return the sum: numeric, whatever its size, or limited to 64 bits."""
+        total = f"sum({column})"
+        return self.clamped(total, (-REACH, REACH)) if narrow else total
+
+    def limited_total(self, column: str, reach: int) -> str:
+        """Return the sum, of two halves of the bits where these are of 32."""
+        if not integers.in_halves(reach):
+            return self.clamped(self.total(column, narrow=False), (-REACH, REACH))
+        return integers.limited_sum(column)
+
+    def small_total(self, column: str, reach: int) -> str:
+        """Return the limited sum."""
+        return self.limited_total(column, reach)
 
     def quotient(self, dividend: str, divisor: str) -> str:
         """Return the whole part of a fraction."""
         return f"div(CAST({dividend} AS numeric), CAST({divisor} AS numeric))"
+
+    def narrow_quotient(self, dividend: str, divisor: str) -> str:
+        """Return the whole part of a fraction of bigints."""
+        return f"({dividend} / {divisor})"
 
     def gridded(self, value: str, exponent: int) -> str:
         """Return the nearest integer on the grid."""
@@ -139,8 +163,8 @@ class PostgreSQL(Dialect):
         if type_ is ColumnType.FLOAT:
             return floats.multiply(left, right) if sign == "*" else floats.add(sign, left, right)
         if sign == "*":
-            return let(_product, left, right)
-        return let(_sum if sign == "+" else _difference, left, right)
+            return let(integers.multiply, left, right)
+        return let(integers.add if sign == "+" else integers.subtract, left, right)
 
     def divided(self, left: str, right: str) -> str:
         """Return the quotient of floats."""
@@ -211,10 +235,18 @@ class PostgreSQL(Dialect):
         """Return whether a text matches a pattern in which nothing is escaped."""
         return f"({sql} LIKE {self.text(pattern)} ESCAPE '')"
 
+    def matches(self, sql: str, pattern: Pattern) -> str:
+        """Return whether a part of a text matches."""
+        return f"({sql} ~ {self.string(pattern.spelled(_SPELLING))})"
+
+    def matched_part(self, sql: str, pattern: Pattern) -> str:
+        """Return the first part that matches, or what is captured of it."""
+        return f"substring({sql} FROM {self.string(pattern.spelled(_SPELLING))})"
+
     def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type."""
         if source in (ColumnType.TEXT, ColumnType.DECIMAL):
-            return _read(sql, source, target)
+            return read_text(sql, source, target)
         if target is ColumnType.TEXT:
             return let(_write_float if source is ColumnType.FLOAT else _plainly, sql)
         if source is ColumnType.FLOAT and target is ColumnType.INTEGER:
@@ -227,12 +259,12 @@ class PostgreSQL(Dialect):
 
     def part(self, name: str, sql: str, type_: ColumnType | None) -> str:
         """Return a part of a moment; seconds without their fraction."""
-        part = {"DAYOFYEAR": "doy"}.get(name, name.lower())
+        part = {"DAYOFYEAR": "doy", "ISOWEEK": "week"}.get(name, name.lower())
         return f"CAST(floor(EXTRACT({part} FROM {self._moment(sql, type_)})) AS bigint)"
 
     def truncated(self, unit: str, sql: str, type_: ColumnType | None) -> str:
         """Return the first moment of a unit of time."""
-        moment = f"date_trunc('{unit.lower()}', {self._moment(sql, type_)})"
+        moment = f"date_trunc('{unit.lower().removeprefix('iso')}', {self._moment(sql, type_)})"
         return f"CAST({moment} AS date)" if type_ is ColumnType.DATE else moment
 
     def months_later(self, sql: str, months: int) -> str:
@@ -257,24 +289,13 @@ class PostgreSQL(Dialect):
         return sql if type_ is ColumnType.TIMESTAMP else f"CAST({sql} AS timestamp)"
 
 
-def _sum(a: str, b: str) -> str:
-    fits = f"{a} <= {_limit(_MAX)} - GREATEST({b}, 0) AND {a} >= {_limit(_MIN)} - LEAST({b}, 0)"
-    return f"(CASE WHEN {fits} THEN {a} + {b} END)"
-
-
-def _difference(a: str, b: str) -> str:
-    fits = f"{a} <= {_limit(_MAX)} + LEAST({b}, 0) AND {a} >= {_limit(_MIN)} + GREATEST({b}, 0)"
-    return f"(CASE WHEN {fits} THEN {a} - {b} END)"
-
-
-def _limit(digits: str) -> str:
-    return f"CAST('{digits}' AS bigint)"
-
-
-def _product(a: str, b: str) -> str:
-    about = f"abs(CAST({a} AS double precision) * CAST({b} AS double precision))"
-    exact = f"CAST({a} AS numeric) * CAST({b} AS numeric) BETWEEN {_MIN} AND {_MAX}"
-    return f"(CASE WHEN {about} < 9e18 THEN {a} * {b} WHEN {exact} THEN {a} * {b} END)"
+def _written(sql: str, stored: str) -> str:
+    """Return the one text of a value, as the server shows it; NULL for what might be too long to be one."""
+    if stored == "inet":
+        return f"abbrev({sql})"  # a cast would add /32 to an address
+    text = f"CAST({sql} AS text)"
+    small = f"pg_column_size({sql}) <= {_LARGEST_NESTED}"
+    return f"(CASE WHEN {small} THEN {text} END)" if stored in _NESTED else text
 
 
 def _away_from_zero(a: str) -> str:
@@ -288,82 +309,6 @@ def _away_from_zero(a: str) -> str:
 def _whole(a: str) -> str:
     reach = floats.real(2.0**63)
     return f"(CASE WHEN {a} >= -{reach} AND {a} < {reach} THEN CAST({a} AS bigint) END)"
-
-
-def _from_numeric(a: str, type_: ColumnType | None) -> str:
-    """Return a numeric as a number of a type, or as the one text of its value; NULL where NaN."""
-    if type_ is ColumnType.FLOAT:
-        return _nearest_float(a)
-    if type_ is ColumnType.DECIMAL:
-        return f"(CASE WHEN {a} = 'NaN' THEN NULL ELSE CAST(trim_scale({a}) AS text) END COLLATE \"C\")"
-    return (
-        f"(CASE WHEN {a} < 'Infinity' AND round({a}) BETWEEN {_MIN} AND {_MAX} "
-        f"THEN CAST(round({a}) AS bigint) END)"
-    )
-
-
-def _nearest_float(a: str) -> str:
-    """Return a numeric as a float: infinity where too large, zero where too small, NULL where NaN."""
-    return (
-        f"(CASE WHEN {a} = 'NaN' THEN NULL WHEN abs({a}) >= {_TOO_LARGE} "
-        f"THEN CASE WHEN {a} > 0 THEN {floats.INFINITY} ELSE -{floats.INFINITY} END "
-        f"WHEN abs({a}) <= {_TOO_SMALL} THEN {floats.real(0.0)} ELSE CAST({a} AS double precision) END)"
-    )
-
-
-def _read_whole(a: str) -> str:
-    value = f"CAST({a} AS numeric)"
-    return (
-        f"(CASE WHEN octet_length({a}) <= {LONGEST_NUMBER} AND {a} ~ '^{_WHOLE}$' THEN "
-        f"CASE WHEN {value} BETWEEN {_MIN} AND {_MAX} THEN CAST({a} AS bigint) END END)"
-    )
-
-
-def _read_float(a: str) -> str:
-    size = f"abs(CAST({a} AS numeric))"
-    return (
-        f"(CASE WHEN octet_length({a}) <= {LONGEST_NUMBER} AND {a} ~ '^{SHAPES[ColumnType.FLOAT]}$' THEN "
-        f"CASE WHEN {size} >= {_TOO_LARGE} THEN NULL WHEN {size} <= {_TOO_SMALL} "
-        f"THEN {floats.real(0.0)} ELSE CAST({a} AS double precision) END END)"
-    )
-
-
-def _read_boolean(a: str) -> str:
-    return (
-        f"(CASE WHEN {a} ~ '^[tT][rR][uU][eE]$' THEN TRUE WHEN {a} ~ '^[fF][aA][lL][sS][eE]$' THEN FALSE END)"
-    )
-
-
-def _read_date(a: str) -> str:
-    return f"(CASE WHEN {a} ~ '^{REAL_DATE}$' AND {a} >= '0001' THEN CAST({a} AS date) END)"
-
-
-def _read_timestamp(a: str) -> str:
-    # a text may carry an offset: it is read as an instant, then as the clock of UTC
-    clock = f"(CAST({a} AS timestamptz) AT TIME ZONE 'UTC')"
-    return (
-        f"(CASE WHEN {a} ~ '^{REAL_TIMESTAMP}$' AND {a} >= '0001' THEN "
-        f"CASE WHEN {clock} BETWEEN CAST('0001-01-01' AS timestamp) "
-        f"AND CAST('9999-12-31 23:59:59.999999' AS timestamp) THEN {clock} END END)"
-    )
-
-
-_READ: Final = {
-    ColumnType.BOOLEAN: _read_boolean,
-    ColumnType.INTEGER: _read_whole,
-    ColumnType.FLOAT: _read_float,
-    ColumnType.DATE: _read_date,
-    ColumnType.TIMESTAMP: _read_timestamp,
-}
-
-
-def _read(sql: str, source: ColumnType, target: ColumnType) -> str:
-    """Return a text, or the digits of a number, in a type."""
-    if target is ColumnType.TEXT:
-        return sql
-    if source is ColumnType.DECIMAL:
-        return let(lambda a: _from_numeric(a, target), f"CAST({sql} AS numeric)")
-    return let(_READ[target], sql)
 
 
 def _plainly(a: str) -> str:

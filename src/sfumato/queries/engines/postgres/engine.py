@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -13,18 +14,19 @@ from sfumato._check import refuse
 from sfumato.errors import SourceError
 from sfumato.queries.engines.compilation.bounding import Bounding, Step
 from sfumato.queries.engines.compilation.group_table import numbered_groups
-from sfumato.queries.engines.compilation.job import GROUPS, CompiledJob, with_bin_counts
+from sfumato.queries.engines.compilation.job import (
+    GROUPS,
+    CompiledJob,
+    as_one_statement,
+    with_bin_counts,
+)
+from sfumato.queries.engines.compilation.windowed_bounding import WindowedBounding
+from sfumato.queries.engines.postgres.connection import library, open_connection, settle
 from sfumato.queries.engines.postgres.dialect import PostgreSQL
+from sfumato.queries.engines.postgres.failures import LOCK_WAIT, before_charge, holders_of_locks, in_query
 from sfumato.queries.engines.postgres.fingerprint import content
 from sfumato.queries.engines.postgres.source import PostgresSource
-from sfumato.queries.engines.postgres.tables import (
-    check_server,
-    find_tables,
-    library,
-    open_connection,
-    settle,
-    stamp,
-)
+from sfumato.queries.engines.postgres.tables import check_server, find_tables, may_make_tables, stamp
 from sfumato.queries.engines.self_test import run_self_test
 from sfumato.queries.engines.stored_tables import StoredTablesEngine
 from sfumato.queries.plan.query import AggregationJob
@@ -34,20 +36,18 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresEngine"]
 
-_LOST: Final = (
-    "a PostgreSQL source must keep its connection while it is open, got one that ended; nothing was charged; "
-    "connect again"
-)
 _CHANGED: Final = (
     "a table must stay the table it was while its source is open, got one that was dropped, altered, "
     "truncated or rewritten; nothing was charged; connect again"
 )
 _UNABLE: Final = (
-    "a PostgreSQL source must let its user make temporary tables, fill and ANALYZE them, and call the "
-    "functions of pg_catalog, got a refusal in a trial on rows of its own; nothing was charged: check the "
-    "rights and settings of the user, then connect again"
+    "a PostgreSQL source must let its user call the functions of pg_catalog, and fill and ANALYZE temporary "
+    "tables where it may make them, got a refusal in a trial on rows of its own; nothing was charged: check "
+    "the rights and settings of the user, then connect again"
 )
 _LISTED: Final = "listed"
+_CANCEL_SECONDS: Final = 5.0
+_Found = TypeVar("_Found")
 
 
 class PostgresEngine(StoredTablesEngine):
@@ -55,8 +55,9 @@ class PostgresEngine(StoredTablesEngine):
 
     One connection holds a snapshot of the database from opening to closing; each job runs on another one,
     sees that snapshot, and writes nothing but temporary tables: its transaction is read-only from the moment
-    they are made, and is always rolled back. What a job computes with are built-in functions and operators
-    of ``pg_catalog`` only.
+    they are made, and is always rolled back. A user who only reads, by default or for want of a right, and a
+    standby server make no tables: there each job is one SELECT. What a job computes with are built-in
+    functions and operators of ``pg_catalog`` only.
 
     Parameters
     ----------
@@ -95,40 +96,53 @@ class PostgresEngine(StoredTablesEngine):
         self._worker: psycopg.Connection[Any] | None = None
         self._holder = open_connection(source)
         try:
-            self._dialect = check_server(self._holder)
-            private = find_tables(self._holder, source, self._dialect)
-            listed = {} if public is None else find_tables(self._holder, public, self._dialect)
-            self.private, self.public = tuple(private), tuple(listed)
-            self._tables = {**private, **listed}
-            with self._or_lost():
-                self._holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-                self._snapshot = str(self._holder.execute("SELECT pg_export_snapshot()").fetchall()[0][0])
-                with self._transaction() as connection:
-                    self._stamp = stamp(connection, self._tables, self._dialect)
+            self._ask(lambda: self._open(public))
             self._try_out()
         except BaseException:
             self.close()
             raise
 
+    def _open(self, public: PostgresSource | None) -> None:
+        """Find the tables, and hold them as they are now."""
+        self._holder.execute(f"SET lock_timeout = '{LOCK_WAIT}'")
+        self._dialect = check_server(self._holder)
+        self._makes_tables = may_make_tables(self._holder)
+        private = find_tables(self._holder, self._source, self._dialect)
+        listed = {} if public is None else find_tables(self._holder, public, self._dialect)
+        self.private, self.public = tuple(private), tuple(listed)
+        self._tables = {**private, **listed}
+        self._holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        self._snapshot = str(self._holder.execute("SELECT pg_export_snapshot()").fetchall()[0][0])
+        with self._transaction(LOCK_WAIT) as connection:
+            self._stamp = stamp(connection, self._tables, self._dialect)
+        if not self._stamp:
+            raise SourceError(_CHANGED)
+
     def _try_out(self) -> None:
         """Refuse a user for whom no query could be computed."""
         answer = None
         with suppress(library().Error), self._transaction() as connection:
-            answer = _run(connection, run_self_test(self._dialect), bytes(32))
+            answer = self._answer(connection, run_self_test(self._dialect), bytes(32))
         if answer is None:
             raise SourceError(_UNABLE)
 
     def fingerprint(self, key: bytes) -> str:
-        """Return a keyed digest of the content of all tables, in hexadecimal; it streams every row once.
+        """Return a keyed digest of the content of all tables, in hexadecimal; the server computes it.
 
         Raises
         ------
         SourceError
-            If the connection is lost, or a table was changed in a way that a snapshot does not outlive.
+            If the connection is lost, the limit on time is reached, or a table was changed in a way that a
+            snapshot does not outlive.
         """
-        with self._lock, self._or_lost(), self._transaction() as connection:
-            self._check_unchanged(connection)
-            return content(connection, self._tables, self._dialect, key)
+
+        def digest() -> str:
+            with self._transaction(LOCK_WAIT) as connection:
+                self._check_unchanged(connection)
+                return content(connection, self._tables, self._dialect, key)
+
+        with self._lock:
+            return self._ask(digest)
 
     def close(self) -> None:
         """Close the connections; calling it again does nothing."""
@@ -136,18 +150,43 @@ class PostgresEngine(StoredTablesEngine):
         if self._worker is not None:
             self._worker.close()
 
+    def _fetch(self, select: str, schema: pa.Schema) -> pa.Table:
+        with self._transaction() as connection:
+            return _table(connection, select, schema)
+
     def _accepts(self, prepared: CompiledJob) -> bool:
-        select = prepared.bounding(bytes(32)).parts().select if prepared.unit else prepared.rows(None)
-        with self._lock, self._or_lost():
+        select = (
+            WindowedBounding.of(prepared, bytes(32)).parts().select if prepared.unit else prepared.rows(None)
+        )
+
+        def accepts() -> bool:
             self._holder.execute("SELECT 1")
-            with self._transaction() as connection:
+            with self._transaction(LOCK_WAIT) as connection:
                 self._check_unchanged(connection)
-                return self._explains(connection, select)
+                return self._explains(connection, select) and (
+                    not prepared.unit or self._explains(connection, f"ANALYZE {_ranked_nobody(prepared)}")
+                )
+
+        with self._lock:
+            return self._ask(accepts)
 
     def _compute(self, job: AggregationJob, prepared: CompiledJob, secret: bytes) -> pa.Table:
         with self._transaction() as connection:
             self._check_unchanged(connection)
-            return _run(connection, prepared, secret)
+            return self._answer(connection, prepared, secret)
+
+    def _answer(self, connection: psycopg.Connection[Any], prepared: CompiledJob, secret: bytes) -> pa.Table:
+        run = _run if self._makes_tables else _select
+        return run(connection, prepared, secret)
+
+    def _failure(self, error: Exception) -> str:
+        return in_query(error, self._source, self._failed)
+
+    def _interrupt(self) -> bool:
+        worker = self._worker
+        if worker is not None:
+            worker.cancel_safe(timeout=_CANCEL_SECONDS)
+        return True
 
     def _explains(self, connection: psycopg.Connection[Any], select: str) -> bool:
         try:
@@ -159,15 +198,18 @@ class PostgresEngine(StoredTablesEngine):
         return True
 
     @contextmanager
-    def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
+    def _transaction(self, lock_wait: str = "") -> Iterator[psycopg.Connection[Any]]:
         """Yield a connection that sees the snapshot; what is done on it is rolled back."""
         if self._worker is None or self._worker.closed:
             self._worker = open_connection(self._source)
         connection = self._worker
         try:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+            mode = "READ WRITE" if self._makes_tables else "READ ONLY"
+            connection.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ, {mode}")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{self._snapshot}'")
-            settle(connection, local=True)
+            settle(connection, self._source, local=True)
+            if lock_wait:
+                connection.execute(f"SET LOCAL lock_timeout = '{lock_wait}'")
             yield connection
             connection.execute("ROLLBACK")
         except BaseException:
@@ -178,20 +220,54 @@ class PostgresEngine(StoredTablesEngine):
         if stamp(connection, self._tables, self._dialect) != self._stamp:
             raise SourceError(_CHANGED)
 
-    @contextmanager
-    def _or_lost(self) -> Iterator[None]:
-        """Turn whatever the database says into one message."""
-        lost = False
+    def _ask(self, work: Callable[[], _Found]) -> _Found:
+        """Return what is found before a charge; whatever the database says instead becomes one message."""
         try:
-            yield
-        except library().Error:
-            lost = True
-        if lost:
-            raise SourceError(_LOST)
+            return work()
+        except library().Error as error:
+            said = before_charge(error, self._source, holders_of_locks(self._holder, self._source))
+        raise SourceError(said)  # outside of the handler: messages of the server quote values
+
+
+def _select(connection: psycopg.Connection[Any], prepared: CompiledJob, secret: bytes) -> pa.Table:
+    """Return the answer by SELECT alone, of the same steps."""
+    if prepared.listed is not None:
+        prepared = replace(prepared, listed=None, table=_listed(prepared, prepared.listed))
+    answer, *leaves = as_one_statement(prepared, secret, WindowedBounding.of(prepared, secret))
+    counts = zip(prepared.slots.binned, leaves, strict=True)
+    return with_bin_counts(
+        _table(connection, answer, prepared.schema),
+        {index: _leaves(connection, prepared, select) for index, select in counts},
+    )
+
+
+def _listed(prepared: CompiledJob, groups: pa.Table) -> str:
+    """Return the SELECT of listed groups, from one array for each key: a text, however many there are."""
+    arrays = []
+    for key, type_ in zip(prepared.keys, prepared.types, strict=True):
+        items = ",".join(_item(value) for value in groups[key].to_pylist())
+        dialect = prepared.dialect
+        arrays.append(f"CAST({dialect.string('{' + items + '}')} AS {dialect.types[type_]}[])")
+    keys = ", ".join(prepared.keys)
+    return f"SELECT {keys} FROM unnest({', '.join(arrays)}) AS listed ({keys})"
+
+
+def _item(value: object) -> str:
+    """Return a value as an item of an array's text."""
+    if value is None:
+        return "NULL"
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _ranked_nobody(prepared: CompiledJob) -> str:
+    """Return a SELECT of the rank of a unit that is NULL: it fails if the server has no hash of its type."""
+    rank = prepared.dialect.rank((0, 0), ["u"])
+    return f"SELECT {rank} FROM (SELECT 1 AS one) AS o LEFT JOIN ({prepared.base}) AS r ON FALSE"
 
 
 def _run(connection: psycopg.Connection[Any], prepared: CompiledJob, secret: bytes) -> pa.Table:
-    bounding = prepared.bounding(secret)
+    bounding = WindowedBounding.of(prepared, secret)
     steps = _groups(connection, prepared)
     bounds = bounding.steps() if prepared.unit else []
     for step in (*steps, *bounds):

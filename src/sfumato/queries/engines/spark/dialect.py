@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
+from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, REACH, Dialect, StoredColumn
+from sfumato.queries.engines.dialects.decimals import decimal_type
 from sfumato.queries.engines.dialects.shapes import OFFSET, SHAPES
+from sfumato.queries.plan.patterns import Pattern, PatternSpelling
 from sfumato.queries.plan.query import ColumnType
 
 __all__ = ["SPARK", "Spark"]
@@ -26,11 +28,13 @@ _DECIMAL: Final = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _WHITE_SPACE: Final = "CAST(X'20090A0B0C0D' AS STRING)"
 _EPOCH: Final = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # microseconds of the years 1 to 9999
+_HALF: Final = 24
 _LIMB: Final = 21  # bits; sums of so many bits fit in 64 up to 2**42 rows
 _END: Final = r"\z"  # of the text; a dollar sign would also match before its last new line
 _SHAPES: Final = {**SHAPES, ColumnType.BOOLEAN: "(?i:true|false)"}
 _DOMAINS: Final = {"sqrt": ">= 0D", "ln": "> 0D", "log10": "> 0D"}
 _CHECKED: Final = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}
+_SPELLING: Final = PatternSpelling(r"\z")
 
 
 @final
@@ -143,6 +147,26 @@ class Spark(Dialect):
         high, middle, low = (f"CAST(try_sum({limb}) AS DECIMAL(19, 0))" for limb in limbs)
         return f"({high} * {1 << (2 * _LIMB)}BD + {middle} * {1 << _LIMB}BD + {low})"
 
+    def limited_total(self, column: str, reach: int) -> str:
+        """Return the sum of two or three parts of the bits, none of it in decimals.
+
+        Exact up to 2**38 rows where the values are within 2**48, else up to 2**42.
+        """
+        if reach > 1 << (2 * _HALF):
+            return self._in_limbs(column)
+        mask, end = (1 << _HALF) - 1, 1 << (62 - _HALF)
+        low = f"try_sum({column} & {mask})"
+        high = f"(try_sum(shiftright({column}, {_HALF})) + shiftright({low}, {_HALF}))"
+        return _limited(high, f"shiftleft({high}, {_HALF}) + ({low} & {mask})", end)
+
+    def _in_limbs(self, column: str) -> str:
+        mask = (1 << _LIMB) - 1
+        low = f"try_sum({column} & {mask})"
+        middle = f"(try_sum(shiftright({column}, {_LIMB}) & {mask}) + shiftright({low}, {_LIMB}))"
+        high = f"(try_sum(shiftright({column}, {2 * _LIMB})) + shiftright({middle}, {_LIMB}))"
+        rest = f"shiftleft({middle} & {mask}, {_LIMB}) + ({low} & {mask})"
+        return _limited(high, f"shiftleft({high}, {2 * _LIMB}) + {rest}", 1 << (62 - 2 * _LIMB))
+
     def quotient(self, dividend: str, divisor: str) -> str:
         """Return the whole part of a fraction."""
         return f"({dividend} div nullif({divisor}, 0))"
@@ -213,6 +237,16 @@ class Spark(Dialect):
         """Return whether a text starts with another."""
         return f"startswith({sql}, {prefix})"
 
+    def matches(self, sql: str, pattern: Pattern) -> str:
+        """Return whether a part of a text matches."""
+        return f"rlike({sql}, {self.string(pattern.spelled(_SPELLING))})"
+
+    def matched_part(self, sql: str, pattern: Pattern) -> str:
+        """Return the first part that matches; Spark's own is empty where there is none."""
+        written = self.string(pattern.spelled(_SPELLING))
+        part = f"regexp_extract({sql}, {written}, {int(pattern.captures)})"
+        return f"(CASE WHEN {self.matches(sql, pattern)} THEN {part} END)"
+
     def direct_cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type.
 
@@ -257,12 +291,16 @@ class Spark(Dialect):
 
     def part(self, name: str, sql: str, type_: ColumnType | None) -> str:
         """Return a part of a moment; seconds without their fraction."""
-        return f"CAST({name.lower()}({_clock(sql, type_)}) AS BIGINT)"
+        if name == "ISOYEAR":
+            return f"CAST(extract(YEAROFWEEK FROM {_clock(sql, type_)}) AS BIGINT)"
+        function = {"ISOWEEK": "weekofyear"}.get(name, name.lower())
+        return f"CAST({function}({_clock(sql, type_)}) AS BIGINT)"
 
     def truncated(self, unit: str, sql: str, type_: ColumnType | None) -> str:
         """Return the first moment of a unit of time; Spark's DATE_TRUNC would go by the session's zone."""
         if type_ is not ColumnType.TIMESTAMP:
-            return f"trunc({sql}, '{unit}')" if unit in ("YEAR", "QUARTER", "MONTH") else sql
+            unit = unit.removeprefix("ISO")
+            return f"trunc({sql}, '{unit}')" if unit in ("YEAR", "QUARTER", "MONTH", "WEEK") else sql
         day = f"CAST({sql} AS DATE)"
         if unit in ("YEAR", "QUARTER", "MONTH", "DAY"):
             first = day if unit == "DAY" else f"trunc({day}, '{unit}')"
@@ -272,8 +310,8 @@ class Spark(Dialect):
         seconds += f" + second({sql})" if unit == "SECOND" else ""
         return f"timestampadd(SECOND, {seconds}, CAST({day} AS TIMESTAMP_NTZ))"
 
-    def days_later(self, sql: str, days: int) -> str:
-        """Return a date some days later."""
+    def days_later(self, sql: str, days: int | str) -> str:
+        """Return a date some days later, a number or an integer of 32 bits."""
         return f"date_add({sql}, {days})"
 
     def months_later(self, sql: str, months: int) -> str:
@@ -294,6 +332,12 @@ class Spark(Dialect):
     def microseconds_between(self, later: str, earlier: str) -> str:
         """Return the microseconds between timestamps."""
         return f"timestampdiff(MICROSECOND, {earlier}, {later})"
+
+
+def _limited(high: str, whole: str, end: int) -> str:
+    """Return an integer, 2**62 where its upper bits say that it is beyond."""
+    reach = SPARK.integer(REACH)
+    return f"CASE WHEN {high} >= {end} THEN {reach} WHEN {high} < -{end} THEN -{reach} ELSE {whole} END"
 
 
 def powers(shift: int) -> list[float]:

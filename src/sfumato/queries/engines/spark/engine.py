@@ -25,6 +25,7 @@ from sfumato.queries.engines.spark.dialect import SPARK
 from sfumato.queries.engines.spark.fingerprint import content
 from sfumato.queries.engines.spark.source import SparkSource
 from sfumato.queries.engines.stored_tables import StoredTablesEngine
+from sfumato.queries.engines.watched_run import CANCELLED
 from sfumato.queries.plan.query import AggregationJob
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ _LOST: Final = (
     "connect again"
 )
 _UNABLE: Final = (
-    "a Spark source must let its session make temporary views, keep DataFrames (persist) and compute, got a "
-    "refusal in a trial on rows of its own; nothing was charged: use a session on a cluster that lets it"
+    "a Spark source must let its session make temporary views and compute, got a refusal in a trial on rows "
+    "of its own; nothing was charged: use a session on a cluster that lets it"
 )
 _PLANNED: Final = "Error occurred during query planning"
 _TRIED: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
@@ -50,8 +51,7 @@ class SparkEngine(StoredTablesEngine):
     """Computes jobs in a Spark session, classic or Connect, over tables that stay where they are.
 
     Everything is SQL on DataFrames: no RDDs, no Python on the workers, no setting of the session changed or
-    relied on. The tables, and what a job keeps between its two statements, go by names that nobody can
-    guess, and are dropped when the engine closes or the job ends.
+    relied on. The tables go by names that nobody can guess, and are dropped when the engine closes.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ class SparkEngine(StoredTablesEngine):
     Notes
     -----
     Guarantee: that of :class:`~sfumato.queries.engines.engine.Engine`, under add/remove of one unit, if a
-    table gives the same rows whenever Spark reads it: rows are read again where a worker is lost, and where a
-    unit has more rows than may count. Rows with a NULL (or NaN) unit are dropped; NaN values are NULL, and so
-    is text that is not UTF-8; infinity is clamped to a bound; the time a query takes is outside the
-    guarantee, and so is what Spark logs and shows on its web pages.
+    table gives the same rows whenever Spark reads it: rows are read again where a worker is lost, and where
+    values are counted by bin or distinguished. Rows with a NULL (or NaN) unit are dropped; NaN values are
+    NULL, and so is text that is not UTF-8; infinity is clamped to a bound; the time a query takes is outside
+    the guarantee, and so is what Spark logs and shows on its web pages.
     """
 
     _failed = (
@@ -101,18 +101,16 @@ class SparkEngine(StoredTablesEngine):
     def _try_out(self) -> None:
         """Refuse a session that is denied what a query needs; once for each session.
 
-        What is SQL alone was done or is planned before a charge. The rest is sending rows, and keeping some.
+        What is SQL alone was done or is planned before a charge. The rest is sending rows.
         """
         if self._session in _TRIED:
             return
         views: list[str] = []
-        persisted: DataFrame | None = None
         found = None
         with suppress(Exception), _silent():
             (groups,) = self._groups(run_self_test(SPARK), views)
-            persisted = self._persist(groups.select, _name(), views)
-            found = self._session.sql(f"SELECT * FROM {views[-1]}").toArrow()
-        self._unpersist(persisted, views)
+            found = self._session.sql(groups.select).toArrow()
+        self._drop(views)
         if found is None:
             raise SourceError(_UNABLE)
         _TRIED.add(self._session)
@@ -132,9 +130,13 @@ class SparkEngine(StoredTablesEngine):
         """Drop the views; the session goes on. Calling it again does nothing."""
         self._drop(self._views)
 
+    def _fetch(self, select: str, schema: pa.Schema) -> pa.Table:
+        with _silent():
+            return self._session.sql(select).toArrow().cast(schema)
+
     def _accepts(self, prepared: CompiledJob) -> bool:
         bounded = prepared.unit
-        select = SparkBounding.of(prepared, bytes(32), "").parts().select if bounded else prepared.rows(None)
+        select = SparkBounding.of(prepared, bytes(32)).parts().select if bounded else prepared.rows(None)
         with self._lock, self._or_lost(), _silent():
             self._session.sql("SELECT 1").toArrow()
             with suppress(*_refusals()):
@@ -146,43 +148,28 @@ class SparkEngine(StoredTablesEngine):
         with _silent():
             return self._run(prepared, secret)
 
+    def _watch(self, work: Callable[[], pa.Table]) -> pa.Table:
+        """Run a job in the thread that asks, whose own settings Spark goes by; it hears Ctrl-C itself."""
+        try:
+            return work()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(CANCELLED) from None
+
     def _run(self, prepared: CompiledJob, secret: bytes) -> pa.Table:
         views: list[str] = []
-        persisted: DataFrame | None = None
         run: Callable[[str], pa.Table] = lambda select: self._session.sql(select).toArrow()  # noqa: E731
         try:
-            groups = self._groups(prepared, views)
-            bounding = SparkBounding.of(prepared, secret, _name())
-            crowded = prepared.unit and bounding.trims_rows
-            if prepared.unit and bounding.twice:
-                persisted = self._persist(bounding.sums(groups), bounding.summed, views)
-                found = run(f"SELECT count(*) AS n FROM {bounding.summed} WHERE crowd IS NOT NULL")
-                crowded = found["n"][0].as_py() > 0
-            steps = [*groups, *(bounding.steps() if prepared.unit else [])]
-            answer = run(with_steps(steps, bounding.answer(prepared, any_crowded=crowded)))
+            bounding = SparkBounding.of(prepared, secret)
+            crowded = prepared.unit and bounding.crowds
+            steps = [*self._groups(prepared, views), *(bounding.steps() if prepared.unit else [])]
+            answer = run(with_steps(steps, bounding.answer(prepared)))
             leaves = {
                 index: run(with_steps(steps, bounding.leaves(index, unit=prepared.unit, any_crowded=crowded)))
                 for index in prepared.slots.binned
             }
         finally:
-            self._unpersist(persisted, views)
+            self._drop(views)
         return with_bin_counts(_ordered(answer, prepared).cast(prepared.schema), leaves)
-
-    def _persist(self, select: str, name: str, views: list[str]) -> DataFrame:
-        """Keep what a SELECT gives, under a name, once it is computed."""
-        persisted: DataFrame = self._session.sql(select).persist()
-        try:
-            self._view(persisted, name, views)
-        except BaseException:
-            self._unpersist(persisted, views)
-            raise
-        return persisted
-
-    def _unpersist(self, persisted: DataFrame | None, views: list[str]) -> None:
-        if persisted is not None:
-            with suppress(Exception):
-                persisted.unpersist()
-        self._drop(views)
 
     def _groups(self, prepared: CompiledJob, views: list[str]) -> list[Step]:
         """Return the step of the public groups, if there are any."""

@@ -7,8 +7,10 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
+from sfumato._check import refuse
 from sfumato.errors import SourceError
 from sfumato.frames.sources import check_names
+from sfumato.queries.engines.named_columns import Columns, columns_of, named_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +65,29 @@ class SparkSource:
                 "the tables of a source must have names that differ beyond case; rename one of them"
             )
 
+    def restricted(self, columns: Columns | None) -> SparkSource:
+        """Return the tables with no columns but those that are named.
+
+        Parameters
+        ----------
+        columns : iterable of str, or mapping of str to these, or None
+            Of the only table, or table by table; None for all columns.
+
+        Returns
+        -------
+        SparkSource
+
+        Raises
+        ------
+        ParameterError
+            If they are no names of columns of these tables.
+        """
+        named = named_columns(columns, tuple(self.tables))
+        return SparkSource(
+            self.session,
+            {name: _restricted(name, frame, columns_of(named, name)) for name, frame in self.tables.items()},
+        )
+
     def __repr__(self) -> str:
         return f"SparkSource(tables={sorted(self.tables)})"
 
@@ -92,6 +117,15 @@ def as_cluster(source: object) -> SparkSource | None:
             "frames with spark.createDataFrame"
         )
     return SparkSource(frames[0].sparkSession, parts)
+
+
+def _restricted(name: str, frame: DataFrame, columns: tuple[str, ...] | None) -> DataFrame:
+    for column in columns or ():
+        if column not in frame.columns:
+            has = ", ".join(repr(each) for each in frame.columns)
+            refuse("columns", f"be columns of table {name!r}", column, f"name some of {has}")
+    meant = [each for each in frame.columns if columns is None or each in columns]
+    return frame if columns is None else frame.select(*(f"`{each.replace('`', '``')}`" for each in meant))
 
 
 def _is_frame(source: object) -> bool:

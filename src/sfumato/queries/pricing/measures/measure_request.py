@@ -14,9 +14,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, TypeAlias, TypeVar, final
+from typing import ClassVar, Final, Self, TypeAlias, TypeVar, final
 
 from sfumato import _check
+from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
+from sfumato.queries.plan.expression_words import in_words
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import ColumnType, Expression, FoundBounds
 from sfumato.queries.pricing.bound_search import BoundSearch
@@ -67,12 +69,15 @@ class ExpectedError:
     unit : str
         What it is counted in: empty for the aggregate's own unit; else ``"ranks"``, or in words how it
         follows from bounds that are not found yet.
+    typical : float or None
+        The standard deviation where values are even, if ``stddev`` holds for any and is far larger.
     """
 
     stddev: float
     half_width: float | None = None
     over: str = ""
     unit: str = ""
+    typical: float | None = None
 
 
 @final
@@ -165,6 +170,38 @@ class MeasureRequest(ABC):
         """
         return Fraction(groups * self.entries)
 
+    @property
+    def chooses(self) -> bool:
+        """Whether the answer is chosen, and not read off noisy numbers, where noise would be Laplace's."""
+        return False
+
+    def with_orders(self, orders: Sequence[float]) -> Self:
+        """Return the request with the orders of all quantiles that are estimated from it, rising."""
+        del orders
+        return self
+
+    def chooser(self, groups: int, unit: Fraction, *, gaussian: bool) -> BinMechanism | None:
+        """Return the mechanism that chooses the answer, at the cost of noise; None where noise is added.
+
+        Parameters
+        ----------
+        groups : int
+            The most groups that a unit counts in.
+        unit : Fraction
+            Of the noise of a single entry, its scale or standard deviation, over the sensitivity.
+        gaussian : bool
+            Whether the noise would be Gaussian.
+        """
+        del groups, unit, gaussian
+        return None
+
+    def choice_error(
+        self, chooser: BinMechanism, measure: Measure, orders: Sequence[float], *, pending: bool
+    ) -> ExpectedError:
+        """Return the error in ranks of quantiles that are chosen; before bounds are found, the largest."""
+        del orders, pending
+        _check.refuse("measure", "be chosen from", (chooser, measure), "price it as the bins of a quantile")
+
     def propose_grids(self, noise_multiplier: Fraction, grids: MutableMapping[Hashable, int]) -> None:  # noqa: B027
         """Add the exponents of grids that other measures of the query may share, or must."""
 
@@ -199,7 +236,9 @@ class MeasureRequest(ABC):
     def title(self) -> str:
         """What noise is added to, in words."""
         return (
-            f"the {self.noun} of {self.expression.sql}" if self.expression else f"the number of {self.noun}"
+            f"the {self.noun} of {in_words(self.expression)}"
+            if self.expression
+            else f"the number of {self.noun}"
         )
 
     def meaning(self, function: str, measure: Measure) -> str:

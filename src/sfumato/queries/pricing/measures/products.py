@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from sfumato import _check
+from sfumato.queries.plan.expression_words import in_words
 from sfumato.queries.plan.measure import GridColumn, Measure, RowSum
 from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.pricing.bound_search import BoundSearch
@@ -134,7 +135,14 @@ class SumOfProducts(MeasureRequest):
     @property
     def title(self) -> str:
         """What noise is added to: what is summed over rows."""
-        return f"the sum of {' * '.join(f'({c.expression.sql} - middle)' for c in self.columns)} over rows"
+        words = [in_words(column.expression) for column in self.columns]
+        if len(words) == 1:
+            return f"the sum of {words[0]}, less the middle of its bounds, over rows"
+        if self.columns[0] == self.columns[1]:
+            return f"the sum of the squares of {words[0]}, less the middle of its bounds, over rows"
+        return (
+            f"the sum of the products of {' and '.join(words)}, less the middles of their bounds, over rows"
+        )
 
     def meaning(self, function: str, measure: Measure) -> str:
         """Say within which bounds rows are."""

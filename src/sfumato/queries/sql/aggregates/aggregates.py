@@ -16,9 +16,10 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError, UnsupportedSql
 from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import NUMERIC, operand, require
+from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, cast, operand, require
 from sfumato.queries.pricing.quantile_bins import MAXIMUM_ORDER, MINIMUM_ORDER, quantile_bins
 from sfumato.queries.sql.aggregates.arguments import (
+    INTERVAL_EPSILON,
     PER_GROUP,
     PER_ROW,
     Bounds,
@@ -27,6 +28,7 @@ from sfumato.queries.sql.aggregates.arguments import (
     as_bounds,
     read_call,
 )
+from sfumato.queries.sql.aggregates.rewritten_aggregates import plain_call
 from sfumato.queries.sql.catalog import Rows
 from sfumato.queries.sql.expressions.scalar import read_expression
 
@@ -34,7 +36,21 @@ __all__ = ["read_aggregate"]
 
 _HINTS: Final = MappingProxyType(
     {
-        "COUNTIF": "write COUNT(IF(condition, 1, NULL))",
+        "ANY_VALUE": "a single row's value is not private; GROUP BY it, or write MAX(x, ...)",
+        "APPROX_TOP_COUNT": "GROUP BY the value, and write ORDER BY COUNT(*) DESC LIMIT 10",
+        "APPROX_TOP_K": "GROUP BY the value, and write ORDER BY COUNT(*) DESC LIMIT 10",
+        "APPROX_TOP_SUM": "GROUP BY the value, and write ORDER BY SUM(x, ...) DESC LIMIT 10",
+        "ARRAY_AGG": "a list of values is not private; GROUP BY them",
+        "BIT_AND": "write COUNTIF(condition), and compare it in HAVING",
+        "COUNT_IF": "write COUNTIF(condition)",
+        "FIRST_VALUE": "write MIN(x, ...), or MAX(x, ...)",
+        "GROUP_CONCAT": "a list of values is not private; GROUP BY them",
+        "LOGICAL_AND": "write COUNTIF(NOT condition), and compare it in HAVING",
+        "LOGICAL_OR": "write COUNTIF(condition), and compare it in HAVING",
+        "MODE": "GROUP BY the value, and write ORDER BY COUNT(*) DESC LIMIT 1",
+        "PERCENTILE_DISC": "write PERCENTILE_CONT(x, 0.5)",
+        "QUANTILE_CONT": "write PERCENTILE_CONT(x, 0.5)",
+        "STRING_AGG": "a list of values is not private; GROUP BY them",
         "GROUPING": "there is one grouping only, so leave it out",
         "max_contributions_per_group": "write max_rows_per_group in OPTIONS; leave it out",
         "contribution_bounding_strategy": "units above the bounds are sampled; leave it out",
@@ -99,7 +115,7 @@ def read_aggregate(node: exp.Expr, name: str, rows: Rows, *, max_rows: int | Non
     SchemaError
         If the argument names an unknown column or has a wrong type.
     """
-    call = read_call(node, _SIGNATURES, _HINTS)
+    call = read_call(plain_call(node, rows.names_unit), _SIGNATURES, _HINTS)
     _, reader = _AGGREGATES[call.name]
     read = replace(reader(call, _Context(name, rows, max_rows)), epsilon=call.epsilon(), report=call.report())
     if read.report and read.kind is AggregateKind.QUANTILES:
@@ -117,6 +133,16 @@ def _number(call: Call, rows: Rows, index: int = 0) -> Expression:
     return require(read_expression(argument, rows, what), NUMERIC, what)
 
 
+def _number_or_truth(call: Call, rows: Rows) -> tuple[Expression, bool]:
+    """Return the argument of AVG, and whether it was a condition: its mean is the share of rows."""
+    if not isinstance(call.plain[0], exp.Distinct):
+        read = read_expression(call.plain[0], rows, "the argument of AVG")
+        if read.type is ColumnType.BOOLEAN:
+            made = cast(TypedTree(read.tree, read.type), ColumnType.INTEGER)
+            return Expression(made.tree, ColumnType.INTEGER), True
+    return _number(call, rows), False
+
+
 def _sum(call: Call, context: _Context) -> Aggregate:
     expression = _number(call, context.rows)
     group_bounds, row_bounds = call.bounds(PER_GROUP), call.bounds(PER_ROW)
@@ -131,7 +157,7 @@ def _sum(call: Call, context: _Context) -> Aggregate:
 
 
 def _average(call: Call, context: _Context) -> Aggregate:
-    expression = _number(call, context.rows)
+    expression, truth = _number_or_truth(call, context.rows)
     if PER_ROW in call.named:
         raise OptionError(
             f"AVG must be bounded per group, got {PER_ROW}; write {PER_GROUP} => (lower, upper)"
@@ -139,6 +165,8 @@ def _average(call: Call, context: _Context) -> Aggregate:
     bounds = call.bounds(PER_GROUP)
     if bounds is not None:
         _require_wide("AVG", PER_GROUP, bounds)
+    elif truth:
+        bounds = (0.0, 1.0)  # they follow from the type
     return Aggregate(AggregateKind.AVG, context.name, expression, group_bounds=bounds)
 
 
@@ -211,7 +239,10 @@ def _quantiles(
     if bounds is not None:
         _require_wide(call.name, PER_ROW, bounds)
         quantile_bins(bounds, whole=expression.type is ColumnType.INTEGER)
-    return Aggregate(kind, context.name, expression, row_bounds=bounds, quantiles=orders)
+    part = call.epsilon(INTERVAL_EPSILON)
+    return Aggregate(
+        kind, context.name, expression, row_bounds=bounds, quantiles=orders, interval_epsilon=part
+    )
 
 
 def _percentile(call: Call, context: _Context) -> Aggregate:
@@ -238,11 +269,13 @@ def _count(call: Call, context: _Context) -> Aggregate:
     if PER_ROW in call.named:
         raise OptionError(f"COUNT must be bounded per group, got {PER_ROW}; write {PER_GROUP} => (0, upper)")
     bounds = call.bounds(PER_GROUP)
-    if bounds is not None and not (bounds[0] >= 0 and all(bound.is_integer() for bound in bounds)):
+    if bounds is not None and not all(bound.is_integer() for bound in bounds):
         raise OptionError(
-            f"{PER_GROUP} of COUNT must be whole numbers from 0, got ({bounds[0]:g}, {bounds[1]:g}); "
+            f"{PER_GROUP} of COUNT must be whole numbers, got ({bounds[0]:g}, {bounds[1]:g}); "
             "write (0, upper)"
         )
+    if bounds is not None:
+        bounds = max(bounds[0], 0.0), bounds[1]  # a unit's count is never below zero
     if bounds is not None and not 1 <= bounds[1] <= 2**40:
         raise OptionError(
             f"{PER_GROUP} of COUNT must reach from 1 to 2**40, got {bounds[1]:g}; write (0, upper)"
@@ -312,10 +345,10 @@ _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingPr
         "SUM": (Signature(1, (PER_GROUP, PER_ROW)), _sum),
         "AVG": (Signature(1, (PER_GROUP, PER_ROW)), _average),
         "APPROX_COUNT_DISTINCT": (Signature(1, (_MAX_VALUES, _STRATEGY, PER_GROUP)), _approximate_distinct),
-        "PERCENTILE_CONT": (Signature(2, (PER_ROW,), "x, 0.5"), _percentile),
-        "MEDIAN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(0.5,))),
-        "MIN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(MINIMUM_ORDER,))),
-        "MAX": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(MAXIMUM_ORDER,))),
+        "PERCENTILE_CONT": (Signature(2, (PER_ROW, INTERVAL_EPSILON), "x, 0.5"), _percentile),
+        "MEDIAN": (Signature(1, (PER_ROW, INTERVAL_EPSILON)), partial(_quantiles, orders=(0.5,))),
+        "MIN": (Signature(1, (PER_ROW, INTERVAL_EPSILON)), partial(_quantiles, orders=(MINIMUM_ORDER,))),
+        "MAX": (Signature(1, (PER_ROW, INTERVAL_EPSILON)), partial(_quantiles, orders=(MAXIMUM_ORDER,))),
         "APPROX_QUANTILES": (Signature(2, (PER_ROW,), "x, 4"), _approx_quantiles),
         **dict.fromkeys(_OF_ONE, (Signature(1, (PER_ROW, PER_GROUP)), _variance)),
         **dict.fromkeys(_OF_TWO, (Signature(2, (PER_ROW, PER_GROUP)), _covariance)),

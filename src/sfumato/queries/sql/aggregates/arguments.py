@@ -14,10 +14,20 @@ from sfumato.queries.plan.constants import python_value
 from sfumato.queries.plan.typed_expressions import NUMERIC
 from sfumato.queries.sql.expressions.scalar import function_name, read_constant
 
-__all__ = ["PER_GROUP", "PER_ROW", "Bounds", "Call", "Signature", "as_bounds", "read_call"]
+__all__ = [
+    "INTERVAL_EPSILON",
+    "PER_GROUP",
+    "PER_ROW",
+    "Bounds",
+    "Call",
+    "Signature",
+    "as_bounds",
+    "read_call",
+]
 
 PER_GROUP = "contribution_bounds_per_group"
 PER_ROW = "contribution_bounds_per_row"
+INTERVAL_EPSILON = "interval_epsilon"
 
 Bounds: TypeAlias = tuple[float, float]
 
@@ -49,14 +59,14 @@ class Call:
         """Return a pair of bounds; None where they are not given."""
         return as_bounds(key, self.named[key]) if key in self.named else None
 
-    def epsilon(self) -> float | None:
-        """Return the part of epsilon that the call asks for."""
-        if "epsilon" not in self.named:
+    def epsilon(self, key: str = "epsilon") -> float | None:
+        """Return a part of epsilon that the call asks for: its own, or its interval's."""
+        if key not in self.named:
             return None
-        remedy = "write epsilon => 0.3, say"
-        value = self._literal("epsilon", remedy)
+        remedy = f"write {key} => 0.3, say"
+        value = self._literal(key, remedy)
         try:
-            return _check.positive("epsilon", value, remedy)
+            return _check.positive(key, value, remedy)
         except ParameterError as error:
             raise OptionError(f"{self.name}: {error}") from None
 

@@ -15,6 +15,7 @@ from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Expression, Named
 from sfumato.queries.plan.typed_expressions import TypedTree, column, operand, require
 from sfumato.queries.sql.aggregates.aggregates import read_aggregate
+from sfumato.queries.sql.aggregates.rewritten_aggregates import call_of_days, unfiltered
 from sfumato.queries.sql.catalog import free_name
 from sfumato.queries.sql.clauses.from_clause import FromClause
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
@@ -49,6 +50,7 @@ def require_number(aggregate: Aggregate) -> None:
 
 def aggregate_name(node: exp.Expr, source: FromClause) -> str:
     """Return the name of an aggregate's column that has no alias."""
+    node = unfiltered(node)
     function = node.name.lower()
     argument = next((part for part in node.expressions if not isinstance(part, exp.Kwarg)), None)
     if isinstance(argument, exp.Distinct):
@@ -160,6 +162,10 @@ class AnswerColumns:
 
     def _whole(self, node: exp.Expr, aliases: Mapping[str, TypedTree]) -> TypedTree | None:
         if is_aggregate(node):
+            dated = call_of_days(node, self.source)
+            if dated is not None:
+                read = read_expression(dated, self, "a date", whole=lambda part: self._whole(part, aliases))
+                return TypedTree(read.tree, read.type)
             found = self.aggregate(node)
             require_number(found)
             return column(found.name, released_type(found.kind))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sfumato.errors import OptionError, SchemaError, UnsupportedSql
-from sfumato.queries.plan.constants import common, python_value, stored_value
+from sfumato.queries.plan.constants import stored_value
 from sfumato.queries.plan.query import (
     Column,
     ColumnType,
@@ -26,8 +26,8 @@ from sfumato.queries.plan.query import (
 )
 from sfumato.queries.plan.typed_expressions import only
 from sfumato.queries.sql.catalog import PublicSource, Tables, suggestion
+from sfumato.queries.sql.clauses.array_literals import listed_values
 from sfumato.queries.sql.clauses.table_expressions import output_name, table_source, unwrapped
-from sfumato.queries.sql.expressions.scalar import read_constant
 
 __all__ = ["LIST_HINT", "JoinedGroups", "PublicList", "comparable", "groups_from_caller", "read_public_list"]
 
@@ -50,15 +50,15 @@ class PublicList:
         The public table it comes from; None for a list of literals.
     sources : tuple of str
         The columns of that table, one for each of ``columns``.
-    values : tuple
-        The listed values of the one column, where there is no table.
+    values : tuple of tuple
+        The listed rows, where there is no table.
     """
 
     qualifier: str | None
     columns: tuple[Column, ...]
     table: str | None = None
     sources: tuple[str, ...] = ()
-    values: tuple[object, ...] = ()
+    values: tuple[tuple[object, ...], ...] = ()
 
     def find(self, name: str) -> int | None:
         """Return the position of the column of that name, or None."""
@@ -93,7 +93,7 @@ class JoinedGroups:
             )
         if self.listed.table is not None:
             return PublicTable(self.listed.table, tuple(self.listed.sources[index] for index in order))
-        rows = ((value,) for value in self.listed.values)
+        rows = (tuple(row[index] for index in order) for row in self.listed.values)
         return _sorted_values(rows, keys, "the public list")
 
 
@@ -111,21 +111,19 @@ def read_public_list(item: exp.Expr, tables: Tables) -> PublicList:
         raise UnsupportedSql(f"a public list of groups must be a SELECT DISTINCT; {LIST_HINT}")
     select = item.this
     only(item, "this", "alias", what="the public list")
-    only(select, "distinct", "expressions", "from_", what="the SELECT of a public list")
+    only(select, "distinct", "expressions", "from_", "joins", what="the SELECT of a public list")
     from_ = select.args.get("from_")
     if select.args.get("distinct") is None or select.args["distinct"].args.get("on") or from_ is None:
         raise UnsupportedSql(f"a public list of groups must be a SELECT DISTINCT; {LIST_HINT}")
     qualifier = item.alias or None
     inner = unwrapped(from_.this)
     if isinstance(inner, exp.Unnest):
-        values = _unnested(inner)
-        (position, name), *more = _selected(select, values.columns, "the list")
-        if more:
-            raise SchemaError(
-                f"the public list has one column, {values.columns[position].name}; select it once"
-            )
-        distinct = tuple(dict.fromkeys(values.values))
-        return PublicList(qualifier, (Column(name, values.columns[position].type),), values=distinct)
+        product = _product(inner, select)
+        picked = _selected(select, product.columns, "the list")
+        columns = tuple(Column(name, product.columns[position].type) for position, name in picked)
+        rows = (tuple(row[position] for position, _ in picked) for row in product.values)
+        return PublicList(qualifier, columns, values=tuple(dict.fromkeys(rows)))
+    only(select, "distinct", "expressions", "from_", what="the SELECT of a public list over a table")
     source = table_source(inner, tables) if isinstance(inner, exp.Table) else None
     if not isinstance(source, PublicSource):
         raise UnsupportedSql(f"a public list of groups must read a public table directly; {LIST_HINT}")
@@ -133,6 +131,24 @@ def read_public_list(item: exp.Expr, tables: Tables) -> PublicList:
     columns = tuple(Column(name, source.schema.columns[position].type) for position, name in chosen)
     sources = tuple(source.schema.columns[position].name for position, _ in chosen)
     return PublicList(qualifier, columns, source.name, sources)
+
+
+def _product(first: exp.Unnest, select: exp.Select) -> PublicList:
+    """Return all combinations of the values of lists that are joined without a condition."""
+    lists = [_unnested(first)]
+    for join in select.args.get("joins") or ():
+        only(join, "this", "kind", what="a join of public lists")
+        inner = unwrapped(join.this)
+        if not isinstance(inner, exp.Unnest) or str(join.args.get("kind") or "CROSS").upper() != "CROSS":
+            raise UnsupportedSql(
+                "public lists must be joined as UNNEST(...) AS a CROSS JOIN UNNEST(...) AS b; write that, or "
+                "pass public_groups="
+            )
+        lists.append(_unnested(inner))
+    if math.prod(len(each.values) for each in lists) > _MAX_GROUPS:
+        raise UnsupportedSql(f"a public list must have at most {_MAX_GROUPS} groups; list fewer")
+    rows = (tuple(itertools.chain(*row)) for row in itertools.product(*(each.values for each in lists)))
+    return PublicList(None, tuple(each.columns[0] for each in lists), values=tuple(rows))
 
 
 def _selected(select: exp.Select, columns: Sequence[Column], table: str) -> list[tuple[int, str]]:
@@ -169,13 +185,13 @@ def _unnested(item: exp.Unnest) -> PublicList:
     named = (
         [] if alias is None else [part.name for part in (alias.this, *alias.args.get("columns", ())) if part]
     )
-    if not isinstance(array, exp.Array) or not array.expressions or len(named) != 1:
+    if len(named) != 1 or array is None:
         raise UnsupportedSql("a list of groups must be literals with a name; write UNNEST(['a', 'b']) AS key")
-    terms = [read_constant(value, "a listed group") for value in array.expressions]
-    converted, type_ = common(terms, "a list of groups")
-    values = tuple(python_value(term) for term in converted)
+    values, type_ = listed_values(array)
+    if len(values) > _MAX_GROUPS:
+        raise UnsupportedSql(f"a public list must have at most {_MAX_GROUPS} groups; list fewer")
     name = output_name(named[0])
-    return PublicList(name, (Column(name, type_),), values=values)
+    return PublicList(name, (Column(name, type_),), values=tuple((value,) for value in values))
 
 
 def groups_from_caller(given: Mapping[str, Sequence[object]], keys: Sequence[Named]) -> PublicValues:

@@ -10,6 +10,7 @@ from sqlglot import exp
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import ColumnType, Expression, Named, OrderItem
 from sfumato.queries.plan.typed_expressions import from_decimal, only
+from sfumato.queries.sql.aggregates.rewritten_aggregates import call_of_days
 from sfumato.queries.sql.catalog import free_name, listed_position, named_item, output_name
 from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns, aggregate_name, require_number
 from sfumato.queries.sql.clauses.from_clause import FromClause
@@ -91,7 +92,10 @@ def read_keys(select: exp.Select, items: Sequence[Item], source: FromClause) -> 
 
 
 def _several_groupings(name: str) -> str:
-    return f"{name} makes several groupings at once, which is not supported; send one query for each grouping"
+    return (
+        f"{name} makes several groupings at once, which session.sql writes out as one SELECT each; ask it, "
+        "or send one query for each grouping"
+    )
 
 
 def _group_node(node: exp.Expr, items: Sequence[Item], source: FromClause) -> exp.Expr:
@@ -144,6 +148,7 @@ def read_outputs(
         for index, key in enumerate(keys)
     )
     answer = AnswerColumns(source, named, max_rows, tuple(names), taken)
+    rest = [(_dated(item, source), name) for item, name in rest]
     for item, name in rest:
         _check_interval(name, names)
         if item.aggregates:
@@ -153,6 +158,12 @@ def read_outputs(
             read = answer.expression(item.node, "an item of the SELECT list", aliases=False)
             answer.computed.append(Named(name, read))
     return answer
+
+
+def _dated(item: Item, source: FromClause) -> Item:
+    """Return an aggregate of dates as what is computed from an aggregate of days."""
+    days = call_of_days(item.node, source) if item.aggregates else None
+    return item if days is None else Item(days, item.alias, aggregates=False, computes=True)
 
 
 def _check_interval(name: str, names: Sequence[str]) -> None:

@@ -6,13 +6,14 @@ to the rows of one unit needs no bound here: a join may multiply them, a window 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
-from sfumato.queries.plan.constants import common
+from sfumato.queries.plan.constants import common, number
 from sfumato.queries.plan.nodes import (
     Distinct,
     Filter,
@@ -26,7 +27,13 @@ from sfumato.queries.plan.nodes import (
 from sfumato.queries.plan.schema import ColumnType, Expression, Named
 from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand, require
 from sfumato.queries.sql.catalog import PublicSource, Rows, Source, Tables, named_item, output_name
-from sfumato.queries.sql.clauses.joins import joined, require_one_unit, together
+from sfumato.queries.sql.clauses.joins import joined, together
+from sfumato.queries.sql.clauses.set_operations import (
+    require_alike,
+    require_same_types,
+    rows_in_both,
+    rows_without,
+)
 from sfumato.queries.sql.clauses.unit_subqueries import Groups, Windows, groups_units, has_window
 from sfumato.queries.sql.expressions.operators import chain
 from sfumato.queries.sql.expressions.scalar import Scope, is_aggregate, read_expression, read_predicate
@@ -46,7 +53,8 @@ _REFUSED_INSIDE = {
 def unwrapped(item: exp.Expr) -> exp.Expr:
     """Take off parentheses around a table or a subquery, as far as they carry no alias."""
     while isinstance(item, exp.Subquery) and isinstance(item.this, (exp.Subquery, exp.Table)):
-        if item.args.get("alias") is not None and item.this.args.get("alias") is not None:
+        inner_alias = item.this.args.get("alias") or item.this.args.get("joins")
+        if item.args.get("alias") is not None and inner_alias:
             break
         inner = item.this
         if item.args.get("alias") is not None:
@@ -60,8 +68,6 @@ def table_source(item: exp.Table, tables: Tables) -> Source:
     if not isinstance(item.this, exp.Identifier):
         raise UnsupportedSql("a table function is not answered; name a table of this session")
     name = ".".join(part.name for part in item.parts)
-    if item.args.get("joins"):
-        raise UnsupportedSql("a join in parentheses is not supported; write the joins one after the other")
     only(item, "this", "db", "catalog", "alias", what=f"the table {name!r}")
     alias = item.args.get("alias")
     if alias is not None:
@@ -81,6 +87,13 @@ def read_item(item: exp.Expr, tables: Tables) -> Rows:
     """
     item = unwrapped(item)
     tables = tables.deeper()
+    if isinstance(item, exp.Table) and item.args.get("joins"):
+        first = item.copy()
+        first.set("joins", None)
+        rows = read_item(first, tables)
+        for join in item.args["joins"]:
+            rows = joined(rows, read_item(join.this, tables), join)
+        return rows
     if isinstance(item, exp.Table):
         source = table_source(item, tables)
         alias = item.alias or item.name
@@ -111,11 +124,26 @@ def _query(query: exp.Expr, tables: Tables) -> Rows:
     return _selected(query, tables)
 
 
+def _compared(query: exp.Intersect | exp.Except, tables: Tables) -> Rows:
+    """Read INTERSECT DISTINCT and EXCEPT DISTINCT of the rows of each unit."""
+    word = query.key.upper()
+    only(query, "this", "expression", "distinct", "with_", what=word)
+    tables = tables.with_common(query.args.get("with_"))
+    if not query.args.get("distinct"):
+        raise UnsupportedSql(f"{word} ALL is not supported; write {word} DISTINCT")
+    left, right = (_query(part, tables.deeper()) for part in (query.this, _all_named(query.expression)))
+    if not (left.private and right.private):
+        raise UnsupportedSql(f"{word} must be of private rows; for public ones write IN, or NOT IN")
+    require_alike([left.relation, right.relation], word)
+    combined = rows_in_both if isinstance(query, exp.Intersect) else rows_without
+    return Rows.of(combined(left.relation, right.relation), None)
+
+
 def _united(query: exp.SetOperation, tables: Tables) -> Rows:
+    if isinstance(query, (exp.Intersect, exp.Except)):
+        return _compared(query, tables)
     if not isinstance(query, exp.Union) or query.args.get("by_name"):
-        raise UnsupportedSql(
-            f"{query.key.upper()} is not supported; write UNION ALL, or a condition in WHERE"
-        )
+        raise UnsupportedSql(f"{query.key.upper()} BY NAME is not supported; write UNION ALL")
     only(query, "this", "expression", "distinct", "with_", what="UNION ALL")
     tables = tables.with_common(query.args.get("with_"))
     distinct = bool(query.args.get("distinct"))
@@ -133,11 +161,8 @@ def _united(query: exp.SetOperation, tables: Tables) -> Rows:
         )
     relations = [rows.relation for rows in parts]
     if private:
-        _require_same_position(relations)
-        require_one_unit(*relations)
-    types = [[known.type for known in part.schema.usable.columns] for part in relations]
-    if any(other != types[0] for other in types):
-        raise SchemaError("the parts of UNION ALL must have columns of the same types in one order; use CAST")
+        require_alike(relations, "UNION ALL")
+    require_same_types(relations, "UNION ALL")
     relation: Relation = Union(tuple(relations))
     return Rows.of(Distinct(relation) if distinct else relation, None, private=private)
 
@@ -155,22 +180,6 @@ def _all_named(query: exp.Expr) -> exp.Expr:
         ]
         query.set("expressions", items)
     return query
-
-
-def _require_same_position(relations: list[Relation]) -> None:
-    positions = []
-    for relation in relations:
-        if relation.unit is None:
-            raise UnsupportedSql(
-                "tables in which each row is a unit cannot be united; put the rows into one table before "
-                "connecting"
-            )
-        names = [known.name.casefold() for known in relation.schema.usable.columns]
-        positions.append(names.index(relation.unit.casefold()) if relation.unit.casefold() in names else None)
-    if len(set(positions)) > 1 or None in positions:
-        raise UnsupportedSql(
-            "UNION ALL must have the privacy unit in the same position in every part; reorder the SELECT list"
-        )
 
 
 def _selected(select: exp.Select, tables: Tables) -> Rows:
@@ -202,7 +211,7 @@ def filtered(rows: Rows, condition: exp.Expr, tables: Tables) -> Rows:
     for part in chain(condition, exp.And):
         negated = isinstance(part, exp.Not)
         test = part.this.unnest() if negated else part
-        if isinstance(test, exp.In) and test.args.get("query") is not None:
+        if isinstance(test, exp.Exists) or (isinstance(test, exp.In) and test.args.get("query") is not None):
             members.append((test, negated != bool(test.args.get("negate"))))
         else:
             plain.append(part)
@@ -217,18 +226,24 @@ def filtered(rows: Rows, condition: exp.Expr, tables: Tables) -> Rows:
     return replace(rows, relation=relation)
 
 
-_PRIVATE_MEMBERS = "IN must not read a private table, for that mixes units; join on the privacy unit instead"
+_PRIVATE_MEMBERS = "{} must not read a private table, for that mixes units; join on the privacy unit instead"
 
 
-def _member(rows: Rows, relation: Relation, test: exp.In, tables: Tables, *, negated: bool) -> Relation:
-    only(test, "this", "query", "negate", what="IN")
-    query = test.args["query"]
+def _member(rows: Rows, relation: Relation, test: exp.Expr, tables: Tables, *, negated: bool) -> Relation:
+    """Return the rows that IN or EXISTS retains: EXISTS is whether one is among ones."""
+    exists = isinstance(test, exp.Exists)
+    word = "EXISTS" if exists else "IN"
+    only(test, *(("this",) if exists else ("this", "query", "negate")), what=word)
+    query = test.this if exists else test.args["query"]
     if any(isinstance(table_source(table, tables), Scan) for table in query.find_all(exp.Table)):
-        raise UnsupportedSql(_PRIVATE_MEMBERS)
+        raise UnsupportedSql(_PRIVATE_MEMBERS.format(word))
     listed = _query(query, tables.deeper())
-    columns = listed.schema.usable.columns
     if listed.private:
-        raise UnsupportedSql(_PRIVATE_MEMBERS)
+        raise UnsupportedSql(_PRIVATE_MEMBERS.format(word))
+    if exists:
+        one = Expression(number("1").tree, ColumnType.INTEGER)
+        return InPublic(relation, one, Project(listed.relation, (Named("one", one),), None), negated)
+    columns = listed.schema.usable.columns
     if len(columns) != 1:
         raise SchemaError(f"the subquery of IN must have one column, got {len(columns)}; select one")
     subject = read_expression(test.this, rows, "the left side of IN")
@@ -248,12 +263,12 @@ def _grouped(select: exp.Select, rows: Rows) -> Relation:
     if select.args.get("qualify") is not None:
         raise UnsupportedSql("QUALIFY must not stand beside GROUP BY; write a subquery for it")
     groups = Groups.of(select, rows)
-    columns = []
+    columns, unnamed = [], itertools.count()
     for item in select.expressions:
         node, alias = named_item(item)
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
             raise UnsupportedSql("* must not stand beside GROUP BY; name the columns")
-        columns.append(_column(node, alias, groups, groups.whole))
+        columns.append(_column(node, alias, groups, groups.whole, unnamed))
     having = select.args.get("having")
     condition = None
     if having is not None:
@@ -268,7 +283,7 @@ def _grouped(select: exp.Select, rows: Rows) -> Relation:
     relation: Relation = groups.relation
     if condition is not None:
         relation = Filter(relation, require(condition, {ColumnType.BOOLEAN}, "the condition"))
-    return _project(columns, relation, private=True)
+    return _project(columns, relation, private=rows.private)
 
 
 def _projected(select: exp.Select, rows: Rows) -> Relation:
@@ -279,6 +294,7 @@ def _projected(select: exp.Select, rows: Rows) -> Relation:
     if len(items) == 1 and _is_star(items[0], rows) == "*" and qualify is None and len(rows.members) == 1:
         return rows.relation
     columns: list[Named] = []
+    unnamed = itertools.count()
     for item in items:
         star = _is_star(item, rows)
         if star is not None:
@@ -287,7 +303,7 @@ def _projected(select: exp.Select, rows: Rows) -> Relation:
         node, alias = named_item(item)
         if any(is_aggregate(part) for part in node.walk()) and not has_window(node):
             raise UnsupportedSql("an aggregate in a subquery needs GROUP BY; add it")
-        columns.append(_column(node, alias, rows, windows.whole))
+        columns.append(_column(node, alias, rows, windows.whole, unnamed))
     condition = None
     if qualify is not None:
         if not has_window(qualify.this):
@@ -314,7 +330,11 @@ def _is_star(item: exp.Expr, rows: Rows) -> str | None:
 
 
 def _column(
-    node: exp.Expr, alias: str | None, scope: Scope, whole: Callable[[exp.Expr, str | None], TypedTree | None]
+    node: exp.Expr,
+    alias: str | None,
+    scope: Scope,
+    whole: Callable[[exp.Expr, str | None], TypedTree | None],
+    unnamed: Iterator[int],
 ) -> Named:
     """Read a column of a subquery; an aggregate or a window that it is as a whole takes its name."""
     found = whole(node, alias)
@@ -325,7 +345,7 @@ def _column(
     if alias is not None:
         return Named(alias, read)
     if not isinstance(node, exp.Column):
-        raise SchemaError("a computed column of a subquery must have a name; add AS name")
+        return Named(f"f{next(unnamed)}_", read)  # BigQuery's names
     same = read.tree.name.casefold() == node.name.casefold()
     return Named(str(read.tree.name) if same else output_name(node.name), read)
 

@@ -23,6 +23,7 @@ from sfumato.queries.plan.nodes import (
 )
 from sfumato.queries.plan.schema import ColumnType, Named
 from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, column, only, require, require_order
+from sfumato.queries.sql.aggregates.rewritten_aggregates import plain_call, unfiltered
 from sfumato.queries.sql.catalog import Rows, free_name, listed_position, named_item
 from sfumato.queries.sql.expressions.scalar import function_name, is_aggregate, read_expression
 
@@ -65,12 +66,13 @@ def _unit_of(rows: Rows) -> str:
         "where each row is a unit, a subquery must not put several rows together; aggregate in the outermost "
         "SELECT"
         if rows.private
-        else "a subquery over public tables must not aggregate; prepare the table before connecting"
+        else "a subquery over public tables must not have windows; prepare the table before connecting"
     )
 
 
 def _function(node: exp.Expr, rows: Rows, name: str) -> UnitAggregate:
     """Read a call of a function over rows of one unit."""
+    node = plain_call(node, rows.names_unit)
     called = function_name(node)
     arguments = node.expressions if isinstance(node, exp.Anonymous) else []
     known = {"ROW_NUMBER", "RANK", "DENSE_RANK", *(f.value for f in UnitFunction)} - {"COUNT(DISTINCT)"}
@@ -115,15 +117,16 @@ class Groups:
 
     @classmethod
     def of(cls, select: exp.Select, rows: Rows) -> Groups:
-        """Read GROUP BY, which must name the unit."""
-        unit = _unit_of(rows)
+        """Read GROUP BY, which must name the unit; over public rows it may name anything, or be left out."""
+        unit = _unit_of(rows) if rows.private else None
         group = select.args.get("group")
-        if group is None:
+        if group is None and unit is not None:
             raise UnsupportedSql(_BY_UNIT.format(unit=unit))
-        only(group, "expressions", what="GROUP BY in a subquery")
+        if group is not None:
+            only(group, "expressions", what="GROUP BY in a subquery")
         taken: set[str] = set()
         keys: list[Named] = []
-        for node in group.expressions:
+        for node in [] if group is None else group.expressions:
             read = read_expression(_meant(node.unnest(), select.expressions, rows), rows, "a GROUP BY item")
             if not read.tree.find(exp.Column):
                 raise UnsupportedSql("a GROUP BY item must name a column; leave the constant out")
@@ -131,7 +134,7 @@ class Groups:
                 continue
             name = str(read.tree.name) if isinstance(read.tree, exp.Column) else f"key_{len(keys) + 1}"
             keys.append(Named(free_name(name, taken), read))
-        if not any(rows.is_unit(key.expression) for key in keys):
+        if unit is not None and not any(rows.is_unit(key.expression) for key in keys):
             raise UnsupportedSql(_BY_UNIT.format(unit=unit))
         return cls(rows, keys, taken)
 
@@ -144,7 +147,8 @@ class Groups:
             same = (made for made in self.aggregates if replace(made, name="") == read)
             found = next(same, None)
             if found is None:
-                plain = node.name.lower() if isinstance(node, exp.Anonymous) else "value"
+                call = unfiltered(node)
+                plain = call.name.lower() if isinstance(call, exp.Anonymous) else "value"
                 found = replace(read, name=free_name(name or plain, self.taken))
                 self.aggregates.append(found)
             return column(found.name, found.type)
@@ -164,7 +168,7 @@ class Groups:
     @property
     def relation(self) -> PerUnit:
         """The node, once everything over it has been read."""
-        unit = next(key.name for key in self.keys if self.rows.is_unit(key.expression))
+        unit = next((key.name for key in self.keys if self.rows.is_unit(key.expression)), None)
         return PerUnit(self.rows.relation, tuple(self.keys), tuple(self.aggregates), unit)
 
 

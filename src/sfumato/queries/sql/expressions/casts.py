@@ -20,6 +20,7 @@ from sfumato.queries.plan.typed_expressions import (
     require,
     target_type,
 )
+from sfumato.queries.sql.expressions import weeks
 
 __all__ = [
     "read_cast",
@@ -48,6 +49,11 @@ def read_cast(node: exp.Expr, compile_: Compile) -> TypedTree:
     target = target_type(node.args["to"])
     if target is None:
         types = ", ".join(type_.value for type_ in _CASTS)
+        if node.args["to"].this in (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL):
+            raise UnsupportedSql(
+                "CAST to NUMERIC is not supported, for nothing is computed with it; write CAST(x AS FLOAT64)"
+                ", or cents as CAST(x * 100 AS INT64)"
+            )
         raise UnsupportedSql(f"CAST must go to one of {types}, without a size; use one of them")
     argument = compile_(node.this)
     if argument.type is target:
@@ -65,7 +71,10 @@ def read_extract(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read EXTRACT(part FROM moment)."""
     only(node, "this", "expression", what="EXTRACT")
     moment = require(compile_(node.expression), TEMPORAL, "the argument of EXTRACT")
-    part = _part(node.this, moment, "EXTRACT", _DATE_PARTS | {"DAYOFWEEK", "DAYOFYEAR"})
+    week = weeks.extracted(moment, node.this)
+    if week is not None:
+        return week
+    part = _part(node.this, moment, "EXTRACT", _DATE_PARTS | {"DAYOFWEEK", "DAYOFYEAR", "ISOYEAR"})
     if part == "DAYOFWEEK":
         return weekday(moment)
     return TypedTree(exp.Extract(this=exp.var(part), expression=moment.tree), ColumnType.INTEGER)
@@ -75,6 +84,9 @@ def read_truncate(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read DATE_TRUNC and TIMESTAMP_TRUNC; which of the two it becomes follows from the argument's type."""
     only(node, "this", "unit", "input_type_preserved", what="DATE_TRUNC")
     moment = require(compile_(node.this), TEMPORAL, "the argument of DATE_TRUNC")
+    first = weeks.first_weekday(node.args.get("unit"))
+    if first is not None:
+        return weeks.week_start(moment, first)
     part = _part(node.args.get("unit"), moment, "DATE_TRUNC", _DATE_PARTS)
     if moment.type is ColumnType.DATE:
         unit = exp.Literal.string(part)
@@ -84,10 +96,11 @@ def read_truncate(node: exp.Expr, compile_: Compile) -> TypedTree:
 
 def _part(node: exp.Expr | None, moment: TypedTree, what: str, date_parts: frozenset[str]) -> str:
     allowed = date_parts | _TIME_PARTS if moment.type is ColumnType.TIMESTAMP else date_parts
+    written = allowed | {"WEEK", "ISOWEEK"}
     name = node.name.upper() if isinstance(node, (exp.Var, exp.Literal)) else ""
     if name not in allowed:
         type_ = "" if moment.type is None else f" of a {moment.type.value}"
         raise UnsupportedSql(
-            f"the part of {what}{type_} must be one of {listing(allowed)}; write one of them"
+            f"the part of {what}{type_} must be one of {listing(written)}; write one of them"
         )
     return name

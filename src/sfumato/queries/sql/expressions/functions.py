@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.queries.plan.constants import common
-from sfumato.queries.plan.date_arithmetic import last_day, read_date_diff, read_moved, read_timestamp_diff
+from sfumato.queries.plan.date_arithmetic import last_day, read_moved, read_timestamp_diff
 from sfumato.queries.plan.query import ColumnType
 from sfumato.queries.plan.typed_expressions import (
     NUMERIC,
@@ -27,23 +27,56 @@ from sfumato.queries.plan.typed_expressions import (
     require_order,
 )
 from sfumato.queries.sql.expressions.casts import read_cast, read_extract, read_truncate
+from sfumato.queries.sql.expressions.date_text import read_date, read_date_of_parts, read_formatted
+from sfumato.queries.sql.expressions.regular_expressions import (
+    read_extracted_pattern,
+    read_matched_pattern,
+)
 from sfumato.queries.sql.expressions.rewrites import (
-    read_date,
+    join_text,
     read_ends_with,
     read_left,
     read_replace,
     read_right,
     read_width_bucket,
 )
+from sfumato.queries.sql.expressions.weeks import read_date_diff, read_whole_weeks
 
-__all__ = ["FUNCTIONS", "FUNCTION_NAMES", "VOLATILE", "Reader", "join_text"]
+__all__ = ["FUNCTIONS", "FUNCTION_NAMES", "VOLATILE", "Reader"]
 
 Reader: TypeAlias = Callable[[exp.Expr, Compile], TypedTree]
 
 FUNCTION_NAMES = (
     *("ABS", "CAST", "CEIL", "COALESCE", "CONCAT", "DATE", "DATE_ADD", "DATE_DIFF", "DATE_SUB", "DATE_TRUNC"),
-    *("ENDS_WITH", "EXP", "EXTRACT", "FLOOR", "GREATEST", "IF", "IFNULL", "LAST_DAY", "LEAST", "LEFT"),
-    *("LENGTH", "LN", "LOG10", "LOWER", "MOD", "NULLIF", "POWER", "REPLACE", "RIGHT", "ROUND", "SAFE_CAST"),
+    *(
+        "ENDS_WITH",
+        "EXP",
+        "EXTRACT",
+        "FLOOR",
+        "FORMAT_DATE",
+        "FORMAT_TIMESTAMP",
+        "GREATEST",
+        "IF",
+        "IFNULL",
+        "LAST_DAY",
+        "LEAST",
+        "LEFT",
+    ),
+    *(
+        "LENGTH",
+        "LN",
+        "LOG10",
+        "LOWER",
+        "MOD",
+        "NULLIF",
+        "POWER",
+        "REGEXP_CONTAINS",
+        "REGEXP_EXTRACT",
+        "REPLACE",
+        "RIGHT",
+        "ROUND",
+        "SAFE_CAST",
+    ),
     *("SAFE_DIVIDE", "SIGN", "SQRT", "STARTS_WITH", "SUBSTR", "TIMESTAMP_ADD", "TIMESTAMP_DIFF"),
     *("TIMESTAMP_SUB", "TIMESTAMP_TRUNC", "TRIM", "UPPER", "WIDTH_BUCKET"),
 )
@@ -176,15 +209,6 @@ def _concat(node: exp.Expr, compile_: Compile) -> TypedTree:
     return join_text(terms)
 
 
-def join_text(terms: list[TypedTree]) -> TypedTree:
-    """Return the strings joined by ||."""
-    joined = terms[0]
-    for term in terms[1:]:
-        left = joined.tree if isinstance(joined.tree, exp.DPipe) else operand(joined)
-        joined = TypedTree(exp.DPipe(this=left, expression=operand(term), safe=True), ColumnType.TEXT)
-    return joined
-
-
 def _if(node: exp.Expr, compile_: Compile) -> TypedTree:
     only(node, "this", "true", "false", what="IF")
     condition = require(compile_(node.this), {ColumnType.BOOLEAN}, "the condition of IF")
@@ -204,6 +228,7 @@ FUNCTIONS: dict[type[exp.Expr], Reader] = {
     exp.Date: read_date,
     exp.DateAdd: read_moved(1, ColumnType.DATE),
     exp.DateDiff: read_date_diff,
+    exp.DateFromParts: read_date_of_parts,
     exp.DateSub: read_moved(-1, ColumnType.DATE),
     exp.DateTrunc: read_truncate,
     exp.DatetimeAdd: read_moved(1, ColumnType.TIMESTAMP),
@@ -216,6 +241,7 @@ FUNCTIONS: dict[type[exp.Expr], Reader] = {
     exp.Floor: _Unary("FLOOR", exp.Floor, NUMERIC, ColumnType.FLOAT),
     exp.Greatest: _Common("GREATEST", exp.Greatest),
     exp.If: _if,
+    exp.IntDiv: read_whole_weeks,
     exp.LastDay: last_day,
     exp.Least: _Common("LEAST", exp.Least),
     exp.Left: read_left,
@@ -226,6 +252,8 @@ FUNCTIONS: dict[type[exp.Expr], Reader] = {
     exp.Mod: _Binary("MOD", exp.Mod, NUMERIC, operator=True),
     exp.Nullif: _nullif,
     exp.Pow: _Binary("POWER", exp.Pow, NUMERIC, ColumnType.FLOAT),
+    exp.RegexpExtract: read_extracted_pattern,
+    exp.RegexpLike: read_matched_pattern,
     exp.Replace: read_replace,
     exp.Right: read_right,
     exp.Round: _round,
@@ -240,6 +268,7 @@ FUNCTIONS: dict[type[exp.Expr], Reader] = {
     exp.TimestampDiff: read_timestamp_diff,
     exp.TimestampSub: read_moved(-1, ColumnType.TIMESTAMP),
     exp.TimestampTrunc: read_truncate,
+    exp.TimeToStr: read_formatted,
     exp.Trim: _trim,
     exp.TryCast: read_cast,
     exp.Upper: _Unary("UPPER", exp.Upper, _TEXT),

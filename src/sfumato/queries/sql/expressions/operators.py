@@ -17,13 +17,14 @@ from sfumato.queries.plan.typed_expressions import (
     require,
     require_order,
 )
-from sfumato.queries.sql.expressions.functions import Reader, join_text
-from sfumato.queries.sql.expressions.rewrites import read_same, read_truth
+from sfumato.queries.sql.expressions.functions import Reader
+from sfumato.queries.sql.expressions.rewrites import join_text, read_same, read_truth
 
 __all__ = ["OPERATORS", "chain"]
 
 _BOOLEAN = frozenset({ColumnType.BOOLEAN})
 _TEXT = frozenset({ColumnType.TEXT})
+_MAX_LISTED = 4_000  # more would make a text too long for an engine
 
 
 def _negative(node: exp.Expr, compile_: Compile) -> TypedTree:
@@ -39,7 +40,7 @@ def _arithmetic(make: type[exp.Expression], sign: str) -> Reader:
         only(node, "this", "expression", "typed", "safe", what=sign)
         span = node.expression.unnest()
         if isinstance(span, exp.Interval) and make is not exp.Div and make is not exp.Mul:
-            return read_span(compile_(node.this), span, 1 if make is exp.Add else -1)
+            return read_span(compile_(node.this), span, 1 if make is exp.Add else -1, compile_)
         sides = [
             require(compile_(side), NUMERIC, f"an operand of {sign}") for side in (node.this, node.expression)
         ]
@@ -124,21 +125,36 @@ def _is(node: exp.Expr, compile_: Compile) -> TypedTree:
 
 
 def _in(node: exp.Expr, compile_: Compile) -> TypedTree:
-    if node.args.get("unnest") is not None:
-        raise UnsupportedSql("IN UNNEST is not answered; list the values, as in x IN (1, 2)")
     if node.args.get("query") is not None:
         raise UnsupportedSql(
             "IN with a subquery must be a condition of its own in WHERE, joined by AND, over a public table; "
             "else list the values"
         )
-    only(node, "this", "expressions", "negate", what="IN")
-    values = [compile_(value) for value in node.expressions]
+    only(node, "this", "expressions", "negate", "unnest", what="IN")
+    written = _listed(node)
+    if len(written) > _MAX_LISTED:
+        raise UnsupportedSql(
+            f"IN must list at most {_MAX_LISTED} values, got {len(written)}; put them into a public table, "
+            "and name it in the parentheses, as a subquery"
+        )
+    values = [compile_(value) for value in written]
     if not values or not all(is_constant(value) for value in values):
         raise UnsupportedSql("IN must list literals; write x IN ('a', 'b'), and IS NULL for NULL")
     (subject, *members), _ = common([_not_null(compile_(node.this), "IN"), *values], "IN")
     return _perhaps_negated(
         node, exp.In(this=operand(subject), expressions=[member.tree for member in members])
     )
+
+
+def _listed(node: exp.Expr) -> list[exp.Expr]:
+    """Return what IN lists, in parentheses or as UNNEST of an array of literals."""
+    unnest = node.args.get("unnest")
+    if unnest is None:
+        return list(node.expressions)
+    arrays = unnest.expressions
+    if len(arrays) != 1 or not isinstance(arrays[0], exp.Array):
+        raise UnsupportedSql("IN UNNEST must have an array of literals; write x IN UNNEST([1, 2])")
+    return list(arrays[0].expressions)
 
 
 def _between(node: exp.Expr, compile_: Compile) -> TypedTree:

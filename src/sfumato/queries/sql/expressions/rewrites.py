@@ -11,7 +11,6 @@ from sfumato.errors import UnsupportedSql
 from sfumato.queries.plan.constants import common, is_constant, number, python_value, text
 from sfumato.queries.plan.schema import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import (
-    DATA_TYPES,
     NUMERIC,
     Compile,
     TypedTree,
@@ -20,11 +19,10 @@ from sfumato.queries.plan.typed_expressions import (
     operand,
     require,
 )
-from sfumato.queries.sql.expressions.casts import read_cast
 
 __all__ = [
     "buckets",
-    "read_date",
+    "join_text",
     "read_ends_with",
     "read_left",
     "read_replace",
@@ -180,7 +178,10 @@ def read_truth(node: exp.Expr, compile_: Compile) -> TypedTree:
     return TypedTree(exp.Not(this=made) if node.args.get("negate") else made, ColumnType.BOOLEAN)
 
 
-def read_date(node: exp.Expr, compile_: Compile) -> TypedTree:
-    """Read DATE(x): a cast."""
-    only(node, "this", what="DATE")
-    return read_cast(exp.Cast(this=node.this, to=DATA_TYPES[ColumnType.DATE].copy()), compile_)
+def join_text(terms: list[TypedTree]) -> TypedTree:
+    """Return the strings joined by ||."""
+    joined = terms[0]
+    for term in terms[1:]:
+        left = joined.tree if isinstance(joined.tree, exp.DPipe) else operand(joined)
+        joined = TypedTree(exp.DPipe(this=left, expression=operand(term), safe=True), ColumnType.TEXT)
+    return joined

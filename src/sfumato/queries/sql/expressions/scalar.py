@@ -23,6 +23,7 @@ from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, closest_name, only, require
 from sfumato.queries.sql.expressions.functions import FUNCTION_NAMES, FUNCTIONS, VOLATILE
 from sfumato.queries.sql.expressions.operators import OPERATORS
+from sfumato.queries.sql.expressions.other_forms import ELSEWHERE
 from sfumato.queries.sql.parser import AGGREGATE_NAMES, PrivateSql
 
 __all__ = ["Scope", "function_name", "is_aggregate", "read_constant", "read_expression", "read_predicate"]
@@ -115,7 +116,9 @@ def read_constant(node: exp.Expr, what: str) -> TypedTree:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Return whether a node is a call of an aggregate."""
+    """Return whether a node is a call of an aggregate, perhaps with a FILTER."""
+    if isinstance(node, exp.Filter):
+        return is_aggregate(node.this)
     name = function_name(node)
     return isinstance(node, exp.AggFunc) or name in AGGREGATE_NAMES or name.startswith("ANON_")
 
@@ -134,7 +137,7 @@ def _written_name(node: exp.Expr) -> str:
 
 def _refuse(node: exp.Expr) -> NoReturn:
     """Name what is not on the whitelist, and what to write instead."""
-    name = function_name(node)
+    name = function_name(node.this if isinstance(node, exp.Filter) else node)
     if is_aggregate(node):
         raise UnsupportedSql(
             f"the aggregate {name} cannot stand here, inside of an aggregate or among rows; "
@@ -147,11 +150,15 @@ def _refuse(node: exp.Expr) -> NoReturn:
         raise UnsupportedSql(
             f"{name} is not determined by the row, so its sensitivity is unknown; write a literal instead"
         )
+    written = _written_name(node)
+    for called in (written, name):
+        if called in ELSEWHERE:
+            raise UnsupportedSql(f"the function {called} is not supported; {ELSEWHERE[called]}")
     if name:
         close = closest_name(name, FUNCTION_NAMES)
         hint = f"did you mean {close}? " if close else ""
         raise UnsupportedSql(
-            f"the function {_written_name(node) or name} is not supported; {hint}"
+            f"the function {written or name} is not supported; {hint}"
             f"the functions are {', '.join(FUNCTION_NAMES)}"
         )
     raise UnsupportedSql(
@@ -170,7 +177,7 @@ _REFUSALS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ),
     (
         (exp.Parameter, exp.SessionParameter, exp.Placeholder),
-        "a query parameter is not supported; write the value as a literal",
+        "a query parameter must be named; write @name, and pass params={'name': ...}",
     ),
     (
         (exp.Array, exp.Struct, exp.Tuple, exp.Bracket, exp.Dot, exp.JSONExtract, exp.JSONExtractScalar),
@@ -183,10 +190,10 @@ _REFUSALS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ),
     ((exp.Kwarg,), "a named argument belongs to an aggregate only; leave it out"),
     ((exp.Distinct,), "DISTINCT must not stand in an expression; only COUNT(DISTINCT unit) is answered"),
-    ((exp.Filter,), "FILTER is not supported; write SUM(IF(condition, x, 0), ...) or a WHERE"),
+    ((exp.Filter,), "FILTER must stand behind an aggregate; write IF(condition, x, NULL)"),
     (
-        (exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace, exp.RegexpILike),
-        "a regular expression is not supported: engines disagree on it; write LIKE, STARTS_WITH or SUBSTR",
+        (exp.RegexpReplace, exp.RegexpExtractAll, exp.RegexpInstr, exp.RegexpILike, exp.RegexpSplit),
+        "of regular expressions only REGEXP_CONTAINS and REGEXP_EXTRACT are supported; write one of them",
     ),
     ((exp.ILike,), "ILIKE is not supported; write LOWER(x) LIKE 'ab%'"),
     ((exp.Escape,), "LIKE must not have an ESCAPE; use STARTS_WITH, SUBSTR or another pattern"),

@@ -1,0 +1,167 @@
+"""The locked database in which the SQL around private SELECTs runs: it holds released and public tables only.
+
+It lies in memory, apart from the engine of the session, and has no way to files, to the network, to
+extensions or to settings. What runs there was released before, so it may take its time, up to a limit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+from sqlglot import ErrorLevel, exp
+
+from sfumato.errors import EngineError, SchemaError, UnsupportedSql
+from sfumato.queries.engines.duckdb.connection import connect, lock
+from sfumato.queries.plan.schema import ARROW_TYPES
+
+__all__ = ["check", "run", "text_of"]
+
+_MEMORY: Final = "1GB"
+_SECONDS: Final = 60.0
+_SETTINGS: Final = (
+    "preserve_insertion_order = true",  # the order of an answer stays where nothing else is asked for
+    "error_on_division_by_zero = false",
+)
+_SHOWN: Final = 160
+_FAILED: Final = (
+    "the SQL around the private SELECTs must finish on their answers, got a failure: a number beyond 64 "
+    "bits, a subquery of several rows, or more than {seconds:g} seconds or {memory} of memory; the answers "
+    "are stored, and asking again with other SQL around the same private SELECTs costs nothing"
+)
+
+
+def text_of(tree: exp.Expr) -> str:
+    """Return a tree as a statement of DuckDB.
+
+    Parameters
+    ----------
+    tree : sqlglot.exp.Expr
+        Of nodes on the whitelist.
+
+    Raises
+    ------
+    UnsupportedSql
+        If it cannot be written.
+    """
+    written = None
+    with suppress(Exception):  # whatever a generator trips over
+        written = tree.sql(
+            dialect="duckdb", identify=True, comments=False, unsupported_level=ErrorLevel.IGNORE
+        )
+    if not written:
+        raise UnsupportedSql("the SQL around private SELECTs cannot be written for DuckDB; simplify it")
+    return str(written)
+
+
+def check(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """Run a statement over tables without rows, and return the columns that it makes.
+
+    Parameters
+    ----------
+    sql : str
+        Of `text_of`.
+    schemas : mapping of str to pyarrow.Schema
+        The tables.
+
+    Raises
+    ------
+    SchemaError
+        If the statement does not suit the tables, by DuckDB's words about their schemas, or makes columns of
+        other types than those of queries, or several of one name.
+
+    Examples
+    --------
+    >>> check('SELECT "n" + 1 AS "more" FROM "answer"', {"answer": pa.schema([("n", pa.int64())])})
+    more: int64
+    """
+    found: pa.Table | None = None
+    said = ""
+    try:
+        found = _executed(sql, {name: schema.empty_table() for name, schema in schemas.items()}, _SECONDS)
+    except duckdb.Error as error:
+        said = " ".join(str(error).split("\n", maxsplit=1)[0].split())
+    except Exception:  # a name that cannot be stored, say
+        said = "a name or a constant that cannot be stored"
+    if found is None:
+        shown = said if len(said) <= _SHOWN else said[: _SHOWN - 3] + "..."
+        raise SchemaError(
+            f"the SQL around private SELECTs must suit their answers, got {shown!r}; nothing was charged: "
+            "correct it"
+        )
+    names = [name.casefold() for name in found.column_names]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise SchemaError(f"columns must have different names, got {name!r} twice; name one with AS")
+        if not name.isprintable() or len(name) > 300:
+            raise SchemaError("a column's name must be printable and at most 300 long; choose one with AS")
+    return pa.schema([_column(field) for field in found.schema])
+
+
+def run(
+    sql: str, tables: Mapping[str, pa.Table], schema: pa.Schema, *, seconds: float = _SECONDS
+) -> pa.Table:
+    """Run a statement over released and public tables.
+
+    Parameters
+    ----------
+    sql : str
+        As `check` accepted it.
+    tables : mapping of str to pyarrow.Table
+    schema : pyarrow.Schema
+        What `check` returned.
+    seconds : float
+        After which the statement is given up.
+
+    Raises
+    ------
+    EngineError
+        If it fails; the message is fixed.
+    """
+    found: pa.Table | None = None
+    with suppress(Exception):
+        found = _executed(sql, tables, seconds).cast(schema)
+    if found is None:
+        raise EngineError(_FAILED.format(seconds=seconds, memory=_MEMORY))
+    return found
+
+
+def _executed(sql: str, tables: Mapping[str, pa.Table], seconds: float) -> pa.Table:
+    with connect("", memory_limit=_MEMORY, threads=1) as connection:
+        for setting in _SETTINGS:
+            connection.execute(f"SET {setting}")
+        for name, table in tables.items():
+            connection.register(name, table)
+        lock(connection, {})
+        timer = threading.Timer(seconds, connection.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            return connection.sql(sql).to_arrow_table()
+        finally:
+            timer.cancel()
+
+
+def _column(field: pa.Field) -> pa.Field:
+    """Return a column in the type of queries that it has: sums of whole numbers come as decimals."""
+    kind = field.type
+    if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
+        kind = pa.int64()
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        kind = pa.float64()
+    elif pa.types.is_timestamp(kind):
+        kind = pa.timestamp("us")
+    elif pa.types.is_large_string(kind) or pa.types.is_string(kind):
+        kind = pa.string()
+    elif pa.types.is_null(kind):
+        kind = pa.int64()
+    numbers = pa.types.is_list(kind) and pa.types.is_floating(kind.value_type)
+    if kind not in set(ARROW_TYPES.values()) and not numbers:
+        raise SchemaError(
+            f"the column {field.name!r} must be of a type of queries, got {field.type}; select single values"
+        )
+    return pa.field(field.name, kind)

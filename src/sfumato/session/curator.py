@@ -1,0 +1,157 @@
+"""What a session offers beside its answers: which limits suit a query."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sfumato import _check
+from sfumato.ledger.view import LedgerView
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.queries.builder.private_query import PrivateQuery
+from sfumato.queries.engines.engine import Engine
+from sfumato.queries.plan.policy import PrivacyPolicy
+from sfumato.queries.plan.query import Query
+from sfumato.queries.planner.limit_pricing import price_histograms
+from sfumato.queries.planner.limit_record import LimitsRecord
+from sfumato.queries.planner.suggested_limits import SuggestedLimits
+from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters
+
+__all__ = ["CuratorTools"]
+
+_SECRET_BYTES = 32
+
+
+class CuratorTools(ABC):
+    """Doors of a session that are not for answers; base of `Session`."""
+
+    __slots__ = ()
+
+    _engine: Engine
+    _account: LedgerView
+    _policy: PrivacyPolicy | None
+    _privacy_unit: str
+    _defaults: Mapping[str, object]
+
+    def suggest_limits(
+        self,
+        query: str | PrivateQuery,
+        *,
+        epsilon: float,
+        groups: float | None = None,
+        public_groups: Mapping[str, Sequence[object]] | None = None,
+        level: float = 0.95,
+    ) -> SuggestedLimits:
+        """Say what the limits of a query cut off, and which to take: a release, charged like an answer.
+
+        What a unit has beyond ``max_groups_contributed``, ``max_rows_per_group`` or the bounds of values does
+        not count, and no interval of the answer shows it. This counts groups of a unit, rows of a unit in a
+        group, and values by public bins, with noise, and computes from it for each value that a limit may
+        have what it would cut off, the noise that the query would have, and the error of both together.
+
+        Parameters
+        ----------
+        query : str or PrivateQuery
+            As for `sql`, with the epsilon that it is to be asked with. Limits that it states stay; the others
+            are recommended. ``max_groups_contributed`` may be left out.
+        epsilon : float
+            What the histograms cost, at delta 0; each gets an equal part.
+        groups : float, optional
+            How many groups the answer has: a public figure, or the rows of an earlier answer. Left out, the
+            values of a single key are counted, too, of each unit as many as the query's limit says.
+        public_groups : mapping, optional
+            As for `sql`, where the query is a text.
+        level : float
+            Coverage of each interval.
+
+        Returns
+        -------
+        SuggestedLimits
+
+        Raises
+        ------
+        QueryError, ParameterError
+            If the query is refused, nothing of it is limited, or the number of groups of several keys is not
+            given; nothing is charged.
+        BudgetExceeded
+            If it does not fit into the budget; nothing is charged, and no row is read.
+        EngineError
+            If the engine fails after the charge; the charge stays.
+        """
+        self._check_usable()
+        level = _check.unit_interval("level", level, "write 0.95, say")
+        if groups is not None:
+            groups = _check.positive("groups", groups, "pass a public figure")
+        asked, stated = self._limited(query, public_groups)
+        priced = price_histograms(asked, epsilon, groups=groups)
+        if self._policy is not None:
+            self._policy.check(replace(asked.options, epsilon=priced.epsilon, delta=0.0))
+        for job in priced.jobs:
+            self._engine.check(job)  # it refuses what it cannot run
+        committed = self._account.find(priced.request)
+        if committed is not None:
+            found = LimitsRecord.from_bytes(committed)
+            return SuggestedLimits(found, None, priced, True, groups, stated, level)
+        source = self.randomness()
+        text = query.sql if isinstance(query, PrivateQuery) else query
+        receipt = self._account.charge(
+            priced.loss,
+            delta=0.0,
+            request=priced.request,
+            description=f"limits for {' '.join(text.split())}",
+            simulated=source.simulated,
+            loss_at=lambda smaller: price_histograms(asked, smaller, groups=groups).loss,
+        )
+        exact = [self._engine.aggregate(job, source.bytes(_SECRET_BYTES)) for job in priced.jobs]
+        record = priced.with_noise(exact, source, privacy_unit=self._privacy_unit)
+        self._account.commit(receipt, record.to_bytes())
+        return SuggestedLimits(record, receipt, priced, False, groups, stated, level)
+
+    def cancel(self) -> bool:
+        """Make the query that is computed now end at once; called from another thread than the one that asks.
+
+        The thread that asks gets `QueryCancelled`. What was charged stays charged, for rows were read: asking
+        again is charged anew. Ctrl-C does the same where the main thread asks, and raises KeyboardInterrupt.
+
+        Returns
+        -------
+        bool
+            Whether a query was computed.
+        """
+        return self._engine.cancel()
+
+    def _limited(
+        self, query: str | PrivateQuery, listed: Mapping[str, Sequence[object]] | None
+    ) -> tuple[Query, bool]:
+        """Read a query; return whether it, or a default, states in how many groups a unit counts."""
+        if not isinstance(query, str | PrivateQuery):
+            _check.refuse_type("query", "be a text or a PrivateQuery", query, "pass what you pass to sql()")
+        text = query if isinstance(query, str) else query.sql
+        if isinstance(query, PrivateQuery):
+            if listed is not None:
+                rule, remedy = "be left out for a query of the builder", "it lists its groups itself"
+                _check.refuse_state("public_groups", rule, "they are given", remedy)
+            listed = query.public_groups
+        if {"max_groups_contributed", "max_rows_contributed"} & set(self._defaults):
+            return self.read(text, listed), True
+        one, two = (self.read(text, listed, max_groups_contributed=many) for many in (1, 2))
+        return one, one.options == two.options
+
+    @abstractmethod
+    def randomness(self) -> RandomSource:
+        """Return where noise comes from."""
+
+    @abstractmethod
+    def read(
+        self,
+        text: str,
+        public_groups: Mapping[str, Sequence[object]] | None = None,
+        parameters: Parameters = NO_PARAMETERS,
+        **defaults: object,
+    ) -> Query:
+        """Return the plan of a query, which is checked; nothing is charged."""
+
+    @abstractmethod
+    def _check_usable(self) -> None:
+        """Refuse a session that is closed, or another process's."""

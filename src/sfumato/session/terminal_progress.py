@@ -1,0 +1,46 @@
+"""A line on standard error that says how far a query is, and goes away with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+__all__ = ["shown"]
+
+_PATIENCE: Final = 1.0
+"""Seconds before anything is shown: most queries have ended by then."""
+
+
+@contextmanager
+def shown() -> Iterator[Callable[[float | None], None]]:
+    """Show a run while the context lasts; yields what is called with the per cent of the step done."""
+    began, bar = time.monotonic(), _bar()
+    tasks: list[TaskID] = []
+
+    def show(percent: float | None) -> None:
+        if not tasks and time.monotonic() - began >= _PATIENCE:
+            bar.start()
+            tasks.append(bar.add_task("reading rows (Ctrl-C cancels; the charge stays)", total=None))
+        for task in tasks:
+            bar.update(task, total=None if percent is None else 100.0, completed=percent or 0.0)
+
+    try:
+        yield show
+    finally:
+        bar.stop()
+
+
+def _bar() -> Progress:
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
