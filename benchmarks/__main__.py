@@ -8,7 +8,9 @@ import sys
 BENCHMARKS = {
     "accounting": "benchmarks.accounting",
     "audit": "benchmarks.auditing",
+    "hostile": "benchmarks.hostile",
     "import": "benchmarks.importing",
+    "intervals": "benchmarks.intervals",
     "learning": "benchmarks.learning",
     "ledger": "benchmarks.ledger",
     "local": "benchmarks.local",
@@ -18,9 +20,11 @@ BENCHMARKS = {
     "noise": "benchmarks.noise",
     "peer-noise": "benchmarks.peer_noise",
     "peer-query": "benchmarks.peer_query",
+    "postgres": "benchmarks.postgres",
     "quantiles": "benchmarks.quantiles",
     "query": "benchmarks.query",
     "refusal": "benchmarks.refusal",
+    "selection": "benchmarks.selection",
     "spark": "benchmarks.spark",
     "sql": "benchmarks.sql",
 }

@@ -1,8 +1,9 @@
 """Quantiles: how many ranks the mechanisms are off, and what quantiles by group cost beside plain sums.
 
 Errors are means over runs on 1001 even records, in records. CPU seconds are those of sums and of quantiles of
-bounded rows by group, on the query benchmark's table, beside the plain GROUP BY in the same DuckDB.
-``python -m benchmarks quantiles [--rows N] [--runs K] [--releases R]``
+bounded rows by group, on the query benchmark's table, beside the plain GROUP BY in the same DuckDB. With
+``--grid`` instead, what SQL picks over the best candidate, on a grid of data and queries (some ten minutes).
+``python -m benchmarks quantiles [--rows N] [--runs K] [--releases R] [--grid [--grid-runs K]]``
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.data import visits
+from benchmarks.quantile_grid import grid
 from sfumato.frames.sources import open_source
 from sfumato.mechanisms import JointQuantiles, Mechanism, Quantile, Quantiles, QuantileTree
 from sfumato.numerics.randomness.source import random_source
@@ -40,6 +42,7 @@ _QUERIES = {
     "sums of rows": f"SUM(spent, {_BY_ROW}) AS s",
     "median": f"MEDIAN(spent, {_BY_ROW}) AS m",
     "median and deciles": f"MEDIAN(spent, {_BY_ROW}) AS m, APPROX_QUANTILES(spent, 10, {_BY_ROW}) AS q",
+    "forty quantiles, by a tree": f"APPROX_QUANTILES(spent, 40, {_BY_ROW}) AS q",
 }
 
 
@@ -110,7 +113,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--releases", type=int, default=200)
+    parser.add_argument("--grid", action="store_true")
+    parser.add_argument("--grid-runs", type=int, default=20)
     options = parser.parse_args(argv)
+    if options.grid:
+        grid(options.grid_runs)
+        return 0
     _errors(options.releases)
     _costs(options.rows, options.runs)
     return 0

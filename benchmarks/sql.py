@@ -21,7 +21,7 @@ from typing import Any
 import sfumato as sf
 from benchmarks.data import visits
 from benchmarks.peers.measure import DELTA, SQL, UPPER
-from benchmarks.query import _FLOOR, _cpu, _job
+from benchmarks.query import cpu, floor, job
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 
@@ -37,9 +37,9 @@ def _dashboard(pipe: Connection, rows: int) -> None:
     path = visits(rows)
     with sf.connect(path, privacy_unit="person", epsilon=100, delta=1e-3) as session:
         answers: list[Any] = []
-        first = _cpu(lambda: answers.append(session.sql(SQL)))
-        other = _cpu(lambda: answers.append(session.sql(_OTHER)))
-        again = _cpu(lambda: answers.append(session.sql(_AGAIN)))
+        first = cpu(lambda: answers.append(session.sql(SQL)))
+        other = cpu(lambda: answers.append(session.sql(_OTHER)))
+        again = cpu(lambda: answers.append(session.sql(_AGAIN)))
     if any(answer.replayed for answer in answers):
         raise RuntimeError("every query must be another one, or nothing is measured")
     groups = [answer.to_arrow().num_rows for answer in answers]
@@ -51,12 +51,12 @@ def _large(pipe: Connection, rows: int, memory: str) -> None:
     """Send CPU and clock of the bounded sums and of the plain GROUP BY, each in a database so limited."""
     path = visits(rows)
     with DuckDBEngine(open_source(path), memory_limit=memory) as engine:
-        job, floor = _job(engine), _FLOOR.format(path=path)
+        asked, plain_sql = job(engine, SQL), floor(f"read_parquet('{path}')")
         connection = engine._connection  # noqa: SLF001  the same DuckDB, or the ratio means nothing
         clock = time.perf_counter()
-        plain = _cpu(lambda: connection.execute(floor).fetchall())
+        plain = cpu(lambda: connection.execute(plain_sql).fetchall())
         middle = time.perf_counter()
-        bounded = _cpu(lambda: engine.aggregate(job, bytes(32)))
+        bounded = cpu(lambda: engine.aggregate(asked, bytes(32)))
         end = time.perf_counter()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     figures = {"plain": plain, "bounded": bounded, "plain_s": middle - clock, "bounded_s": end - middle}
