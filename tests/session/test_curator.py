@@ -152,14 +152,15 @@ def test_a_query_is_cancelled_on_postgresql(
         monkeypatch.setattr(PostgresEngine, "_compute", compute)
         with self._transaction() as connection:
             began.set()
-            connection.execute("SELECT pg_sleep(3600)")
+            connection.execute("SELECT pg_sleep(200)")
         return compute(self, *job)
 
     monkeypatch.setattr(PostgresEngine, "_compute", run)
     with sf.connect(url, privacy_unit="id", epsilon=2, delta=1e-6) as session:
         ways: dict[bool, Callable[[], object]] = {True: interrupt, False: session.cancel}
         thread = _soon(began, ways[by_keyboard])
-        with pytest.raises(KeyboardInterrupt if by_keyboard else QueryCancelled, match="its charge stays"):
+        error = KeyboardInterrupt if by_keyboard else QueryCancelled
+        with interruptible(), pytest.raises(error, match="its charge stays"):
             session.sql(TEXT)
         thread.join()
         assert [each.committed for each in session.ledger.entries()] == [False]
