@@ -37,7 +37,7 @@ from sfumato.session.units import ROW
 from tests.cases import cases
 from tests.queries.engines.compilation.test_expressions import EXPRESSIONS, _nasty, _Scope
 from tests.queries.exact_numbers import Number, check, drawn, select
-from tests.queries.one_order import rank_alike
+from tests.queries.one_order import rank_alike, rank_by_sql
 
 _GOLDEN = Path(__file__).parent / "golden"
 _SECRET = bytes(range(32))
@@ -188,7 +188,10 @@ def _run(text: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_one_statement_computes_what_the_engine_does_in_steps(case: str) -> None:
+def test_one_statement_computes_what_the_engine_does_in_steps(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank_by_sql(monkeypatch)
     (text,) = _render("duckdb", case)
     expected = [tuple(row.values()) for row in _engine(case).to_pylist()]
     assert _run(text) == expected

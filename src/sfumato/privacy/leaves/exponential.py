@@ -120,6 +120,8 @@ class Exponential(Leaf):
             Upper bounds: rho, and the mass delta outside which it holds.
         """
         epsilon = self._epsilon
+        if not epsilon:
+            return ZCDPView(0.0, 0.0)
         square = epsilon * epsilon
         if epsilon < _SMALL:  # the first terms of an alternating series
             return ZCDPView(above(square / 8 * (1 - square / 72 + square * square / 3240), 8.0), 0.0)

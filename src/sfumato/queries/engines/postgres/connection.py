@@ -60,9 +60,9 @@ def library() -> Any:
     return psycopg
 
 
-def settings_of(source: PostgresSource) -> dict[str, str]:
-    """Return the settings of every transaction over a source, by name."""
-    limit = 0 if source.statement_timeout is None else math.ceil(1000 * source.statement_timeout)
+def settings_of(source: PostgresSource, *, limited: bool = True) -> dict[str, str]:
+    """Return the settings of every transaction over a source, by name; the limit on time is for rows only."""
+    limit = math.ceil(1000 * (source.statement_timeout or 0)) if limited else 0
     return {**_SETTINGS, "statement_timeout": f"{limit}ms" if limit else "0"}
 
 
@@ -86,7 +86,7 @@ def open_connection(source: PostgresSource) -> psycopg.Connection[Any]:
     if made is None:
         raise SourceError(reason)
     try:
-        settle(made, source, local=False)
+        settle(made, source, local=False, limited=False)
     except driver.errors.InsufficientPrivilege:
         reason = (
             "a PostgreSQL source must let its user write temporary files without a limit, for a query that "
@@ -103,12 +103,14 @@ def open_connection(source: PostgresSource) -> psycopg.Connection[Any]:
     return made
 
 
-def settle(connection: psycopg.Connection[Any], source: PostgresSource, *, local: bool) -> None:
+def settle(
+    connection: psycopg.Connection[Any], source: PostgresSource, *, local: bool, limited: bool
+) -> None:
     """Make the settings that texts rely on, for the transaction or for the session.
 
     Behind a pool of connections only a transaction is sure to stay on one session of the server.
     """
-    settings = settings_of(source)
+    settings = settings_of(source, limited=limited)
     connection.execute(_APPLY, [local, list(settings), list(settings.values())])
 
 

@@ -113,7 +113,7 @@ class PostgresEngine(StoredTablesEngine):
         self._tables = {**private, **listed}
         self._holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         self._snapshot = str(self._holder.execute("SELECT pg_export_snapshot()").fetchall()[0][0])
-        with self._transaction(LOCK_WAIT) as connection:
+        with self._transaction(LOCK_WAIT, limited=False) as connection:
             self._stamp = stamp(connection, self._tables, self._dialect)
         if not self._stamp:
             raise SourceError(_CHANGED)
@@ -121,7 +121,7 @@ class PostgresEngine(StoredTablesEngine):
     def _try_out(self) -> None:
         """Refuse a user for whom no query could be computed."""
         answer = None
-        with suppress(library().Error), self._transaction() as connection:
+        with suppress(library().Error), self._transaction(limited=False) as connection:
             answer = self._answer(connection, run_self_test(self._dialect), bytes(32))
         if answer is None:
             raise SourceError(_UNABLE)
@@ -161,7 +161,7 @@ class PostgresEngine(StoredTablesEngine):
 
         def accepts() -> bool:
             self._holder.execute("SELECT 1")
-            with self._transaction(LOCK_WAIT) as connection:
+            with self._transaction(LOCK_WAIT, limited=False) as connection:
                 self._check_unchanged(connection)
                 return self._explains(connection, select) and (
                     not prepared.unit or self._explains(connection, f"ANALYZE {_ranked_nobody(prepared)}")
@@ -198,8 +198,11 @@ class PostgresEngine(StoredTablesEngine):
         return True
 
     @contextmanager
-    def _transaction(self, lock_wait: str = "") -> Iterator[psycopg.Connection[Any]]:
-        """Yield a connection that sees the snapshot; what is done on it is rolled back."""
+    def _transaction(self, lock_wait: str = "", *, limited: bool = True) -> Iterator[psycopg.Connection[Any]]:
+        """Yield a connection that sees the snapshot; what is done on it is rolled back.
+
+        The curator's limit on time is for what reads rows, not for trials and plans.
+        """
         if self._worker is None or self._worker.closed:
             self._worker = open_connection(self._source)
         connection = self._worker
@@ -207,7 +210,7 @@ class PostgresEngine(StoredTablesEngine):
             mode = "READ WRITE" if self._makes_tables else "READ ONLY"
             connection.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ, {mode}")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{self._snapshot}'")
-            settle(connection, self._source, local=True)
+            settle(connection, self._source, local=True, limited=limited)
             if lock_wait:
                 connection.execute(f"SET LOCAL lock_timeout = '{lock_wait}'")
             yield connection
