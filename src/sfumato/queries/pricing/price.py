@@ -59,7 +59,7 @@ from sfumato.queries.pricing.calibration import (
 from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
 from sfumato.queries.pricing.measures.counts import CountBounds
 from sfumato.queries.pricing.measures.measure_request import MeasureRequest
-from sfumato.queries.pricing.truncation import PricedTruncation, price_truncation
+from sfumato.queries.pricing.truncation_report import PricedTruncation, price_truncation
 
 __all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "loss_at", "price"]
 

@@ -18,7 +18,7 @@ from sfumato.queries.pricing.expected_error import cost_alone, expected_error, l
 from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold, with_found_bounds
 from sfumato.queries.pricing.measures.measure_request import MeasureRequest
 from sfumato.queries.pricing.price import PricedQuery
-from sfumato.queries.pricing.truncation import PricedTruncation
+from sfumato.queries.pricing.truncation_report import PricedTruncation
 from sfumato.queries.release.record import scale_of
 
 __all__ = ["explain"]

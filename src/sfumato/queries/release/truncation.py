@@ -90,8 +90,8 @@ class Truncation:
     Notes
     -----
     Guarantee: post-processing of noisy counts that are a part of the release
-    (`sfumato.queries.pricing.truncation`); each interval holds the ratio of the exact counts with at least
-    the probability ``level`` (`sfumato.queries.release.ratio_intervals`).
+    (`sfumato.queries.pricing.truncation_report`); each interval holds the ratio of the exact counts with at
+    least the probability ``level`` (`sfumato.queries.release.ratio_intervals`).
 
     Examples
     --------

@@ -22,7 +22,7 @@ from sfumato.queries.engines.spark.engine import SparkEngine
 from sfumato.queries.engines.spark.source import SparkSource
 from sfumato.queries.plan.query import Query, Scan
 from sfumato.queries.pricing.price import price
-from sfumato.queries.pricing.truncation import PricedTruncation
+from sfumato.queries.pricing.truncation_report import PricedTruncation
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from tests.postgres import Cluster

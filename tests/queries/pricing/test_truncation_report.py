@@ -12,7 +12,7 @@ from sfumato.errors import OptionError
 from sfumato.privacy.loss import compose
 from sfumato.queries.plan.query import Column, ColumnType, Query, Scan, Schema
 from sfumato.queries.pricing.price import loss_at, price
-from sfumato.queries.pricing.truncation import price_truncation
+from sfumato.queries.pricing.truncation_report import price_truncation
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 
