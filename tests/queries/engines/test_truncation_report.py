@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -182,9 +182,9 @@ def test_where_rows_are_units_their_values_are_counted() -> None:
     assert found == [number for each in (s, t, i, s, c) for number in (sum(each), len(each) - sum(each))]
 
 
-def _moved(rows: _Rows, leave: Callable[[int], bool], before: list[list[int]]) -> list[list[int]]:
-    """Return by how much both numbers of each limit move together."""
-    after = _of_table([row for row in rows if not leave(row[0])])
+def _moved(rows: _Rows, unit: int, before: list[list[int]]) -> list[list[int]]:
+    """Return by how much both numbers of each limit move together if a unit leaves."""
+    after = _of_table([row for row in rows if row[0] != unit])
     return [
         [abs(b[i] - a[i]) + abs(b[i + 1] - a[i + 1]) for i in range(0, len(b), 2)]
         for b, a in zip(before, after, strict=True)
@@ -201,7 +201,7 @@ def test_no_unit_moves_both_numbers_of_a_limit_by_more_than_its_reach() -> None:
         rows = [*_visits(5, seed), *heavy]
         before = _of_table(rows)
         for unit in (0, 3, 9):
-            for index, each in enumerate(_moved(rows, lambda u, unit=unit: u == unit, before)):
+            for index, each in enumerate(_moved(rows, unit, before)):
                 assert all(moved <= reach for moved, reach in zip(each, reaches[index], strict=True))
                 most[index] = list(map(max, most[index], each))
     assert most[0] == reaches[0]

@@ -15,6 +15,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, LedgerUnavailable, OptionError
+from sfumato.queries.outer.release import PostprocessedRelease
 from sfumato.queries.plan.stated_limits import CutOff
 from sfumato.queries.release.record import NoisyCut, ReleaseRecord
 from sfumato.queries.release.table import TableRelease
@@ -39,6 +40,12 @@ def opened(seed: int = 3, epsilon: float = 3.0) -> Session:
     return sf.connect({"rides": rides()}, privacy_unit="rider", epsilon=epsilon, delta=1e-5, rng=seed)
 
 
+def report(release: object) -> Truncation:
+    assert isinstance(release, TableRelease)
+    assert release.truncation is not None
+    return release.truncation
+
+
 def true_shares(table: pa.Table) -> tuple[float, float]:
     """Return the share of units that lose a group, and of their groups that are dropped."""
     groups = table.group_by("rider").aggregate([("month", "count")])["month_count"].to_pylist()
@@ -49,8 +56,7 @@ def test_the_shares_are_near_the_true_ones() -> None:
     units, groups = true_shares(rides())
     for seed in range(2):
         with opened(seed) as session:
-            found = session.sql(TEXT).truncation
-        assert found is not None
+            found = report(session.sql(TEXT))
         assert found.rows is None
         assert found.values == {}
         for share, true in ((found.units, units), (found.groups, groups)):
@@ -98,8 +104,7 @@ def test_it_is_one_charge_and_is_stored_with_the_answer(tmp_path: Path) -> None:
         again = session.sql(TEXT)
         assert again.replayed
         stored = session.ledger.release(1)
-        assert release.truncation is not None
-        assert release.truncation == again.truncation == stored.truncation
+        assert report(release) == report(again) == report(stored)
         assert release.loss.epsilon(delta=1e-7) <= 1.0
         with pytest.raises(BudgetExceeded):
             session.sql(TEXT.replace("0.2", "0.3"))  # another question
@@ -111,15 +116,17 @@ def test_it_is_shown_wherever_a_release_is() -> None:
         release = session.sql(TEXT)
         planned = session.explain(TEXT)
         stored = session.ledger.release(1)
+    found = report(release)
+    assert isinstance(stored, TableRelease)
     lines = str(release).splitlines()
-    assert lines[-2:] == [f"cut off: {line}" for line in release.truncation.lines()]
+    assert lines[-2:] == [f"cut off: {line}" for line in found.lines()]
     assert re.fullmatch(r"cut off: [\d.]+ % \[[\d.]+, [\d.]+\] of units' groups are dropped", lines[-1])
     assert "of units lose a group" in release._repr_html_()
     for text in (release.explain(), stored.explain()):
-        assert f"In this answer: {next(release.truncation.lines())}." in text
+        assert f"In this answer: {next(found.lines())}." in text
     assert "a unit counts as 20 at most" in planned
     assert "cost: epsilon 0.2 of the whole" in planned
-    assert release.truncation.to_arrow().to_pylist()[1]["cut_off"] == "groups"
+    assert found.to_arrow().to_pylist()[1]["cut_off"] == "groups"
     assert "cut off" not in str(replace(release, record=replace(release.record, truncation=())))
 
 
@@ -128,11 +135,12 @@ def test_the_builder_and_larger_sql_ask_for_it_too() -> None:
         query = session.table("rides").group_by("month").agg(riders=sf.count_distinct("rider"))
         built = query.release(epsilon=1, delta=1e-7, max_groups_contributed=5, truncation_epsilon=0.2)
         larger = session.sql(f"SELECT month, riders FROM ({TEXT}) ORDER BY riders")
-        assert built.truncation is not None
-        assert larger.releases[0].truncation == built.truncation  # the same question
+        assert isinstance(larger, PostprocessedRelease)
+        assert report(larger.releases[0]) == report(built)  # the same question
         sets = session.sql(
             TEXT.replace("GROUP BY month", "GROUP BY ROLLUP(month)").replace("epsilon=1", "epsilon=2")
         )
+        assert isinstance(sets, PostprocessedRelease)
         several = [each.truncation is not None for each in sets.releases]
         assert several == [True, False]  # over all rows no unit loses any
 
