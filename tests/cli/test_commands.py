@@ -114,6 +114,24 @@ def test_a_table_has_the_intervals_and_the_cost_goes_to_stderr() -> None:
     assert "no --ledger" in line
 
 
+def test_what_the_limits_cut_off_goes_to_stderr(tmp_path: Path) -> None:
+    path = tmp_path / "acs.ledger"
+    text = STATES.replace("epsilon=0.5", "epsilon=0.5, truncation_epsilon=0.2")
+    first = answered("sql", ACS, *BUDGET, "--ledger", path, text).stderr.splitlines()
+    assert [re.sub(r"[\d.]+", "x", line) for line in first[:-1]] == [
+        "cut off: x % [x, x] of units lose a group",
+        "cut off: x % [x, x] of units' groups are dropped",
+        "cut off: x % [x, x] of rows are dropped",
+        "cut off: x % [x, x] of values are clamped for income",
+    ]
+    again = answered("ledger", "release", path, "1").stderr.splitlines()
+    assert again[:-1] == first[:-1]
+    larger = f"SELECT state, n FROM ({text}) UNION ALL SELECT state, n FROM ({STATES})"
+    several = answered("sql", ACS, *BUDGET, "--ledger", path, larger).stderr.splitlines()
+    assert several[0] == first[0].replace("cut off", "cut off in private SELECT 1")
+    assert len(several) == len(first)
+
+
 def test_csv_and_json_hold_the_same_columns() -> None:
     text = answered("sql", ACS, *BUDGET, "--format", "csv", STATES).stdout
     rows = list(csv.DictReader(io.StringIO(text)))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from sfumato import _check
 from sfumato.cli.guarding import check_free, file_of
+from sfumato.cli.sql import cut_off
 from sfumato.cli.tables import plain_table, printable, wide_console
 from sfumato.cli.writing import Format, check_output, read_text, write
 from sfumato.ledger.budget.budget import Budget
@@ -105,6 +106,9 @@ def release(
         found.to_arrow(intervals=not no_intervals) if isinstance(found, TableRelease) else found.to_arrow()
     )
     write(table, style, output, again="it is stored: asking again costs nothing")
+    if isinstance(found, TableRelease):
+        for line in cut_off(found):
+            typer.echo(printable(line), err=True)
     receipt = found.receipt if isinstance(found, TableRelease) else f"charge {number}"
     typer.echo(printable(f"{receipt}; {found.epsilon:g} of epsilon, for each {found.privacy_unit}"), err=True)
 

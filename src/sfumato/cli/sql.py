@@ -7,7 +7,7 @@ import functools
 import inspect
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
@@ -24,7 +24,7 @@ from sfumato.session.session import Session
 if TYPE_CHECKING:
     from sfumato.queries.release.table import TableRelease
 
-__all__ = ["answer", "explain", "params_of"]
+__all__ = ["answer", "cut_off", "explain", "params_of"]
 
 Text: TypeAlias = Annotated[str, typer.Argument(metavar="SQL", help="The query; '-' reads standard input.")]
 Style: TypeAlias = Annotated[Format, typer.Option("--format", help="How the answer is written.")]
@@ -81,7 +81,8 @@ def answer(
     release = session.sql(query_text(text), params=params_of(param or ()))
     table = release.to_arrow(intervals=not no_intervals)
     write(table, style, output, again=_again(session))
-    typer.echo(_account(session, release), err=True)
+    for line in (*cut_off(release), _account(session, release)):
+        typer.echo(line, err=True)
 
 
 @_in_session
@@ -94,6 +95,20 @@ def _again(session: Session) -> str:
     if not session.ledger.durable:
         return "the answer was charged and is lost with this command's budget; pass --ledger to keep both"
     return "the answer is charged and stored: asking again with this --ledger shows it and costs nothing"
+
+
+def cut_off(release: TableRelease | PostprocessedRelease) -> Iterator[str]:
+    """Yield what the limits of each private SELECT cut off, a line each, where it asks for that.
+
+    Parameters
+    ----------
+    release : TableRelease or PostprocessedRelease
+    """
+    several = release.releases if isinstance(release, PostprocessedRelease) else (release,)
+    for index, each in enumerate(several, 1):
+        of_which = f" in private SELECT {index}" if len(several) > 1 else ""
+        if each.truncation is not None:
+            yield from (f"cut off{of_which}: {line}" for line in each.truncation.lines())
 
 
 def _account(session: Session, release: TableRelease | PostprocessedRelease) -> str:

@@ -93,7 +93,15 @@ def answer_all(
             releases.append(TableRelease(record, None, each, replayed=True, account=account))
             continue
         bounded, found = find_bounds(each, exact, source)
-        record = add_noise(bounded, exact(bounded.job), source, privacy_unit=privacy_unit, found=found)
+        report = each.truncation
+        record = add_noise(
+            bounded,
+            exact(bounded.job),
+            source,
+            privacy_unit=privacy_unit,
+            found=found,
+            truncated=None if report is None else exact(report.job(each.query)),
+        )
         account.commit(receipts[index], record.to_bytes())
         releases.append(TableRelease(record, receipts[index], each, account=account))
     return tuple(releases)
@@ -102,7 +110,10 @@ def answer_all(
 def _with_parts_named(query: Query, refused: BudgetExceeded) -> BudgetExceeded:
     """Return the error with the words that parts of epsilon need, where the query states any."""
     stated = any(aggregate.epsilon is not None for aggregate in query.aggregates)
-    parts = stated or query.options.group_selection_epsilon is not None
+    options = query.options
+    parts = stated or any(
+        part is not None for part in (options.group_selection_epsilon, options.truncation_epsilon)
+    )
     if not refused.remaining.answerable_epsilon or not parts:
         return refused
     return BudgetExceeded(

@@ -75,7 +75,7 @@ def render_sql(
     Raises
     ------
     QueryError
-        If the query is refused, also for bounds that it leaves to be found.
+        If the query is refused, also for bounds that it leaves to be found, and a report of its limits.
     ParameterError
         If there is no such dialect, or tables and places are not given as above.
 
@@ -121,6 +121,11 @@ def _stated(query: Query) -> AggregationJob:
             f"a query that is rendered must state its bounds, got none for {missing[0].name!r}; bounds are "
             "found by a query of their own, whose noise comes before the next: add contribution_bounds_per_"
             "group or contribution_bounds_per_row, or connect to the database"
+        )
+    if query.options.truncation_epsilon is not None:
+        raise OptionError(
+            "truncation_epsilon must be left out of a query that is rendered, got "
+            f"{query.options.truncation_epsilon!r}; connect to the database, which answers it, too"
         )
     return price(query).job
 

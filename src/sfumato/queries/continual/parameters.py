@@ -88,6 +88,11 @@ def _require_plain(query: Query, terms: CounterParameters) -> None:
             "a counter must bound groups, got max_rows_contributed; write max_groups_contributed and, for "
             "sums by row, max_rows_per_group"
         )
+    if options.truncation_epsilon is not None:
+        raise OptionError(
+            f"truncation_epsilon must be left out for a counter, which counts each period anew, got "
+            f"{options.truncation_epsilon!r}; ask for the report with session.sql"
+        )
     if query.order_by or query.limit is not None or query.having or query.offset or query.computed:
         raise UnsupportedSql(
             "a counter releases sums as they are, got HAVING, ORDER BY, LIMIT or a computed column; do that "

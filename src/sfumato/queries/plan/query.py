@@ -107,7 +107,8 @@ class Options:
     units), or where ``max_rows_contributed`` bounds its rows over all groups instead.
     ``group_selection`` is None where the planner may choose the distribution; ``group_selection_epsilon`` is
     the part of epsilon that choosing the groups was given. ``min_privacy_units`` is the least number of units
-    that a group must have, exactly, to be considered.
+    that a group must have, exactly, to be considered. ``truncation_epsilon`` is the part of epsilon that the
+    report of what the limits cut off was given; None where none is asked for.
     """
 
     epsilon: float
@@ -118,6 +119,7 @@ class Options:
     group_selection_epsilon: float | None = None
     max_rows_contributed: int | None = None
     min_privacy_units: int = 1
+    truncation_epsilon: float | None = None
 
     @property
     def max_rows(self) -> int | None:

@@ -96,7 +96,10 @@ def query_document(query: Query) -> Document:
 
 
 def _options(options: Options) -> Document:
+    part = options.truncation_epsilon  # named where it is stated: keys of older queries stay
+    report = {} if part is None else {"truncation_epsilon": NUMBER.encode(part)}
     return {
+        **report,
         "epsilon": NUMBER.encode(options.epsilon),
         "delta": NUMBER.encode(options.delta),
         "max_groups_contributed": options.max_groups_contributed,

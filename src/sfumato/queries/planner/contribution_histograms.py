@@ -29,11 +29,10 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from sfumato.queries.plan.constants import number
+from sfumato.queries.plan.listed_groups import within_listed_groups
 from sfumato.queries.plan.measure import BinCounts, DistinctCount, GridColumn, Measure
 from sfumato.queries.plan.nodes import Distinct, PerUnit, Relation, UnitAggregate, UnitFunction
 from sfumato.queries.plan.query import (
-    MOMENT_KINDS,
-    Aggregate,
     AggregateKind,
     AggregationJob,
     ColumnType,
@@ -41,18 +40,15 @@ from sfumato.queries.plan.query import (
     Named,
     Query,
 )
+from sfumato.queries.plan.stated_limits import counts_rows, stated_rows
 from sfumato.queries.plan.typed_expressions import column
-from sfumato.queries.planner.listed_groups import within_listed_groups
 from sfumato.queries.pricing.bound_search import BoundSearch, projected
 from sfumato.queries.pricing.quantile_bins import bin_counts
 
-__all__ = ["EDGES", "Counted", "Histogram", "histograms_of", "stated_rows"]
+__all__ = ["EDGES", "Counted", "Histogram", "histograms_of"]
 
 EDGES: Final = (*range(1, 9), *(2**octave * part // 4 for octave in range(3, 20) for part in (5, 6, 7, 8)))
 """The largest number of each bin of whole numbers, up to 2**20; what is larger is in the last bin."""
-
-_ROWWISE: Final = frozenset({AggregateKind.QUANTILE, AggregateKind.QUANTILES, *MOMENT_KINDS})
-_UNITWISE: Final = frozenset({AggregateKind.COUNT_UNITS, AggregateKind.COUNT_DISTINCT, AggregateKind.AVG})
 
 
 class Counted(Enum):
@@ -172,7 +168,7 @@ def histograms_of(query: Query, *, groups_known: bool) -> tuple[Histogram, ...]:
         wanted.append(Histogram(Counted.ALL_ROWS))
     elif unit is not None:
         wanted += [Histogram(Counted.GROUPS)] if query.keys else []
-        wanted += [Histogram(Counted.ROWS, groups)] if any(map(_of_rows, query.aggregates)) else []
+        wanted += [Histogram(Counted.ROWS, groups)] if any(map(counts_rows, query.aggregates)) else []
     rows = options.max_rows_contributed or groups * (stated_rows(query) or 1)
     for aggregate in query.aggregates:
         if aggregate.kind.name.startswith("COUNT") or not _is_numeric(aggregate.expression):
@@ -187,28 +183,6 @@ def histograms_of(query: Query, *, groups_known: bool) -> tuple[Histogram, ...]:
 
 def _is_numeric(expression: Expression | None) -> bool:
     return expression is not None and expression.type in (ColumnType.INTEGER, ColumnType.FLOAT)
-
-
-def stated_rows(query: Query) -> int | None:
-    """Return the most rows of a unit in a group that count, where the query states it."""
-    if query.relation.unit is None:
-        return 1
-    if query.options.max_rows_per_group is not None:
-        return query.options.max_rows_per_group
-    stated = [each.group_bounds[1] for each in query.aggregates if _of_rows(each) and each.group_bounds]
-    counted = [end for each, end in zip(query.aggregates, stated, strict=False) if each.kind.name != "SUM"]
-    return max(1, int(max(counted))) if counted else None
-
-
-def _of_rows(aggregate: Aggregate) -> bool:
-    """Whether it matters how many rows of a unit count in a group."""
-    if aggregate.kind in _UNITWISE:
-        return False
-    return (
-        aggregate.kind is not AggregateKind.SUM
-        or aggregate.group_bounds is None
-        or (aggregate.row_bounds is not None)
-    )
 
 
 def _name(query: Query, word: str) -> str:

@@ -16,7 +16,8 @@ from typing import Final, final
 from sfumato.errors import OptionError, ParameterError
 from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
 from sfumato.queries.plan.query import Aggregate, AggregateKind, Query
-from sfumato.queries.planner.contribution_histograms import Counted, stated_rows
+from sfumato.queries.plan.stated_limits import stated_rows
+from sfumato.queries.planner.contribution_histograms import Counted
 from sfumato.queries.planner.limit_estimates import CutShare, Distribution, Estimate
 from sfumato.queries.pricing.price import PricedQuery, price
 

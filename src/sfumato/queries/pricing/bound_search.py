@@ -38,7 +38,7 @@ from sfumato.queries.plan.schema import Column
 from sfumato.queries.plan.typed_expressions import TypedTree, column, operand
 from sfumato.queries.pricing.magnitude_bins import REAL, WHOLE, MagnitudeBins, real
 
-__all__ = ["BoundSearch", "projected"]
+__all__ = ["BoundSearch", "ColumnNames", "column_names", "finite", "projected"]
 
 _FINE, _COARSE = 2.0**56, 2.0**-56
 _SMALL, _LARGE = 2.0**-14, 2.0**42  # a float between them is summed as it is, in steps of 2**-20
@@ -91,14 +91,14 @@ class BoundSearch:
 
     def place(self, query: Query) -> str:
         """Return the name of the column of the bins."""
-        return _names(query)("place")
+        return column_names(query)("place")
 
     def relation(self, query: Query) -> Relation:
         """Return the bins of the numbers, a row for each, with the unit that it is of."""
-        names = _names(query)
+        names = column_names(query)
         groups = query.keys if self.totals else ()
         keys = (Named(names(f"key_{index}"), key.expression) for index, key in enumerate(groups))
-        rows = projected(query.relation, *keys, Named(names("value"), _finite(self.expression)))
+        rows = projected(query.relation, *keys, Named(names("value"), finite(self.expression)))
         if self.totals:
             rows = self._per_group(rows, names)
         value = column(names("value"), self.bins.type)
@@ -108,7 +108,7 @@ class BoundSearch:
             return projected(there, Named(names("place"), self.bins.expression(value)))
         return self._by_blocks(there, names)
 
-    def _by_blocks(self, rows: Relation, names: _Names) -> Project:
+    def _by_blocks(self, rows: Relation, names: ColumnNames) -> Project:
         """Return the bins of floats."""
         value, size = (column(name, ColumnType.FLOAT) for name in (names("value"), names("size")))
         values = Named(names("value"), Expression(value.tree, ColumnType.FLOAT))
@@ -122,7 +122,7 @@ class BoundSearch:
         row_bin = self.bins.joined(value, block, column(names("step"), ColumnType.INTEGER))
         return projected(rows, Named(names("place"), row_bin))
 
-    def _per_group(self, rows: Project, names: _Names) -> Project:
+    def _per_group(self, rows: Project, names: ColumnNames) -> Project:
         """Return one row for each unit and group: its total."""
         keys = tuple(
             Named(known.name, Expression(column(known.name, known.type).tree, known.type))
@@ -148,8 +148,8 @@ class BoundSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """Names of the columns of a search, none of which is the unit's."""
+class ColumnNames:
+    """Names of columns that are made, none of which is the unit's."""
 
     prefix: str
 
@@ -158,8 +158,9 @@ class _Names:
         return self.prefix + word
 
 
-def _names(query: Query) -> _Names:
-    return _Names("of_" if (query.relation.unit or "").casefold().startswith("a_") else "a_")
+def column_names(query: Query) -> ColumnNames:
+    """Return how columns that are made of a query's rows are named."""
+    return ColumnNames("of_" if (query.relation.unit or "").casefold().startswith("a_") else "a_")
 
 
 def projected(rows: Relation, *made: Named) -> Project:
@@ -178,7 +179,7 @@ def _times(tree: exp.Expression, factor: float) -> exp.Expression:
     return exp.Mul(this=tree.copy(), expression=real(factor))
 
 
-def _finite(expression: Expression) -> Expression:
+def finite(expression: Expression) -> Expression:
     """Return a value, NULL where it is NaN or infinite: engines order NaN above all numbers, or nowhere."""
     if expression.type is ColumnType.INTEGER:
         return expression
@@ -190,7 +191,7 @@ def _finite(expression: Expression) -> Expression:
     )
 
 
-def _of_its_size(names: _Names) -> exp.Expression:
+def _of_its_size(names: ColumnNames) -> exp.Expression:
     """Return the total from the sum whose steps suit the largest of the numbers."""
     total, peak = (column(name, ColumnType.FLOAT).tree for name in (names("total"), names("peak")))
     fine, coarse = (column(name, ColumnType.FLOAT).tree for name in (names("fine"), names("coarse")))
@@ -203,7 +204,7 @@ def _of_its_size(names: _Names) -> exp.Expression:
     )
 
 
-def _of_fewer(total: exp.Expression, names: _Names, max_rows: int) -> exp.Expression:
+def _of_fewer(total: exp.Expression, names: ColumnNames, max_rows: int) -> exp.Expression:
     """Return what ``max_rows`` of the rows come to, in the mean over which they are."""
     many = column(names("many"), ColumnType.INTEGER).tree
     each = exp.Div(this=exp.Paren(this=total.copy()), expression=many)

@@ -30,6 +30,9 @@ steps one unit moves a measure, are the same whatever is found. The loss is know
 it composes although a measure's grid depends on the outcome of a search, for each is dominated by a pair of
 its own that does not (Zhu, Dong, Wang, "Optimal accounting of differential privacy via characteristic
 function", 2022, Theorem 10).
+
+A report of what the limits cut off has its stated part of epsilon, at delta 0; all else is calibrated to the
+rest of epsilon and all of delta, so that both together meet OPTIONS by basic composition.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ from typing import cast
 
 from sfumato.errors import OptionError
 from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
-from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import AggregationJob, GroupSelection, Options, Query
 from sfumato.queries.pricing.aggregate_measures import ColumnEstimator, requests_and_estimators
@@ -56,6 +59,7 @@ from sfumato.queries.pricing.calibration import (
 from sfumato.queries.pricing.epsilon_split import Claimant, split_epsilon
 from sfumato.queries.pricing.measures.counts import CountBounds
 from sfumato.queries.pricing.measures.measure_request import MeasureRequest
+from sfumato.queries.pricing.truncation_report import PricedTruncation, price_truncation
 
 __all__ = ["NoiseDistribution", "PricedQuery", "PricedSearch", "loss_at", "price"]
 
@@ -87,13 +91,15 @@ class PricedQuery:
     threshold : RandomizedThreshold or None
         Which noisy numbers of units are shown; None where groups are public.
     loss : PrivacyLoss
-        What is charged: the sum of the mechanisms' losses, the searches' and the threshold's.
+        What is charged: the sum of the mechanisms' losses, the searches', the threshold's and the report's.
     requests : tuple of MeasureRequest
         What the measures were made from.
     searches : tuple of PricedSearch
         What finds the bounds of measures whose requests have none.
     bounds_known : bool
         Whether all measures have their own bounds; else some have placeholders: nothing can be computed yet.
+    truncation : PricedTruncation or None
+        The report of what the limits cut off, where one is asked for.
     """
 
     query: Query
@@ -106,11 +112,14 @@ class PricedQuery:
     requests: tuple[MeasureRequest, ...]
     searches: tuple[PricedSearch, ...] = ()
     bounds_known: bool = True
+    truncation: PricedTruncation | None = None
 
     @property
     def jobs(self) -> tuple[AggregationJob, ...]:
-        """All that the engine is asked: the searches, then the job, with placeholders for what they find."""
-        return (*(priced.search.job(self.query) for priced in self.searches), self.job)
+        """All that the engine is asked: searches, the job, with placeholders for their bounds, the report."""
+        searches = (priced.search.job(self.query) for priced in self.searches)
+        report = () if self.truncation is None else (self.truncation.job(self.query),)
+        return (*searches, self.job, *report)
 
     @property
     def job(self) -> AggregationJob:
@@ -139,8 +148,10 @@ def price(query: Query) -> PricedQuery:
     ------
     OptionError
         If epsilon is so small that the noise would leave the samplers' range, a sum is of so many rows that
-        the rows would be rounded away, or stated parts of epsilon exceed it.
+        the rows would be rounded away, stated parts of epsilon exceed it, or a report is asked for of limits
+        that cut nothing off.
     """
+    truncation = price_truncation(query)
     wanted, estimators = requests_and_estimators(query)
     searches = tuple(dict.fromkeys(search for request in wanted for search in request.searches))
     requests = (*wanted, *(CountBounds(searched=search) for search in searches))
@@ -159,10 +170,11 @@ def price(query: Query) -> PricedQuery:
         distribution=best.distribution,
         mechanisms=noise[:many],
         threshold=best.threshold,
-        loss=best.loss,
+        loss=best.loss if truncation is None else compose([best.loss, truncation.loss]),
         requests=wanted,
         searches=tuple(map(PricedSearch, searches, cast("tuple[NoiseMechanism, ...]", noise[many:]))),
         bounds_known=not searches,
+        truncation=truncation,
     )
 
 
@@ -189,8 +201,12 @@ def _smaller(query: Query, epsilon: float) -> Query:
         )
         for aggregate in query.aggregates
     )
-    selection = part(query.options.group_selection_epsilon)
-    options = replace(query.options, epsilon=epsilon, group_selection_epsilon=selection)
+    selection, report = (
+        part(stated) for stated in (query.options.group_selection_epsilon, query.options.truncation_epsilon)
+    )
+    options = replace(
+        query.options, epsilon=epsilon, group_selection_epsilon=selection, truncation_epsilon=report
+    )
     return replace(query, aggregates=tuple(aggregates), options=options)
 
 
@@ -208,6 +224,8 @@ def _demand(
         parties.append(Claimant(aggregate.name, own, aggregate.epsilon))
     if unknown_groups:
         parties.append(Claimant("the choice of groups", (0,), options.group_selection_epsilon))
+    if options.truncation_epsilon is not None:
+        parties.append(Claimant("the truncation report", (), options.truncation_epsilon))
     searches = [index for index, request in enumerate(requests) if request.search is not None]
     shares = split_epsilon(parties, len(requests) - len(searches), options.epsilon)
     return NoiseRequest(

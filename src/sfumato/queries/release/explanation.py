@@ -18,6 +18,7 @@ from sfumato.queries.pricing.expected_error import cost_alone, expected_error, l
 from sfumato.queries.pricing.found_bounds import FALLBACK_BOUNDS, threshold, with_found_bounds
 from sfumato.queries.pricing.measures.measure_request import MeasureRequest
 from sfumato.queries.pricing.price import PricedQuery
+from sfumato.queries.pricing.truncation_report import PricedTruncation
 from sfumato.queries.release.record import scale_of
 
 __all__ = ["explain"]
@@ -131,8 +132,33 @@ def _uncounted(priced: PricedQuery) -> Iterator[str]:
     if priced.query.relation.unit is not None and (any(limits) or stated):
         yield (
             "Not counted: what a unit has beyond these limits or bounds; no interval shows how much that is. "
-            "session.suggest_limits() does, for an epsilon of its own."
+            + _where_shown(priced.truncation)
         )
+    if priced.truncation is not None:
+        yield from _report(priced, priced.truncation)
+
+
+def _where_shown(report: PricedTruncation | None) -> str:
+    if report is not None:
+        return "The report beside the answer does:"
+    return (
+        "session.suggest_limits() does, for an epsilon of its own, and truncation_epsilon in OPTIONS, for a "
+        "part of this one."
+    )
+
+
+def _report(priced: PricedQuery, report: PricedTruncation) -> Iterator[str]:
+    """Say what the truncation report counts, with which noise."""
+    for each in report.cuts:
+        count, mechanism = each.count, each.mechanism
+        of_values = "" if count.aggregate is None else f" of {priced.query.aggregates[count.aggregate].name}"
+        weight = "once" if count.cap == 1 else f"as {count.cap} at most"
+        yield (
+            f"  share of {count.kind.value}{of_values} that is cut off: a unit counts {weight}. Noise on "
+            f"what is cut off and on what is left: {distribution_of(mechanism).value}, standard deviation "
+            f"{_short(float(mechanism.stddev) / each.steps)}"
+        )
+    yield f"  cost: epsilon {_short(report.epsilon)} of the whole"
 
 
 def _searches(priced: PricedQuery, found: tuple[FoundBounds, ...]) -> Iterator[str]:

@@ -26,9 +26,9 @@ from sfumato.queries.pricing.calibration import distribution_of
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.pricing.quantile_bins import bin_counts
 from sfumato.queries.release.computed_columns import with_computed
-from sfumato.queries.release.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
+from sfumato.queries.release.record import NoisyCut, NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
 
-__all__ = ["add_noise", "chosen_bins", "noisy_quantiles", "public_measures"]
+__all__ = ["add_noise", "chosen_bins", "noisy_cuts", "noisy_quantiles", "public_measures"]
 
 
 def add_noise(
@@ -38,6 +38,7 @@ def add_noise(
     *,
     privacy_unit: str,
     found: tuple[FoundBounds, ...] = (),
+    truncated: pa.Table | None = None,
 ) -> ReleaseRecord:
     """Add each mechanism's noise, apply the threshold, and describe the result.
 
@@ -52,6 +53,8 @@ def add_noise(
     privacy_unit : str
     found : tuple of FoundBounds
         The bounds that were searched for. Both are carried into the record.
+    truncated : pyarrow.Table, optional
+        The engine's answer to the job of the truncation report, where the query asks for one.
 
     Returns
     -------
@@ -109,8 +112,36 @@ def add_noise(
         offset=query.offset,
         minimum_units=query.options.min_privacy_units,
         found=found,
+        truncation=() if truncated is None else noisy_cuts(priced, truncated, source),
     )
     return with_computed(record, query.computed)
+
+
+def noisy_cuts(priced: PricedQuery, exact: pa.Table, source: RandomSource) -> tuple[NoisyCut, ...]:
+    """Release what the limits of a query cut off, and what they leave.
+
+    Parameters
+    ----------
+    priced : PricedQuery
+    exact : pyarrow.Table
+        The engine's answer to the job of the truncation report.
+    source : RandomSource
+
+    Returns
+    -------
+    tuple of NoisyCut
+        None where no report is asked for.
+    """
+    if priced.truncation is None:
+        return ()
+    found = []
+    for index, each in enumerate(priced.truncation.cuts):
+        counts = np.array([exact[f"m{2 * index + side}"][0].as_py() for side in (0, 1)], dtype=np.int64)
+        cut, left = np.asarray(each.mechanism.release(counts, source).value, dtype=np.int64).tolist()
+        position, scale = each.count.aggregate, scale_of(each.mechanism)
+        name = None if position is None else priced.query.aggregates[position].name
+        found.append(NoisyCut(each.count.kind, name, each.count.cap, each.steps, scale, cut, left))
+    return tuple(found)
 
 
 def _orders(priced: PricedQuery) -> dict[int, list[float]]:

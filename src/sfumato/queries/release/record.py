@@ -41,13 +41,15 @@ from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDis
 from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.plan.query import AggregateKind, ColumnType, FoundBounds, OrderItem
+from sfumato.queries.plan.stated_limits import CutOff
 from sfumato.queries.plan.wire_names import AGGREGATE, COLUMN_TYPE
 from sfumato.queries.pricing.calibration import AnyMechanism, NoiseDistribution
 
-__all__ = ["ComputedColumn", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
+__all__ = ["ComputedColumn", "NoisyCut", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
 
 _FORMAT: Final = Format("sfumato.release", 1)
 _METADATA_KEY = b"sfumato.release"
+_TRUNCATION: Final = "truncation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,23 @@ class ComputedColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class NoisyCut:
+    """The noisy counts of what a limit cuts off, and of what it leaves, in parts of ``steps``.
+
+    ``aggregate`` is the column whose values are counted; a unit weighs at most ``cap``, and ``scale`` is that
+    of the discrete Laplace noise on both.
+    """
+
+    kind: CutOff
+    aggregate: str | None
+    cap: int
+    steps: int
+    scale: Fraction
+    cut: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseRecord:
     """Everything a :class:`~sfumato.queries.release.table.TableRelease` is made from; no raw data.
 
@@ -154,6 +173,8 @@ class ReleaseRecord:
         The fewest units of a group that was considered, by its exact count.
     found : tuple of FoundBounds
         The bounds that the query did not state.
+    truncation : tuple of NoisyCut
+        The report of what the limits cut off, where one was asked for.
     """
 
     table: pa.Table
@@ -174,6 +195,7 @@ class ReleaseRecord:
     offset: int = 0
     minimum_units: int = 1
     found: tuple[FoundBounds, ...] = ()
+    truncation: tuple[NoisyCut, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Serialise as one Arrow stream, whose schema carries the public facts as JSON.
@@ -183,7 +205,8 @@ class ReleaseRecord:
         bytes
             Of the format ``sfumato.release``.
         """
-        facts = canonical(_FORMAT.wrap(_FACTS.encode(self)))  # a Record writes an object
+        form = _REPORTED if self.truncation else _FACTS
+        facts = canonical(_FORMAT.wrap(form.encode(self)))  # a Record writes an object
         table = self.table.replace_schema_metadata({_METADATA_KEY: facts.encode()})
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -208,7 +231,8 @@ class ReleaseRecord:
             with pa.ipc.open_stream(payload) as reader:
                 table = reader.read_all()
             _, fields = _FORMAT.unwrap("release", parse("release", table.schema.metadata[_METADATA_KEY]))
-            facts: Any = _FACTS.decode("release", fields)
+            form = _REPORTED if _TRUNCATION in fields else _FACTS
+            facts: Any = form.decode("release", fields)
         except (pa.ArrowInvalid, KeyError, TypeError, ParameterError):
             raise LedgerUnavailable(
                 "a committed release must be of a format that this version knows, got another; install a "
@@ -281,28 +305,55 @@ _THRESHOLD: Final[Record[RandomizedThreshold]] = Record(
     "a threshold", RandomizedThreshold, {"units": INTEGER, "probability": RATIONAL}
 )
 
-_FACTS: Final[Record[Any]] = Record(
-    "a release",
-    dict,
+_CUT: Final[Record[NoisyCut]] = Record(
+    "what a limit cuts off",
+    NoisyCut,
     {
-        "keys": sequence(TEXT),
-        "measures": sequence(_MEASURE),
-        "columns": sequence(_COLUMN),
-        "threshold": optional(_THRESHOLD),
-        "output": sequence(TEXT),
-        "order": Field("order_by", sequence(_ORDER)),
-        "limit": optional(INTEGER),
-        "offset": INTEGER,
-        "having": optional(TEXT),
-        "computed": sequence(_COMPUTED),
-        "epsilon": NUMBER,
-        "delta": NUMBER,
-        "loss": _LOSS,
-        "privacy_unit": TEXT,
-        "simulated": BOOLEAN,
-        "minimum_units": INTEGER,
-        "found_bounds": Field("found", sequence(_FOUND)),
+        "of": Field(
+            "kind",
+            Names(
+                "what is cut off",
+                {
+                    "units": CutOff.UNITS,
+                    "groups": CutOff.GROUPS,
+                    "rows": CutOff.ROWS,
+                    "values": CutOff.VALUES,
+                },
+            ),
+        ),
+        "column": Field("aggregate", optional(TEXT)),
+        "cap": INTEGER,
+        "steps": INTEGER,
+        "scale": RATIONAL,
+        "cut": INTEGER,
+        "left": INTEGER,
     },
+)
+
+_FIELDS: Final[dict[str, Codec[Any] | Field]] = {
+    "keys": sequence(TEXT),
+    "measures": sequence(_MEASURE),
+    "columns": sequence(_COLUMN),
+    "threshold": optional(_THRESHOLD),
+    "output": sequence(TEXT),
+    "order": Field("order_by", sequence(_ORDER)),
+    "limit": optional(INTEGER),
+    "offset": INTEGER,
+    "having": optional(TEXT),
+    "computed": sequence(_COMPUTED),
+    "epsilon": NUMBER,
+    "delta": NUMBER,
+    "loss": _LOSS,
+    "privacy_unit": TEXT,
+    "simulated": BOOLEAN,
+    "minimum_units": INTEGER,
+    "found_bounds": Field("found", sequence(_FOUND)),
+}
+
+_FACTS: Final[Record[Any]] = Record("a release", dict, _FIELDS)
+
+_REPORTED: Final[Record[Any]] = Record(
+    "a release with a report of its limits", dict, {**_FIELDS, _TRUNCATION: sequence(_CUT)}
 )
 
 

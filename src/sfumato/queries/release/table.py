@@ -27,6 +27,7 @@ from sfumato.queries.release.estimates import values as values_of
 from sfumato.queries.release.explanation import explain
 from sfumato.queries.release.record import ReleaseRecord
 from sfumato.queries.release.record_explanation import explain_record
+from sfumato.queries.release.truncation import Truncation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +113,9 @@ class TableRelease:
         return f"TableRelease({self.to_arrow().num_rows} of ({names}); {printable(self._promise)})"
 
     def __str__(self) -> str:
-        return as_text(self.to_arrow(), self._promise, self.record.keys)
+        report = self.truncation
+        cut_off = () if report is None else (f"cut off: {line}" for line in report.lines())
+        return "\n".join((as_text(self.to_arrow(), self._promise, self.record.keys), *cut_off))
 
     def _repr_html_(self) -> str:
         table, wide = self.to_arrow(), self.to_arrow(intervals=True)
@@ -122,6 +125,8 @@ class TableRelease:
     def _facts(self) -> dict[str, str]:
         """What a notebook says below the rows: intervals, cost, receipt, and what is left now."""
         facts = {"in brackets": "95 % intervals for the bounded answer"} if self.record.columns else {}
+        if self.truncation is not None:
+            facts["cut off"] = str(self.truncation)
         facts["cost"] = f"({self.epsilon:g}, {self.delta:g})-DP" + (", paid before" if self.replayed else "")
         if self.receipt is not None:
             facts["receipt"] = str(self.receipt)
@@ -171,6 +176,11 @@ class TableRelease:
         return self.record.found
 
     @property
+    def truncation(self) -> Truncation | None:
+        """What the limits of the query cut off, with 95 % intervals, where ``truncation_epsilon`` asks it."""
+        return Truncation.of(self.record.truncation, 0.95) if self.record.truncation else None
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of the answer."""
         return self.record.output
@@ -195,7 +205,7 @@ class TableRelease:
         return "\n".join((made, other, *self._widths()))
 
     def _widths(self) -> Iterator[str]:
-        """Say how wide the intervals are in the middle of the groups."""
+        """Say how wide the intervals are in the middle of the groups, and what was cut off."""
         for column in self.record.columns:
             lower, upper = interval(self.record, column, 0.95)
             halves = (np.asarray(upper, np.float64) - np.asarray(lower, np.float64)) / 2
@@ -204,6 +214,8 @@ class TableRelease:
                 groups = f", in the median of {len(lower)} groups" if self.record.keys else ""
                 side = f"{np.median(known):.4g} to a side"
                 yield f"In this answer: the 95 % interval of {column.name} is {side}{groups}."
+        if self.truncation is not None:
+            yield from (f"In this answer: {line}." for line in self.truncation.lines())
 
     def to_arrow(self, *, intervals: bool = False, level: float = 0.95, clamp: bool = False) -> pa.Table:
         """Return the answer as an Arrow table.

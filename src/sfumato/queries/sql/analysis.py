@@ -24,6 +24,7 @@ from sfumato.queries.plan.query import (
     PublicValues,
     Query,
 )
+from sfumato.queries.plan.stated_limits import cut_counts
 from sfumato.queries.plan.typed_expressions import only
 from sfumato.queries.sql.catalog import Catalog, Tables
 from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns
@@ -46,6 +47,7 @@ __all__ = ["read", "read_statement"]
 
 _OVER_ROWS = MOMENT_KINDS | {AggregateKind.QUANTILE, AggregateKind.QUANTILES}
 _OF_GROUPS = frozenset({"group_selection_strategy", "group_selection_epsilon", "min_privacy_units_per_group"})
+_REPORT = "truncation_epsilon"
 _DOWN = 1 - 2**-50  # so that parts never add up to more, however they are rounded
 _ROWS_BY_DEFAULT = 5  # ZetaSQL's, of one unit in one group
 
@@ -179,7 +181,7 @@ def _read(
         raise UnsupportedSql(
             "there is nothing to release but the listed groups; add an aggregate such as COUNT(*)"
         )
-    return Query(
+    query = Query(
         relation=relation,
         keys=answer.keys,
         aggregates=tuple(
@@ -195,6 +197,14 @@ def _read(
         having=having,
         offset=offset,
     )
+    return query if _REPORT in (given or {}) and statement.parts == 1 else _reported_where_cut(query)
+
+
+def _reported_where_cut(query: Query) -> Query:
+    """Return the query without the report that a default, or another set of keys, asks for in vain."""
+    if query.options.truncation_epsilon is None or cut_counts(query):
+        return query
+    return replace(query, options=replace(query.options, truncation_epsilon=None))
 
 
 def _part_of(options: Options, parts: int) -> Options:
@@ -206,6 +216,7 @@ def _part_of(options: Options, parts: int) -> Options:
         epsilon=options.epsilon / parts * _DOWN,
         delta=options.delta / parts * _DOWN,
         group_selection_epsilon=_part(options.group_selection_epsilon, parts),
+        truncation_epsilon=_part(options.truncation_epsilon, parts),
     )
 
 

@@ -40,6 +40,10 @@ _NUMBERS: Final[Mapping[str, tuple[Callable[[str, object, str], Any], str]]] = M
             _check.positive,
             "write the part of epsilon for choosing the groups, as in 0.1",
         ),
+        "truncation_epsilon": (
+            _check.positive,
+            "write the part of epsilon for the report of what the limits cut off, as in 0.1",
+        ),
         "min_privacy_units_per_group": (
             _count,
             "write the minimum number of units of a group that may be shown",
@@ -193,6 +197,7 @@ def resolve_options(
         group_selection_epsilon=numbers.get("group_selection_epsilon"),
         max_rows_contributed=all_rows,
         min_privacy_units=numbers.get("min_privacy_units_per_group", 1),
+        truncation_epsilon=numbers.get("truncation_epsilon"),
     )
 
 
