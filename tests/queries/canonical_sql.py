@@ -20,6 +20,7 @@ from sfumato.queries.plan.nodes import (
     JoinPublic,
     PerUnit,
     Project,
+    PublicRows,
     PublicScan,
     Relation,
     Scan,
@@ -193,7 +194,17 @@ def _placed(expression: Expression | None, sides: Mapping[str, str]) -> str | No
     return tree.sql(dialect="bigquery")
 
 
+def _listed(node: PublicRows) -> str:
+    rows = ", ".join(f"({', '.join(value.sql for value in row)})" for row in node.rows)
+    names = ", ".join(quoted(known.name) for known in node.schema.columns)
+    return f"(SELECT * FROM (VALUES {rows}) AS v({names}))"
+
+
 def _join_public(node: JoinPublic) -> str:
+    if node.single == ():
+        own = ", ".join(quoted(known.name) for known in node.child.schema.usable.columns)
+        value = f"(SELECT * FROM {relation_text(node.public)}) AS {quoted(node.names[0])}"
+        return f"(SELECT {own}, {value} FROM {relation_text(node.child)})"
     sides = _sides(node.child.schema, node.names, node.public.schema)
     return _join(sides, node.child, node.public, _placed(node.on, sides), keep=node.keep)
 
@@ -255,6 +266,7 @@ def _windows(node: UnitWindows) -> str:
 
 _TEXTS: Final[dict[type[Any], Callable[[Any], str]]] = {
     Scan: lambda node: quoted(node.table),
+    PublicRows: _listed,
     PublicScan: lambda node: quoted(node.table),
     Filter: _filter,
     Project: _project,

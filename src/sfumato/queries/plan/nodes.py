@@ -21,6 +21,7 @@ __all__ = [
     "JoinPublic",
     "PerUnit",
     "Project",
+    "PublicRows",
     "PublicScan",
     "Relation",
     "Scan",
@@ -100,6 +101,18 @@ class PublicScan:
 
 
 @dataclass(frozen=True, slots=True)
+class PublicRows:
+    """Rows that a query writes out: one expression without columns for each column of ``schema``, in each."""
+
+    schema: Schema
+    rows: tuple[tuple[Expression, ...], ...]
+
+    @property
+    def unit(self) -> None:
+        """None: nobody's rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class JoinPublic(_SameUnit):
     """Rows with the public rows that meet ``on``; a row may come several times.
 
@@ -116,7 +129,9 @@ class JoinPublic(_SameUnit):
         Whether a row without a match stays, with NULLs.
     single : tuple of Expression or None
         Where rows are units, a row must not come twice: then only the first public row of those with the
-        same values of these expressions is joined, in the order of their columns.
+        same values of these expressions is joined, in the order of their columns. Without an expression
+        that is the first of all: so a subquery in an expression is joined, which an engine refuses before
+        the charge if it has several rows.
 
     Notes
     -----
@@ -319,6 +334,7 @@ class UnitWindows(_SameUnit):
 Relation: TypeAlias = (
     Scan
     | PublicScan
+    | PublicRows
     | Filter
     | Project
     | JoinPublic

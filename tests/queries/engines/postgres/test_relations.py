@@ -16,10 +16,13 @@ from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from tests.postgres import Cluster
-from tests.queries.sql.clauses.test_table_expressions import CASES, CLAUSE, SECRET, Data, some_data, tables
+from tests.queries.sql.clauses.public_relations import PUBLIC_CASES
+from tests.queries.sql.clauses.test_table_expressions import CASES, SECRET, Data, asked, some_data, tables
 from tests.queries.tables_in_postgres import load
 
 pytestmark = pytest.mark.postgres
+
+EVERY = CASES | PUBLIC_CASES
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class _Place:
 
     def exact(self, text: str) -> dict[Any, int]:
         private = {name: Scan(name, self.engine.schemas[name], "id") for name in ("data", "visits")}
-        priced = price(read(CLAUSE + text, Catalog(private, {"public": self.engine.schemas["public"]})))
+        priced = price(read(asked(text), Catalog(private, {"public": self.engine.schemas["public"]})))
         self.engine.check(priced.job)
         rows = self.engine.aggregate(priced.job, SECRET).to_pylist()
         last = f"m{len(priced.job.measures) - 1}"
@@ -50,9 +53,9 @@ def places(postgres: Cluster) -> Iterator[list[_Place]]:
         place.engine.close()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", EVERY)
 def test_every_node_does_what_python_does(case: str, places: list[_Place]) -> None:
-    text, expected = CASES[case]
+    text, expected = EVERY[case]
     for seed, place in enumerate(places):
         assert place.exact(text) == expected(place.data), seed
 

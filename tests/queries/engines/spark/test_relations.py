@@ -14,11 +14,14 @@ from sfumato.queries.plan.query import Scan
 from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
-from tests.queries.sql.clauses.test_table_expressions import CASES, CLAUSE, SECRET, Data, some_data, tables
+from tests.queries.sql.clauses.public_relations import PUBLIC_CASES
+from tests.queries.sql.clauses.test_table_expressions import CASES, SECRET, Data, asked, some_data, tables
 from tests.queries.tables_in_spark import frame
 from tests.spark import Cluster
 
 pytestmark = pytest.mark.spark
+
+EVERY = CASES | PUBLIC_CASES
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class _Place:
 
     def exact(self, text: str, unit: str | None = "id") -> dict[Any, int]:
         private = {name: Scan(name, self.engine.schemas[name], unit) for name in ("data", "visits")}
-        priced = price(read(CLAUSE + text, Catalog(private, {"public": self.engine.schemas["public"]})))
+        priced = price(read(asked(text), Catalog(private, {"public": self.engine.schemas["public"]})))
         self.engine.check(priced.job)
         rows = self.engine.aggregate(priced.job, SECRET).to_pylist()
         last = f"m{len(priced.job.measures) - 1}"
@@ -48,9 +51,9 @@ def places(spark_cluster: Cluster) -> Iterator[list[_Place]]:
         place.engine.close()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", EVERY)
 def test_every_node_does_what_python_does(case: str, places: list[_Place]) -> None:
-    text, expected = CASES[case]
+    text, expected = EVERY[case]
     for place in places:
         assert place.exact(text) == expected(place.data)
 

@@ -24,6 +24,7 @@ from sfumato.queries.plan.nodes import (
     JoinPublic,
     PerUnit,
     Project,
+    PublicRows,
     PublicScan,
     Relation,
     Scan,
@@ -96,6 +97,12 @@ class _Writer:
         table = self.tables[scan.table]
         items, columns = scan_columns(table, self.dialect)
         return SelectLayer(f"SELECT {', '.join(items)} FROM {table.name}", columns, unit=False)
+
+    def public_rows(self, node: PublicRows) -> SelectLayer:
+        """Return the rows that the query lists."""
+        rows = [[render(value, {}, self.dialect) for value in row] for row in node.rows]
+        columns = {c.name.casefold(): TypedSql(f"c{i}", c.type) for i, c in enumerate(node.schema.columns)}
+        return SelectLayer(self.dialect.listed_rows(rows), columns, unit=False)
 
     def filter(self, node: Filter) -> SelectLayer:
         """Return the rows that meet a condition."""
@@ -207,7 +214,8 @@ class _Writer:
         sql = selected([*own, *forms], sql, self.dialect)
         by = ", ".join(self.dialect.partition(f"k{i}") for i in range(len(keys)))
         order = ", ".join(f"{column} ASC NULLS LAST" for column in own)
-        first = f"row_number() OVER (PARTITION BY {by} ORDER BY {order}) AS place"
+        parts = f"PARTITION BY {by} " if keys else ""
+        first = f"row_number() OVER ({parts}ORDER BY {order}) AS place"
         sql = selected([*own, first], sql, self.dialect)
         return self._same(made, selected(own, sql, self.dialect, "WHERE place = 1"))
 
@@ -233,6 +241,7 @@ def _require_one_type(stored: Sequence[str]) -> None:
 _LAYERS: Final[dict[type[Any], Callable[[_Writer, Any], SelectLayer]]] = {
     Scan: _Writer.scan,
     PublicScan: _Writer.public_scan,
+    PublicRows: _Writer.public_rows,
     Filter: _Writer.filter,
     Project: _Writer.project,
     JoinPublic: _Writer.join_public,

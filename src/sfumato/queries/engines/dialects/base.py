@@ -136,6 +136,12 @@ class Dialect(ABC):
         """Return a date or timestamp in its canonical spelling, in the calendar's range."""
         return f"CAST({self.string(value)} AS {self.types[type_]})"
 
+    def listed_rows(self, rows: Sequence[Sequence[str]]) -> str:
+        """Return the SELECT of rows of typed values, at least one, as columns ``c0, c1, ...``."""
+        names = ", ".join(f"c{i}" for i in range(len(rows[0])))
+        values = ", ".join(f"({', '.join(row)})" for row in rows)
+        return f"SELECT {names} FROM (VALUES {values}) AS r({names})"
+
     # Stored columns
 
     @abstractmethod
