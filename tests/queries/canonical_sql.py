@@ -29,6 +29,7 @@ from sfumato.queries.plan.nodes import (
     UnitFunction,
     UnitWindow,
     UnitWindows,
+    Unnest,
 )
 from sfumato.queries.plan.query import (
     Aggregate,
@@ -264,6 +265,12 @@ def _windows(node: UnitWindows) -> str:
     return f"(SELECT *, {made} FROM {relation_text(node.child)})"
 
 
+def _elements(node: Unnest) -> str:
+    word = "LEFT JOIN" if node.keep else "CROSS JOIN"
+    array = f"UNNEST(l.{quoted(node.array)}) AS {quoted(node.name)}"
+    return f"(SELECT * FROM {relation_text(node.child)} AS l {word} {array})"
+
+
 _TEXTS: Final[dict[type[Any], Callable[[Any], str]]] = {
     Scan: lambda node: quoted(node.table),
     PublicRows: _listed,
@@ -277,4 +284,5 @@ _TEXTS: Final[dict[type[Any], Callable[[Any], str]]] = {
     Distinct: _distinct,
     PerUnit: _per_unit,
     UnitWindows: _windows,
+    Unnest: _elements,
 }

@@ -31,6 +31,7 @@ __all__ = [
     "UnitOrder",
     "UnitWindow",
     "UnitWindows",
+    "Unnest",
 ]
 
 
@@ -150,6 +151,40 @@ class JoinPublic(_SameUnit):
     def schema(self) -> Schema:
         """The columns of the rows, then those of the public rows."""
         return self.child.schema.usable.with_names(self.names, self.public.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest(_SameUnit):
+    """The rows of a table, each once for every element of an array of its own.
+
+    Parameters
+    ----------
+    child : Scan, PublicScan or Unnest
+        Arrays are read where the table is: no other node has them.
+    array : str
+        The column of the table.
+    name : str
+        What its elements are called in the result, behind the columns of ``child``.
+    type : ColumnType
+        Their type.
+    keep : bool
+        Whether a row whose array is NULL or empty stays, with NULL.
+
+    Notes
+    -----
+    Guarantee: a row of the result is a function of one row of ``child``, so one unit's rows make one unit's
+    rows, however many. Rows that are units of their own are not taken apart: each would be several units.
+    """
+
+    array: str
+    name: str
+    type: ColumnType
+    keep: bool
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows, then the element."""
+        return Schema((*self.child.schema.columns, Column(self.name, self.type)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,4 +379,5 @@ Relation: TypeAlias = (
     | Distinct
     | PerUnit
     | UnitWindows
+    | Unnest
 )

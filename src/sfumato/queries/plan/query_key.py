@@ -259,6 +259,7 @@ _RELATIONS: Final[dict[type[Any], Callable[[Any], list[object]]]] = {
         _items(node.keys),
         [_call(made) for made in node.aggregates],
     ],
+    nodes.Unnest: lambda node: ["unnest", _relation(node.child), node.array, node.name, node.keep],
     nodes.UnitWindows: lambda node: [
         "windows",
         _relation(node.child),

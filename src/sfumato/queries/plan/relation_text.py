@@ -58,5 +58,6 @@ _WORDS: Final[dict[type[Any], Callable[[Any], str]]] = {
         f"the distinct rows of {'' if node.unit is None else 'each unit in '}{relation_words(node.child)}"
     ),
     nodes.PerUnit: _unit_words,
+    nodes.Unnest: lambda node: f"{relation_words(node.child)} for each element of {node.array}",
     nodes.UnitWindows: lambda node: f"{relation_words(node.child)} with windows over the rows of each unit",
 }

@@ -54,13 +54,14 @@ _FIRST, _LAST = "0001-01-01", "9999-12-31"
 class StoredColumn:
     """A column as the engine holds it: the engine's own type, and the type a query computes in (or None).
 
-    ``declare`` is that of :class:`~sfumato.queries.plan.schema.Column`.
+    ``declare`` and ``element`` are those of :class:`~sfumato.queries.plan.schema.Column`.
     """
 
     name: str
     stored: str
     type: ColumnType | None
     declare: tuple[str, ...] = ()
+    element: ColumnType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class StoredTable:
     @property
     def schema(self) -> Schema:
         """The columns with the types a query computes in."""
-        return Schema(tuple(Column(c.name, c.type, c.declare) for c in self.columns))
+        return Schema(tuple(Column(c.name, c.type, c.declare, c.element) for c in self.columns))
 
 
 class Dialect(ABC):
@@ -147,6 +148,25 @@ class Dialect(ABC):
     @abstractmethod
     def column_type(self, stored: str) -> ColumnType | None:
         """Return the type that a stored type is computed in; None if a query cannot use it."""
+
+    def element_of(self, stored: str) -> str:
+        """Return the stored type of the elements of an array; "" where UNNEST cannot read the type."""
+        del stored
+        return ""
+
+    def element_type(self, stored: str) -> ColumnType | None:
+        """Return the type that the elements of an array are computed in; None for what is no such array."""
+        element = self.element_of(stored)
+        return self.column_type(element) if element else None
+
+    def unnested(self, items: Sequence[str], source: str, array: str, name: str, *, keep: bool) -> str:
+        """Return the SELECT of items of a SELECT, once for each element of an array, which has a name.
+
+        An array that is NULL or empty has no row; with ``keep`` it has one, with NULL.
+        """
+        word = "LEFT JOIN" if keep else "JOIN"
+        listed = ", ".join([*items, f"s.e AS {name}"])
+        return f"SELECT {listed} FROM ({source}) AS r {word} LATERAL unnest(r.{array}) AS s(e) ON TRUE"
 
     @abstractmethod
     def standard(self, column: StoredColumn) -> str:

@@ -77,6 +77,15 @@ class Spark(Dialect):
             return ColumnType.TIMESTAMP
         return {"boolean": ColumnType.BOOLEAN, "date": ColumnType.DATE}.get(stored)
 
+    def element_of(self, stored: str) -> str:
+        """Return the type between the angle brackets."""
+        return stored[len("array<") : -1] if stored.startswith("array<") else ""
+
+    def unnested(self, items: Sequence[str], source: str, array: str, name: str, *, keep: bool) -> str:
+        """Return the SELECT with a lateral view."""
+        view = f"LATERAL VIEW {'OUTER ' if keep else ''}explode(r.{array}) s AS e"
+        return f"SELECT {', '.join([*items, f's.e AS {name}'])} FROM ({source}) AS r {view}"
+
     def standard(self, column: StoredColumn) -> str:
         """Return a column in its standard type; text that is not UTF-8 is NULL."""
         sql = self.identifier(column.name)

@@ -10,10 +10,9 @@ from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, only
 from sfumato.queries.sql.catalog import Rows, Tables
-from sfumato.queries.sql.clauses.joins import joined
 from sfumato.queries.sql.clauses.public_groups import JoinedGroups, comparable
 from sfumato.queries.sql.clauses.public_lists import PublicList, is_list, read_public_list
-from sfumato.queries.sql.clauses.table_expressions import read_item
+from sfumato.queries.sql.clauses.table_expressions import read_item, read_join
 from sfumato.queries.sql.expressions.scalar import read_expression
 
 __all__ = ["FromClause", "read_from"]
@@ -70,7 +69,7 @@ def read_from(select: exp.Select, tables: Tables) -> FromClause:
         listed, first = (joins[0], first), joins.pop().this
     rows = read_item(first, tables)
     for join in joins:
-        rows = joined(rows, read_item(join.this, tables), join)
+        rows = read_join(rows, join, tables)
     if not rows.private:
         raise UnsupportedSql(_PUBLIC_ONLY)
     return FromClause(rows, None if listed is None else _groups(*listed, rows, tables))

@@ -30,6 +30,7 @@ from sfumato.queries.sql.catalog import PublicSource, Rows, Tables, named_item, 
 from sfumato.queries.sql.clauses.from_items import reads_private, table_source, unwrapped
 from sfumato.queries.sql.clauses.inline_rows import lists_rows, row_selected, rows_listed
 from sfumato.queries.sql.clauses.joins import joined, together
+from sfumato.queries.sql.clauses.row_arrays import is_row_array, with_elements
 from sfumato.queries.sql.clauses.scalar_subqueries import with_values
 from sfumato.queries.sql.clauses.set_operations import (
     require_alike,
@@ -41,7 +42,7 @@ from sfumato.queries.sql.clauses.unit_subqueries import Groups, Windows, groups_
 from sfumato.queries.sql.expressions.operators import chain
 from sfumato.queries.sql.expressions.scalar import Scope, is_aggregate, read_expression, read_predicate
 
-__all__ = ["Rows", "filtered", "output_name", "read_item", "read_query"]
+__all__ = ["Rows", "filtered", "output_name", "read_item", "read_join", "read_query"]
 
 _REFUSED_INSIDE = {
     "limit": "LIMIT in a subquery picks rows by what others hold; use max_rows_per_group in OPTIONS, or "
@@ -70,7 +71,7 @@ def read_item(item: exp.Expr, tables: Tables) -> Rows:
         first.set("joins", None)
         rows = read_item(first, tables)
         for join in item.args["joins"]:
-            rows = joined(rows, read_item(join.this, tables), join)
+            rows = read_join(rows, join, tables)
         return rows
     if isinstance(item, exp.Table):
         source = table_source(item, tables)
@@ -91,6 +92,14 @@ def read_item(item: exp.Expr, tables: Tables) -> Rows:
         rows = read_query(item.this, tables)
         return Rows.of(rows.relation, item.alias or None, private=rows.private)
     raise UnsupportedSql(f"{item.key.upper()} in FROM is not supported; name a table or write a subquery")
+
+
+def read_join(rows: Rows, join: exp.Join, tables: Tables) -> Rows:
+    """Read what rows are joined with: another item of FROM, or an array of their own."""
+    if is_row_array(join.this):
+        tables.deeper()
+        return with_elements(rows, join)
+    return joined(rows, read_item(join.this, tables), join)
 
 
 def read_query(query: exp.Expr, tables: Tables) -> Rows:
@@ -174,7 +183,7 @@ def _selected(select: exp.Select, tables: Tables) -> Rows:
         return Rows.of(row_selected(select), None, private=False)
     rows = read_item(select.args["from_"].this, tables)
     for join in select.args.get("joins") or ():
-        rows = joined(rows, read_item(join.this, tables), join)
+        rows = read_join(rows, join, tables)
     select, rows = with_values(select, rows, tables, read_query)
     where = select.args.get("where")
     rows = rows if where is None else filtered(rows, where.this, tables)
