@@ -90,6 +90,10 @@ SEEDS = [
         "WHERE a.years > b.n) AS k ON state = k.c GROUP BY k.c"
     ),
     (
+        "SELECT p, SUM(q, contribution_bounds_per_group => (0, 9)) FROM data AS d, UNNEST(photo) AS p "
+        "LEFT JOIN UNNEST(d.photo) AS q JOIN UNNEST([1, 2]) AS r ON q = r WHERE p > 3 GROUP BY p"
+    ),
+    (
         "FROM data |> WHERE age > 3 |> EXTEND DATE_ADD(born, INTERVAL 7 DAY) AS d |> AGGREGATE WITH "
         "DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) COUNT(*) AS n GROUP BY LAST_DAY(d) AS m |> WHERE n > 3 "
         "|> ORDER BY n |> LIMIT 3"
