@@ -40,6 +40,7 @@ from sfumato.queries.plan.query import (
     OrderItem,
     PublicGroups,
     PublicTable,
+    PublicValues,
     Query,
     Schema,
 )
@@ -132,6 +133,7 @@ def _groups(groups: PublicGroups, keys: Sequence[Named]) -> str:
         columns = ", ".join(f"{quoted(column)} AS {name}" for column, name in pairs)
         listed = f"(SELECT DISTINCT {columns} FROM {quoted(groups.table)})"
     else:
+        assert isinstance(groups, PublicValues)
         rows = ", ".join(f"({', '.join(_constant(value) for value in row)})" for row in groups.rows)
         listed = f"(VALUES {rows})"
     tests = " AND ".join(f"{key.expression.sql} = p.{name}" for key, name in zip(keys, names, strict=True))

@@ -111,9 +111,10 @@ class _Writer:
         nodes: list[Unnest] = [node]
         while isinstance(nodes[0].child, Unnest):
             nodes.insert(0, nodes[0].child)
-        table = nodes[0].child
-        read = self.scan if isinstance(table, Scan) else self.public_scan
-        return elements_layer(nodes, read(table, arrays_of(nodes, self.dialect)), self.tables, self.dialect)
+        table, arrays = nodes[0].child, arrays_of(nodes, self.dialect)
+        assert isinstance(table, Scan | PublicScan)  # noqa: S101 - arrays are read where the table is
+        layer = self.scan(table, arrays) if isinstance(table, Scan) else self.public_scan(table, arrays)
+        return elements_layer(nodes, layer, self.tables, self.dialect)
 
     def filter(self, node: Filter) -> SelectLayer:
         """Return the rows that meet a condition."""

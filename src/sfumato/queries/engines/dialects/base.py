@@ -20,11 +20,12 @@ How to add to it:
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sfumato.queries.engines.dialects.row_sources import RowSources
 from sfumato.queries.plan.patterns import Pattern
 from sfumato.queries.plan.query import Column, ColumnType, Schema
 
@@ -77,7 +78,7 @@ class StoredTable:
         return Schema(tuple(Column(c.name, c.type, c.declare, c.element) for c in self.columns))
 
 
-class Dialect(ABC):
+class Dialect(RowSources):
     """The SQL of one engine: types, literals, total functions, exact integers, ranks.
 
     Operands are closed texts: they can stand beside any operator. So are results.
@@ -137,36 +138,7 @@ class Dialect(ABC):
         """Return a date or timestamp in its canonical spelling, in the calendar's range."""
         return f"CAST({self.string(value)} AS {self.types[type_]})"
 
-    def listed_rows(self, rows: Sequence[Sequence[str]]) -> str:
-        """Return the SELECT of rows of typed values, at least one, as columns ``c0, c1, ...``."""
-        names = ", ".join(f"c{i}" for i in range(len(rows[0])))
-        values = ", ".join(f"({', '.join(row)})" for row in rows)
-        return f"SELECT {names} FROM (VALUES {values}) AS r({names})"
-
     # Stored columns
-
-    @abstractmethod
-    def column_type(self, stored: str) -> ColumnType | None:
-        """Return the type that a stored type is computed in; None if a query cannot use it."""
-
-    def element_of(self, stored: str) -> str:
-        """Return the stored type of the elements of an array; "" where UNNEST cannot read the type."""
-        del stored
-        return ""
-
-    def element_type(self, stored: str) -> ColumnType | None:
-        """Return the type that the elements of an array are computed in; None for what is no such array."""
-        element = self.element_of(stored)
-        return self.column_type(element) if element else None
-
-    def unnested(self, items: Sequence[str], source: str, array: str, name: str, *, keep: bool) -> str:
-        """Return the SELECT of items of a SELECT, once for each element of an array, which has a name.
-
-        An array that is NULL or empty has no row; with ``keep`` it has one, with NULL.
-        """
-        word = "LEFT JOIN" if keep else "JOIN"
-        listed = ", ".join([*items, f"s.e AS {name}"])
-        return f"SELECT {listed} FROM ({source}) AS r {word} LATERAL unnest(r.{array}) AS s(e) ON TRUE"
 
     @abstractmethod
     def standard(self, column: StoredColumn) -> str:

@@ -63,6 +63,11 @@ class Spark(Dialect):
             return f"'{value}'"
         return f"CAST(X'{value.encode().hex()}' AS STRING)"
 
+    def listed_rows(self, rows: Sequence[Sequence[str]]) -> str:
+        """Return the SELECT of rows of typed values as structs: VALUES takes no functions."""
+        named = (", ".join(f"{value} AS c{i}" for i, value in enumerate(row)) for row in rows)
+        return f"SELECT inline(array({', '.join(f'struct({row})' for row in named)}))"
+
     def column_type(self, stored: str) -> ColumnType | None:
         """Return the type that a Spark type is computed in."""
         if stored in _INTEGERS:
