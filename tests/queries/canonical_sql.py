@@ -20,6 +20,7 @@ from sfumato.queries.plan.nodes import (
     JoinPublic,
     PerUnit,
     Project,
+    PublicRows,
     PublicScan,
     Relation,
     Scan,
@@ -28,6 +29,7 @@ from sfumato.queries.plan.nodes import (
     UnitFunction,
     UnitWindow,
     UnitWindows,
+    Unnest,
 )
 from sfumato.queries.plan.query import (
     Aggregate,
@@ -38,6 +40,7 @@ from sfumato.queries.plan.query import (
     OrderItem,
     PublicGroups,
     PublicTable,
+    PublicValues,
     Query,
     Schema,
 )
@@ -130,6 +133,7 @@ def _groups(groups: PublicGroups, keys: Sequence[Named]) -> str:
         columns = ", ".join(f"{quoted(column)} AS {name}" for column, name in pairs)
         listed = f"(SELECT DISTINCT {columns} FROM {quoted(groups.table)})"
     else:
+        assert isinstance(groups, PublicValues)
         rows = ", ".join(f"({', '.join(_constant(value) for value in row)})" for row in groups.rows)
         listed = f"(VALUES {rows})"
     tests = " AND ".join(f"{key.expression.sql} = p.{name}" for key, name in zip(keys, names, strict=True))
@@ -193,7 +197,17 @@ def _placed(expression: Expression | None, sides: Mapping[str, str]) -> str | No
     return tree.sql(dialect="bigquery")
 
 
+def _listed(node: PublicRows) -> str:
+    rows = ", ".join(f"({', '.join(value.sql for value in row)})" for row in node.rows)
+    names = ", ".join(quoted(known.name) for known in node.schema.columns)
+    return f"(SELECT * FROM (VALUES {rows}) AS v({names}))"
+
+
 def _join_public(node: JoinPublic) -> str:
+    if node.single == ():
+        own = ", ".join(quoted(known.name) for known in node.child.schema.usable.columns)
+        value = f"(SELECT * FROM {relation_text(node.public)}) AS {quoted(node.names[0])}"
+        return f"(SELECT {own}, {value} FROM {relation_text(node.child)})"
     sides = _sides(node.child.schema, node.names, node.public.schema)
     return _join(sides, node.child, node.public, _placed(node.on, sides), keep=node.keep)
 
@@ -253,8 +267,15 @@ def _windows(node: UnitWindows) -> str:
     return f"(SELECT *, {made} FROM {relation_text(node.child)})"
 
 
+def _elements(node: Unnest) -> str:
+    word = "LEFT JOIN" if node.keep else "CROSS JOIN"
+    array = f"UNNEST(l.{quoted(node.array)}) AS {quoted(node.name)}"
+    return f"(SELECT * FROM {relation_text(node.child)} AS l {word} {array})"
+
+
 _TEXTS: Final[dict[type[Any], Callable[[Any], str]]] = {
     Scan: lambda node: quoted(node.table),
+    PublicRows: _listed,
     PublicScan: lambda node: quoted(node.table),
     Filter: _filter,
     Project: _project,
@@ -265,4 +286,5 @@ _TEXTS: Final[dict[type[Any], Callable[[Any], str]]] = {
     Distinct: _distinct,
     PerUnit: _per_unit,
     UnitWindows: _windows,
+    Unnest: _elements,
 }

@@ -15,7 +15,7 @@ PEOPLE = Schema(
         Column("married", ColumnType.BOOLEAN),
         Column("born", ColumnType.DATE),
         Column("seen", ColumnType.TIMESTAMP),
-        Column("photo", None),
+        Column("photo", None, element=ColumnType.INTEGER),
     )
 )
 STATES = Schema(

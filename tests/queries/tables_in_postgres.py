@@ -8,6 +8,7 @@ import pyarrow as pa
 __all__ = ["load"]
 
 _TYPES = {
+    "int32": "integer",
     "int64": "bigint",
     "double": "double precision",
     "string": "text",
@@ -19,7 +20,7 @@ _TYPES = {
 
 def load(connection: psycopg.Connection[tuple[object, ...]], name: str, table: pa.Table) -> None:
     """Make a table of this name, instead of the one that is there, and fill it."""
-    columns = ", ".join(f'"{field.name}" {_TYPES[str(field.type)]}' for field in table.schema)
+    columns = ", ".join(f'"{field.name}" {_type(field.type)}' for field in table.schema)
     connection.execute(f'DROP TABLE IF EXISTS "{name}"')
     connection.execute(f'CREATE TABLE "{name}" ({columns})')
     with connection.cursor() as cursor, cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
@@ -27,3 +28,7 @@ def load(connection: psycopg.Connection[tuple[object, ...]], name: str, table: p
             copy.write_row(tuple(row.values()))
     if not connection.autocommit:
         connection.commit()
+
+
+def _type(type_: pa.DataType) -> str:
+    return f"{_type(type_.value_type)}[]" if pa.types.is_list(type_) else _TYPES[str(type_)]

@@ -9,6 +9,7 @@ import pyarrow as pa
 __all__ = ["frame"]
 
 _TYPES = {
+    "int32": "INT",
     "int64": "BIGINT",
     "double": "DOUBLE",
     "string": "STRING",
@@ -21,6 +22,10 @@ _TYPES = {
 def frame(session: Any, table: pa.Table, **types: str) -> Any:
     """Return the rows as a DataFrame, in the types that Spark has for them, or in those given."""
     names = (field.name.replace("`", "``") for field in table.schema)
-    made = (types.get(field.name) or _TYPES[str(field.type)] for field in table.schema)
+    made = (types.get(field.name) or _type(field.type) for field in table.schema)
     schema = ", ".join(f"`{name}` {type_}" for name, type_ in zip(names, made, strict=True))
     return session.createDataFrame(table, schema=schema)
+
+
+def _type(type_: pa.DataType) -> str:
+    return f"ARRAY<{_type(type_.value_type)}>" if pa.types.is_list(type_) else _TYPES[str(type_)]

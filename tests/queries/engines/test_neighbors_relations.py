@@ -44,6 +44,9 @@ SOURCES = [
     f"(SELECT id, g AS k, i + n AS i, x FROM data JOIN {_COUNTED} USING (g))",
     f"(SELECT id, g AS k, i, x FROM data EXCEPT DISTINCT {_OTHER})",
     "(SELECT id, g AS k, i, x FROM data WHERE EXISTS (SELECT 1 FROM public WHERE k > 0))",
+    "(SELECT id, i > (SELECT MAX(k) FROM public) AS k, i, x * (SELECT COUNT(*) FROM public) AS x FROM data)",
+    "(SELECT id, n AS k, i, x FROM data JOIN (VALUES ('a', 1), ('a', 2), ('b', 2)) AS m(g, n) USING (g))",
+    "(SELECT id, n AS k, i, x FROM data CROSS JOIN UNNEST([STRUCT(1 AS n, 2 AS j), (2, 0)]) WHERE i > j)",
     "(SELECT id, w AS k, i, x FROM (data JOIN public USING (g)) WHERE x IN UNNEST([0.1, 1e-9]))",
 ]  # fmt: skip
 
@@ -144,6 +147,8 @@ ROWS = [
     "(SELECT w AS k, i, x FROM data JOIN public USING (g))",
     "(SELECT w AS k, i, x FROM public p RIGHT JOIN data d ON d.i = p.k)",
     "(SELECT q.w AS k, i, x FROM data LEFT JOIN public p USING (g) LEFT JOIN public q ON q.k = p.k)",
+    "(SELECT n AS k, i, x FROM data JOIN (VALUES ('a', 1), ('a', 2), ('b', 2)) AS m(g, n) USING (g))",
+    "(SELECT i > (SELECT MAX(k) FROM public) AS k, i, x FROM data)",
 ]
 
 

@@ -58,10 +58,16 @@ STATEMENTS = [
     ("EXPLAIN SELECT 1", UnsupportedSql, "EXPLAIN is not answered as a query"),
     ("FROM data", UnsupportedSql, "FROM alone is not answered"),
     ("SELECT * FROM data |> WHERE age > 3", UnsupportedSql, "pipe syntax must begin with FROM"),
-    ("FROM data |> WHERE age > 3", UnsupportedSql, "must end in one aggregation"),
+    ("FROM data |> WHERE age > 3", UnsupportedSql, "must have one aggregation at least"),
     ("FROM data |> DROP age |> AGGREGATE COUNT(*)", UnsupportedSql, "|> DROP is not answered here"),
     ("FROM data |> ORDER BY age |> AGGREGATE COUNT(*)", UnsupportedSql, "|> ORDER is not answered here"),
-    ("FROM data |> AGGREGATE COUNT(*) |> AGGREGATE 1", UnsupportedSql, "|> AGGREGATE is not answered here"),
+    (
+        "FROM data |> AGGREGATE COUNT(*) |> AGGREGATE 1",
+        UnsupportedSql,
+        "must not mix the rows of several units",
+    ),
+    ("FROM data |> AGGREGATE COUNT(*) |> RENAME f0_ AS n", UnsupportedSql, "|> RENAME is not answered here"),
+    ("FROM data |> AGGREGATE COUNT(*) AS n |> SET n", UnsupportedSql, "a column and its new value"),
     ("FROM (FROM data |> WHERE TRUE) |> AGGREGATE COUNT(*)", UnsupportedSql, "pipe syntax in parentheses"),
     ("FROM data |> WHERE age) OR (1 |> AGGREGATE COUNT(*)", UnsupportedSql, "closed that was never opened"),
     ("WITH c AS (PRAGMA x) " + DP + "COUNT(*) FROM data", UnsupportedSql, "'c' in WITH must be a SELECT"),
@@ -506,7 +512,11 @@ SUBQUERIES = [
         UnsupportedSql,
         "EXISTS must not read a private table",
     ),
-    (DP + "COUNT(*) FROM data WHERE age > (SELECT 3)", UnsupportedSql, "a subquery in an expression"),
+    (
+        DP + "COUNT(*) FROM data WHERE age > (SELECT MAX(age) FROM data)",
+        UnsupportedSql,
+        "a subquery in an expression must not read a private table",
+    ),
     (DP + "(SELECT COUNT(*) FROM data) FROM data", UnsupportedSql, "a subquery in an expression"),
 ]
 
@@ -594,9 +604,9 @@ GROUPS = [
     ),
     (
         PUBLIC + "state, COUNT(*) FROM data "
-        "RIGHT JOIN (SELECT DISTINCT state FROM states WHERE code = 'x') USING (state) GROUP BY state",
+        "RIGHT JOIN (SELECT DISTINCT state FROM states LIMIT 3) USING (state) GROUP BY state",
         UnsupportedSql,
-        "must not carry WHERE",
+        "LIMIT in a subquery",
     ),
     (
         PUBLIC + "state, COUNT(*) FROM data "

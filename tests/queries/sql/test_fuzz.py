@@ -80,6 +80,20 @@ SEEDS = [
         "QUALIFY ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY seen DESC) = 1) GROUP BY w"
     ),
     (
+        "SELECT m.s, SUM(age - (SELECT MIN(years) FROM states), contribution_bounds_per_group => (0, 9)) "
+        "FROM data d JOIN (VALUES (1, 'a'), (2, NULL)) AS m(k, s) ON d.age = m.k "
+        "WHERE Income > (SELECT MAX(size) FROM states WHERE code = 'x') + 1 GROUP BY m.s"
+    ),
+    (
+        f"{CLAUSE}(group_selection_strategy=PUBLIC_GROUPS) k.c, COUNT(*) FROM data RIGHT JOIN (SELECT "
+        "DISTINCT a.code AS c FROM states a CROSS JOIN UNNEST([STRUCT(1 AS n, 'x' AS s), (2, 'y')]) AS b "
+        "WHERE a.years > b.n) AS k ON state = k.c GROUP BY k.c"
+    ),
+    (
+        "SELECT p, SUM(q, contribution_bounds_per_group => (0, 9)) FROM data AS d, UNNEST(photo) AS p "
+        "LEFT JOIN UNNEST(d.photo) AS q JOIN UNNEST([1, 2]) AS r ON q = r WHERE p > 3 GROUP BY p"
+    ),
+    (
         "FROM data |> WHERE age > 3 |> EXTEND DATE_ADD(born, INTERVAL 7 DAY) AS d |> AGGREGATE WITH "
         "DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) COUNT(*) AS n GROUP BY LAST_DAY(d) AS m |> WHERE n > 3 "
         "|> ORDER BY n |> LIMIT 3"

@@ -73,7 +73,7 @@ class Engine(Protocol):
         ...
 
     def check(self, job: AggregationJob) -> None:
-        """Refuse a job that cannot run, reading no row; a session calls it before it charges.
+        """Refuse a job that cannot run, reading no private row; a session calls it before it charges.
 
         Parameters
         ----------

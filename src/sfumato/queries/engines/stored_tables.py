@@ -16,13 +16,21 @@ import pyarrow as pa
 
 from sfumato._check import refuse_state
 from sfumato._wire import Format, canonical, optional
-from sfumato.errors import EngineError, ParameterError, QueryCancelled, SchemaError, SourceError
+from sfumato.errors import (
+    EngineError,
+    ParameterError,
+    QueryCancelled,
+    QueryError,
+    SchemaError,
+    SourceError,
+)
 from sfumato.queries.engines.compilation.job import CompiledJob, compile_job
 from sfumato.queries.engines.compilation.relations import relation_layer
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
 from sfumato.queries.engines.watched_run import CANCELLED, Display, WatchedRun
-from sfumato.queries.plan.nodes import PublicScan
-from sfumato.queries.plan.query import AggregationJob, Schema
+from sfumato.queries.plan.nodes import PerUnit, PublicScan, UnitAggregate, UnitFunction
+from sfumato.queries.plan.query import AggregationJob, PublicRelation, Schema
+from sfumato.queries.plan.relation_parts import single_values
 from sfumato.queries.plan.schema import ARROW_TYPES
 from sfumato.queries.plan.wire_names import COLUMN_TYPE
 
@@ -83,7 +91,7 @@ class StoredTablesEngine(ABC):
         )
 
     def check(self, job: AggregationJob) -> None:
-        """Refuse a job that cannot run; reads no row.
+        """Refuse a job that cannot run; reads no private row.
 
         Parameters
         ----------
@@ -97,13 +105,38 @@ class StoredTablesEngine(ABC):
             If a limit or bound is out of range, or a limit on groups is missing where a unit can be in
             several.
         QueryError
-            If the engine cannot express the job, or public keys are not of their keys' types.
+            If the engine cannot express the job, public keys are not of their keys' types, or a subquery in
+            an expression has several rows.
         """
         prepared = compile_job(job, self._tables, self._dialect)
+        self._require_single_values(job)
         if not self._accepts(replace(prepared, listed=None, table=None)):
             raise SchemaError(
                 "the query must suit the engine, got an expression it refuses; simplify the expression"
             )
+
+    def _require_single_values(self, job: AggregationJob) -> None:
+        """Refuse a subquery in an expression that has several rows; it reads public tables alone."""
+        groups = job.public_groups
+        listed = [groups.relation] if isinstance(groups, PublicRelation) else []
+        for each in (value for relation in (job.relation, *listed) for value in single_values(relation)):
+            counted = PerUnit(each, (), (UnitAggregate("n", UnitFunction.COUNT_ROWS),), None)
+            layer = relation_layer(counted, self._tables, self._dialect)
+            select = f"SELECT {layer.columns['n'].sql} AS n FROM ({layer.sql}) AS listed"
+            found = None
+            with suppress(Exception), self._lock:
+                found = self._fetch(select, pa.schema([("n", pa.int64())]))
+            if found is None:
+                raise SourceError(
+                    "public tables must be readable, got a failure; check that they are still there, and ask "
+                    "again: nothing was charged"
+                )
+            many = found["n"][0].as_py()
+            if many > 1:
+                raise QueryError(
+                    f"a subquery in an expression must have one row at most, got {many} public rows; write "
+                    "MAX(x) in it, or join the table"
+                )
 
     def aggregate(self, job: AggregationJob, secret: bytes) -> pa.Table:
         """Compute the exact bounded integers of a job.

@@ -14,7 +14,7 @@ from sfumato.errors import OptionError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import ColumnType
 from sfumato.queries.plan.typed_expressions import NUMERIC, TEMPORAL, TypedTree, advice, cast
 
-__all__ = ["common", "is_constant", "number", "python_value", "stored_value", "temporal", "text"]
+__all__ = ["common", "is_constant", "literal", "number", "python_value", "stored_value", "temporal", "text"]
 
 
 @runtime_checkable
@@ -159,6 +159,26 @@ def python_value(term: TypedTree) -> object:
         return str(tree.name)
     sign, digits = (-1, tree.this.name) if isinstance(tree, exp.Neg) else (1, tree.name)
     return sign * (int(digits) if term.type is ColumnType.INTEGER else float(digits))
+
+
+def literal(value: object, type_: ColumnType) -> exp.Expression:
+    """Return a Python value of a type as a literal.
+
+    Examples
+    --------
+    >>> literal(-3, ColumnType.INTEGER).sql(), literal(3, ColumnType.FLOAT).sql()
+    ('-3', '3.0')
+    """
+    if isinstance(value, bool):
+        return exp.Boolean(this=value)
+    if isinstance(value, int | float):
+        digits = str(abs(value)) if type_ is ColumnType.INTEGER else repr(abs(float(value)))
+        return number(digits, negative=value < 0).tree
+    if isinstance(value, dt.datetime):
+        return temporal(value.isoformat(sep=" "), type_).tree
+    if isinstance(value, dt.date):
+        return temporal(value.isoformat(), type_).tree
+    return text(str(value)).tree
 
 
 def stored_value(value: object, type_: ColumnType, what: str) -> object:

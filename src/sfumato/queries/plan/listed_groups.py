@@ -6,11 +6,9 @@ combination that is not listed counts as a group where both of its parts are in 
 
 from __future__ import annotations
 
-import datetime as dt
-
 from sqlglot import exp
 
-from sfumato.queries.plan import constants
+from sfumato.queries.plan.constants import literal
 from sfumato.queries.plan.nodes import Filter, InPublic, PublicScan, Relation
 from sfumato.queries.plan.query import (
     Column,
@@ -18,12 +16,13 @@ from sfumato.queries.plan.query import (
     Expression,
     Named,
     Project,
+    PublicRelation,
     PublicTable,
     PublicValues,
     Query,
     Schema,
 )
-from sfumato.queries.plan.typed_expressions import TypedTree, column, operand
+from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, operand
 
 __all__ = ["within_listed_groups"]
 
@@ -46,13 +45,21 @@ def within_listed_groups(query: Query) -> Relation:
             read = Expression(column(name, key.expression.type).tree, key.expression.type)
             public = Project(PublicScan(groups.table, known), (Named(name, read),), None)
             relation = InPublic(relation, key.expression, public, negated=False)
+    elif isinstance(groups, PublicRelation):
+        for name, key in zip(groups.columns, query.keys, strict=True):
+            found = groups.relation.schema.find(name)
+            made = column(name, key.expression.type if found is None else found.type)
+            made = made if made.type is key.expression.type else cast(made, key.expression.type)
+            read = Expression(made.tree, key.expression.type)
+            public = Project(groups.relation, (Named(name, read),), None)
+            relation = InPublic(relation, key.expression, public, negated=False)
     return relation
 
 
 def _among(key: Expression, listed: list[object]) -> Expression:
     """Return the condition that a key is one of the listed values, NULL if that is one."""
     subject = operand(TypedTree(key.tree, key.type))
-    values = [_literal(value, key.type) for value in listed if value is not None]
+    values = [literal(value, key.type) for value in listed if value is not None]
     tests: list[exp.Expression] = [exp.In(this=subject, expressions=values)] if values else []
     if None in listed:
         tests.append(exp.Is(this=subject.copy(), expression=exp.Null()))
@@ -60,16 +67,3 @@ def _among(key: Expression, listed: list[object]) -> Expression:
         return Expression(exp.Boolean(this=False), ColumnType.BOOLEAN)
     tree = tests[0] if len(tests) == 1 else exp.Or(this=exp.Paren(this=tests[0]), expression=tests[1])
     return Expression(tree, ColumnType.BOOLEAN)
-
-
-def _literal(value: object, type_: ColumnType) -> exp.Expression:
-    if isinstance(value, bool):
-        return exp.Boolean(this=value)
-    if isinstance(value, int | float):
-        digits = str(abs(value)) if type_ is ColumnType.INTEGER else repr(abs(float(value)))
-        return constants.number(digits, negative=value < 0).tree
-    if isinstance(value, dt.datetime):
-        return constants.temporal(value.isoformat(sep=" "), type_).tree
-    if isinstance(value, dt.date):
-        return constants.temporal(value.isoformat(), type_).tree
-    return constants.text(str(value)).tree

@@ -21,6 +21,7 @@ __all__ = [
     "JoinPublic",
     "PerUnit",
     "Project",
+    "PublicRows",
     "PublicScan",
     "Relation",
     "Scan",
@@ -30,6 +31,7 @@ __all__ = [
     "UnitOrder",
     "UnitWindow",
     "UnitWindows",
+    "Unnest",
 ]
 
 
@@ -100,6 +102,18 @@ class PublicScan:
 
 
 @dataclass(frozen=True, slots=True)
+class PublicRows:
+    """Rows that a query writes out: one expression without columns for each column of ``schema``, in each."""
+
+    schema: Schema
+    rows: tuple[tuple[Expression, ...], ...]
+
+    @property
+    def unit(self) -> None:
+        """None: nobody's rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class JoinPublic(_SameUnit):
     """Rows with the public rows that meet ``on``; a row may come several times.
 
@@ -116,7 +130,9 @@ class JoinPublic(_SameUnit):
         Whether a row without a match stays, with NULLs.
     single : tuple of Expression or None
         Where rows are units, a row must not come twice: then only the first public row of those with the
-        same values of these expressions is joined, in the order of their columns.
+        same values of these expressions is joined, in the order of their columns. Without an expression
+        that is the first of all: so a subquery in an expression is joined, which an engine refuses before
+        the charge if it has several rows.
 
     Notes
     -----
@@ -135,6 +151,40 @@ class JoinPublic(_SameUnit):
     def schema(self) -> Schema:
         """The columns of the rows, then those of the public rows."""
         return self.child.schema.usable.with_names(self.names, self.public.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest(_SameUnit):
+    """The rows of a table, each once for every element of an array of its own.
+
+    Parameters
+    ----------
+    child : Scan, PublicScan or Unnest
+        Arrays are read where the table is: no other node has them.
+    array : str
+        The column of the table.
+    name : str
+        What its elements are called in the result, behind the columns of ``child``.
+    type : ColumnType
+        Their type.
+    keep : bool
+        Whether a row whose array is NULL or empty stays, with NULL.
+
+    Notes
+    -----
+    Guarantee: a row of the result is a function of one row of ``child``, so one unit's rows make one unit's
+    rows, however many. Rows that are units of their own are not taken apart: each would be several units.
+    """
+
+    array: str
+    name: str
+    type: ColumnType
+    keep: bool
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows, then the element."""
+        return Schema((*self.child.schema.columns, Column(self.name, self.type)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +369,7 @@ class UnitWindows(_SameUnit):
 Relation: TypeAlias = (
     Scan
     | PublicScan
+    | PublicRows
     | Filter
     | Project
     | JoinPublic
@@ -328,4 +379,5 @@ Relation: TypeAlias = (
     | Distinct
     | PerUnit
     | UnitWindows
+    | Unnest
 )

@@ -30,6 +30,7 @@ __all__ = [
     "OrderItem",
     "Project",
     "PublicGroups",
+    "PublicRelation",
     "PublicTable",
     "PublicValues",
     "Query",
@@ -142,7 +143,15 @@ class PublicTable:
     columns: tuple[str, ...]
 
 
-PublicGroups: TypeAlias = PublicValues | PublicTable
+@dataclass(frozen=True, slots=True)
+class PublicRelation:
+    """Group keys read as the distinct rows of columns of a relation over public tables, in their order."""
+
+    relation: Relation
+    columns: tuple[str, ...]
+
+
+PublicGroups: TypeAlias = PublicValues | PublicTable | PublicRelation
 
 
 @dataclass(frozen=True, slots=True)

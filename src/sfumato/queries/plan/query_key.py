@@ -23,7 +23,16 @@ from sqlglot import exp
 from sfumato._wire import NUMBER, Format, canonical, optional
 from sfumato.queries.plan import nodes
 from sfumato.queries.plan.nodes import Relation
-from sfumato.queries.plan.query import Aggregate, Expression, Named, Options, PublicGroups, PublicTable, Query
+from sfumato.queries.plan.query import (
+    Aggregate,
+    Expression,
+    Named,
+    Options,
+    PublicGroups,
+    PublicRelation,
+    PublicTable,
+    Query,
+)
 from sfumato.queries.plan.typed_expressions import DATA_TYPES
 from sfumato.queries.plan.wire_names import (
     AGGREGATE,
@@ -135,6 +144,8 @@ def _bounds(bounds: tuple[float, float] | None) -> object:
 def _groups(groups: PublicGroups) -> Document:
     if isinstance(groups, PublicTable):
         return {"table": groups.table, "columns": list(groups.columns)}
+    if isinstance(groups, PublicRelation):
+        return {"relation": _relation(groups.relation), "columns": list(groups.columns)}
     return {"values": [[_constant(value) for value in row] for row in groups.rows]}
 
 
@@ -228,6 +239,11 @@ def _join_on_unit(node: nodes.JoinOnUnit) -> list[object]:
 _RELATIONS: Final[dict[type[Any], Callable[[Any], list[object]]]] = {
     nodes.Scan: lambda node: ["table", node.table],
     nodes.PublicScan: lambda node: ["public-table", node.table],
+    nodes.PublicRows: lambda node: [
+        "public-rows",
+        [[known.name, optional(COLUMN_TYPE).encode(known.type)] for known in node.schema.columns],
+        [[_expression(value) for value in row] for row in node.rows],
+    ],
     nodes.Filter: lambda node: ["filter", _relation(node.child), _expression(node.predicate)],
     nodes.Project: lambda node: ["project", _relation(node.child), _items(node.columns)],
     nodes.JoinPublic: _join_public,
@@ -246,6 +262,7 @@ _RELATIONS: Final[dict[type[Any], Callable[[Any], list[object]]]] = {
         _items(node.keys),
         [_call(made) for made in node.aggregates],
     ],
+    nodes.Unnest: lambda node: ["unnest", _relation(node.child), node.array, node.name, node.keep],
     nodes.UnitWindows: lambda node: [
         "windows",
         _relation(node.child),

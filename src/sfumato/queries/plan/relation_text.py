@@ -24,8 +24,11 @@ def relation_words(relation: Relation) -> str:
 
 
 def _joined_words(node: nodes.JoinPublic) -> str:
+    child, public = relation_words(node.child), relation_words(node.public)
+    if node.single == ():
+        return f"{child} beside the one value of the public {public}"
     once = "" if node.single is None else ", each row once at most"
-    return f"{relation_words(node.child)} joined with the public {relation_words(node.public)}{once}"
+    return f"{child} joined with the public {public}{once}"
 
 
 def _member_words(node: nodes.InPublic) -> str:
@@ -42,6 +45,7 @@ def _unit_words(node: nodes.PerUnit) -> str:
 _WORDS: Final[dict[type[Any], Callable[[Any], str]]] = {
     nodes.Scan: lambda node: f"table {node.table}",
     nodes.PublicScan: lambda node: f"table {node.table}",
+    nodes.PublicRows: lambda node: f"rows that the query lists ({len(node.rows)})",
     nodes.Filter: lambda node: f"{relation_words(node.child)} where {node.predicate.sql}",
     nodes.Project: lambda node: f"({relation_words(node.child)})",
     nodes.JoinPublic: _joined_words,
@@ -50,7 +54,10 @@ _WORDS: Final[dict[type[Any], Callable[[Any], str]]] = {
     ),
     nodes.InPublic: _member_words,
     nodes.Union: lambda node: "(" + " and ".join(relation_words(part) for part in node.parts) + ")",
-    nodes.Distinct: lambda node: f"the distinct rows of each unit in {relation_words(node.child)}",
+    nodes.Distinct: lambda node: (
+        f"the distinct rows of {'' if node.unit is None else 'each unit in '}{relation_words(node.child)}"
+    ),
     nodes.PerUnit: _unit_words,
+    nodes.Unnest: lambda node: f"{relation_words(node.child)} for each element of {node.array}",
     nodes.UnitWindows: lambda node: f"{relation_words(node.child)} with windows over the rows of each unit",
 }

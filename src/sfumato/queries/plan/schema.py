@@ -35,6 +35,7 @@ class ColumnType(Enum):
 class Column:
     """A column of a table: its name as the source spells it, and its type (None: not usable in a query).
 
+    ``element`` is the type of its elements where it is an array of a table, which UNNEST reads.
     ``declare`` holds the keys, table and column or the column alone, under which ``connect(types=...)`` could
     give a type to a column of a CSV file that is text because none was declared; it is for messages only.
     """
@@ -42,6 +43,7 @@ class Column:
     name: str
     type: ColumnType | None
     declare: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    element: ColumnType | None = None
 
 
 @dataclass(frozen=True, slots=True)

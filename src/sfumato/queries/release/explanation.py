@@ -10,7 +10,7 @@ from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshol
 from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
 from sfumato.queries.plan.expression_words import in_words
 from sfumato.queries.plan.measure import Measure
-from sfumato.queries.plan.query import FoundBounds, PublicTable
+from sfumato.queries.plan.query import FoundBounds, PublicRelation, PublicTable
 from sfumato.queries.plan.relation_text import relation_words
 from sfumato.queries.pricing.aggregate_measures import ColumnEstimator
 from sfumato.queries.pricing.calibration import AnyMechanism, distribution_of
@@ -90,6 +90,8 @@ def _selection(priced: PricedQuery) -> str:
     groups, threshold = priced.query.public_groups, priced.threshold
     if groups is not None or threshold is None:
         source = f"table {groups.table}" if isinstance(groups, PublicTable) else "the list given"
+        if isinstance(groups, PublicRelation):
+            source = relation_words(groups.relation)
         return f"Shown: every group of {source}, also the empty ones; it costs nothing."
     counted, options = priced.requests[0].expression, priced.query.options
     units = "units" if counted is None else f"units with a value of {in_words(counted)}"

@@ -30,6 +30,7 @@ from sfumato.queries.sql.catalog import Catalog, Tables
 from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns
 from sfumato.queries.sql.clauses.from_clause import FromClause, read_from
 from sfumato.queries.sql.clauses.public_groups import groups_from_caller
+from sfumato.queries.sql.clauses.scalar_subqueries import with_values
 from sfumato.queries.sql.clauses.select_list import (
     read_having,
     read_items,
@@ -37,7 +38,7 @@ from sfumato.queries.sql.clauses.select_list import (
     read_order,
     read_outputs,
 )
-from sfumato.queries.sql.clauses.table_expressions import filtered
+from sfumato.queries.sql.clauses.table_expressions import filtered, read_query
 from sfumato.queries.sql.expressions.rewrites import buckets
 from sfumato.queries.sql.options import Situation, given_options, resolve_options
 from sfumato.queries.sql.parser import Statement, parse
@@ -158,9 +159,10 @@ def _read(
         if select.args.get(slot):
             raise UnsupportedSql(message)
     only(select, *_CLAUSES, what="SELECT")
-    items = read_items(select)
     tables = Tables(catalog).with_common(select.args.get("with_"))
     source = read_from(select, tables)
+    select, rows = with_values(select, source.rows, tables, read_query)
+    source, items = replace(source, rows=rows), read_items(select)
     where = select.args.get("where")
     relation = (source.rows if where is None else filtered(source.rows, where.this, tables)).relation
     keys = read_keys(select, items, source)

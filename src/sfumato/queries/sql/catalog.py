@@ -12,7 +12,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
-from sfumato.queries.plan.query import Expression, Filter, Named, Relation, Scan, Schema
+from sfumato.queries.plan.query import Column, Expression, Filter, Named, Relation, Scan, Schema
 from sfumato.queries.plan.typed_expressions import TypedTree, closest_name, column, only
 
 __all__ = [
@@ -215,8 +215,21 @@ class Rows:
         """The relation's columns."""
         return self.relation.schema
 
+    def column(self, node: exp.Column) -> Column:
+        """Return the column that a node of the query's tree names, of whatever type, or refuse it."""
+        table = node.args.get("table")
+        return self._find(None if table is None else table.name, node.name)
+
     def resolve(self, qualifier: str | None, name: str) -> TypedTree:
         """Return the column as a term, or refuse it."""
+        found = self._find(qualifier, name)
+        if found.type is None:
+            raise SchemaError(
+                f"the column {found.name!r} has a type that a query cannot use; {_otherwise(found)}"
+            )
+        return column(found.name, found.type, found.declare)
+
+    def _find(self, qualifier: str | None, name: str) -> Column:
         members = [m for m in self.members if qualifier is None or m.answers_to(qualifier)]
         if not members:
             known = [member.qualifier for member in self.members if member.qualifier is not None]
@@ -232,11 +245,7 @@ class Rows:
         if found is None:
             names = [visible.written for visible in seen]
             raise SchemaError(f"the column {name!r} does not exist; {suggestion(name, names, 'columns')}")
-        if found.type is None:
-            raise SchemaError(
-                f"the column {found.name!r} has a type that a query cannot use; convert it before connecting"
-            )
-        return column(found.name, found.type, found.declare)
+        return found
 
     def has(self, name: str) -> bool:
         """Return whether a column can be named so, without a table in front."""
@@ -274,6 +283,12 @@ class Rows:
                     continue
                 term = column(found.name, found.type, found.declare)
                 yield Named(visible.written, Expression(term.tree, found.type))
+
+
+def _otherwise(found: Column) -> str:
+    if found.element is None:
+        return "convert it before connecting"
+    return f"write FROM table, UNNEST({found.name}) AS x for the elements of the array"
 
 
 def output_name(name: str) -> str:

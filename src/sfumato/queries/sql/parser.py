@@ -373,6 +373,9 @@ def _describe(error: ParseError) -> str:
     remedy = "correct the SQL there"
     if highlight == "=>":
         remedy = "a named argument belongs to an aggregate, and not behind DISTINCT"
+    if description.startswith("Expected TYPE"):
+        unsigned = highlight.upper() == "UINT64"
+        remedy = "write IF(x >= 0, CAST(x AS INT64), NULL)" if unsigned else "write INT64 or STRING, say"
     return f"{position}: {description}, got {offending}; {remedy}"
 
 

@@ -16,10 +16,22 @@ from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from tests.postgres import Cluster
-from tests.queries.sql.clauses.test_table_expressions import CASES, CLAUSE, SECRET, Data, some_data, tables
+from tests.queries.sql.clauses.array_relations import ARRAY_CASES, Tagged, some_arrays, table_of
+from tests.queries.sql.clauses.public_relations import PUBLIC_CASES
+from tests.queries.sql.clauses.test_table_expressions import (
+    CASES,
+    SECRET,
+    Data,
+    asked,
+    rows_by,
+    some_data,
+    tables,
+)
 from tests.queries.tables_in_postgres import load
 
 pytestmark = pytest.mark.postgres
+
+EVERY = CASES | PUBLIC_CASES
 
 
 @dataclass(frozen=True)
@@ -27,13 +39,24 @@ class _Place:
     data: Data
     engine: PostgresEngine
 
-    def exact(self, text: str) -> dict[Any, int]:
-        private = {name: Scan(name, self.engine.schemas[name], "id") for name in ("data", "visits")}
-        priced = price(read(CLAUSE + text, Catalog(private, {"public": self.engine.schemas["public"]})))
-        self.engine.check(priced.job)
-        rows = self.engine.aggregate(priced.job, SECRET).to_pylist()
-        last = f"m{len(priced.job.measures) - 1}"
-        return {tuple(value for name, value in row.items() if name[0] == "k"): row[last] for row in rows}
+    def exact(self, text: str, unit: str | None = "id") -> dict[Any, int]:
+        return exact(self.engine, {"data", "visits"}, text, unit)
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    rows: list[Tagged]
+    engine: PostgresEngine
+
+
+def exact(engine: PostgresEngine, private: set[str], text: str, unit: str | None = "id") -> dict[Any, int]:
+    scans = {name: Scan(name, engine.schemas[name], unit) for name in private}
+    public = {name: schema for name, schema in engine.schemas.items() if name not in private}
+    priced = price(read(asked(text), Catalog(scans, public)))
+    engine.check(priced.job)
+    rows = engine.aggregate(priced.job, SECRET).to_pylist()
+    last = f"m{len(priced.job.measures) - 1}"
+    return {tuple(value for name, value in row.items() if name[0] == "k"): row[last] for row in rows}
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +73,22 @@ def places(postgres: Cluster) -> Iterator[list[_Place]]:
         place.engine.close()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.fixture(scope="module")
+def arrays(postgres: Cluster) -> Iterator[list[_Arrays]]:
+    made = []
+    for seed in range(3):
+        rows, url = some_arrays(seed), postgres.database()
+        with psycopg.connect(url) as connection:
+            load(connection, "data", table_of(rows))
+        made.append(_Arrays(rows, PostgresEngine(PostgresSource(url))))
+    yield made
+    for place in made:
+        place.engine.close()
+
+
+@pytest.mark.parametrize("case", EVERY)
 def test_every_node_does_what_python_does(case: str, places: list[_Place]) -> None:
-    text, expected = CASES[case]
+    text, expected = EVERY[case]
     for seed, place in enumerate(places):
         assert place.exact(text) == expected(place.data), seed
 
@@ -64,3 +100,20 @@ def test_extremes_of_every_type(call: str, value: str, places: list[_Place]) -> 
     text = f"k, COUNT(*) AS n FROM ({inside}) GROUP BY k"
     for place in places:
         assert sum(place.exact(text).values()) == len({row.id for row in place.data.rows} - {None})
+
+
+@pytest.mark.parametrize("case", ARRAY_CASES)
+def test_arrays_are_taken_apart_as_python_does(case: str, arrays: list[_Arrays]) -> None:
+    text, expected = ARRAY_CASES[case]
+    for place in arrays:
+        assert exact(place.engine, {"data"}, text) == expected(place.rows)
+
+
+def test_an_array_of_several_dimensions_is_its_elements(postgres: Cluster) -> None:
+    url = postgres.database()
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE data (id bigint, n int[])")
+        connection.execute("INSERT INTO data VALUES (1, '{{1,2},{2,NULL}}'), (2, '{}'), (3, NULL)")
+    with PostgresEngine(PostgresSource(url)) as engine:
+        found = exact(engine, {"data"}, rows_by("(SELECT id, m AS k FROM data, UNNEST(n) AS m)"))
+    assert found == {(1,): 1, (2,): 2, (None,): 1}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sfumato.queries.engines.spark.engine import SparkEngine
@@ -14,11 +15,15 @@ from sfumato.queries.plan.query import Scan
 from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
-from tests.queries.sql.clauses.test_table_expressions import CASES, CLAUSE, SECRET, Data, some_data, tables
+from tests.queries.sql.clauses.array_relations import ARRAY_CASES, Tagged, some_arrays, table_of
+from tests.queries.sql.clauses.public_relations import PUBLIC_CASES
+from tests.queries.sql.clauses.test_table_expressions import CASES, SECRET, Data, asked, some_data, tables
 from tests.queries.tables_in_spark import frame
 from tests.spark import Cluster
 
 pytestmark = pytest.mark.spark
+
+EVERY = CASES | PUBLIC_CASES
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,23 @@ class _Place:
     engine: SparkEngine
 
     def exact(self, text: str, unit: str | None = "id") -> dict[Any, int]:
-        private = {name: Scan(name, self.engine.schemas[name], unit) for name in ("data", "visits")}
-        priced = price(read(CLAUSE + text, Catalog(private, {"public": self.engine.schemas["public"]})))
-        self.engine.check(priced.job)
-        rows = self.engine.aggregate(priced.job, SECRET).to_pylist()
-        last = f"m{len(priced.job.measures) - 1}"
-        return {tuple(value for name, value in row.items() if name[0] == "k"): row[last] for row in rows}
+        return exact(self.engine, {"data", "visits"}, text, unit)
+
+
+@dataclass(frozen=True)
+class _Arrays:
+    rows: list[Tagged]
+    engine: SparkEngine
+
+
+def exact(engine: SparkEngine, private: set[str], text: str, unit: str | None = "id") -> dict[Any, int]:
+    scans = {name: Scan(name, engine.schemas[name], unit) for name in private}
+    public = {name: schema for name, schema in engine.schemas.items() if name not in private}
+    priced = price(read(asked(text), Catalog(scans, public)))
+    engine.check(priced.job)
+    rows = engine.aggregate(priced.job, SECRET).to_pylist()
+    last = f"m{len(priced.job.measures) - 1}"
+    return {tuple(value for name, value in row.items() if name[0] == "k"): row[last] for row in rows}
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +64,23 @@ def places(spark_cluster: Cluster) -> Iterator[list[_Place]]:
         place.engine.close()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.fixture(scope="module")
+def arrays(spark_cluster: Cluster) -> Iterator[list[_Arrays]]:
+    session = spark_cluster.session()
+    made = []
+    for seed in (0, 1):
+        rows = some_arrays(seed)
+        made.append(
+            _Arrays(rows, SparkEngine(SparkSource(session, {"data": frame(session, table_of(rows))})))
+        )
+    yield made
+    for place in made:
+        place.engine.close()
+
+
+@pytest.mark.parametrize("case", EVERY)
 def test_every_node_does_what_python_does(case: str, places: list[_Place]) -> None:
-    text, expected = CASES[case]
+    text, expected = EVERY[case]
     for place in places:
         assert place.exact(text) == expected(place.data)
 
@@ -59,3 +89,20 @@ def test_a_row_that_is_a_unit_joins_one_public_row_at_most(places: list[_Place])
     text = "w, COUNT(*) AS n FROM data LEFT JOIN public USING (g) GROUP BY w"
     for place in places:
         assert sum(place.exact(text, unit=None).values()) == len(place.data.rows)
+
+
+@pytest.mark.parametrize("case", ARRAY_CASES)
+def test_arrays_are_taken_apart_as_python_does(case: str, arrays: list[_Arrays]) -> None:
+    text, expected = ARRAY_CASES[case]
+    for place in arrays:
+        assert exact(place.engine, {"data"}, text) == expected(place.rows)
+
+
+def test_elements_are_in_the_fingerprint(spark_cluster: Cluster) -> None:
+    session = spark_cluster.session()
+    prints = set()
+    for arrays in ([["a", "b"]], [["a"]], [["ab"]], [["a", None, "b"]], [[]], [None]):
+        table = pa.table({"id": [1], "tags": pa.array(arrays, pa.list_(pa.string()))})
+        with SparkEngine(SparkSource(session, {"data": frame(session, table)})) as engine:
+            prints.add(engine.fingerprint(bytes(32)))
+    assert len(prints) == 6

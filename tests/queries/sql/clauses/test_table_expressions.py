@@ -95,10 +95,15 @@ def tables(data: Data) -> dict[str, pa.Table]:
     }
 
 
+def asked(text: str) -> str:
+    """Return a query of its own as it is, what follows a SELECT behind the usual clause."""
+    return text if text.startswith("SELECT WITH") else CLAUSE + text
+
+
 def exact(data: Data, text: str, *, unit: str | None = "id", threads: int = 1) -> dict[Any, tuple[int, ...]]:
     with DuckDBEngine(open_source(tables(data)), threads=threads) as engine:
         private = {name: Scan(name, engine.schemas[name], unit) for name in ("data", "visits")}
-        priced = price(read(CLAUSE + text, Catalog(private, {"public": engine.schemas["public"]})))
+        priced = price(read(asked(text), Catalog(private, {"public": engine.schemas["public"]})))
         engine.check(priced.job)
         table = engine.aggregate(priced.job, SECRET)
     measures = [name for name in table.column_names if name.startswith("m")]

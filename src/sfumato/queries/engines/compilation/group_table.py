@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from sfumato.errors import OptionError, SchemaError
-from sfumato.queries.engines.compilation.relations import scan_columns
+from sfumato.queries.engines.compilation.relations import relation_layer, scan_columns
+from sfumato.queries.engines.compilation.select import selected
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
 from sfumato.queries.plan.constants import stored_value
-from sfumato.queries.plan.query import ColumnType, PublicTable, PublicValues
+from sfumato.queries.plan.query import ColumnType, PublicRelation, PublicTable, PublicValues
 from sfumato.queries.plan.schema import ARROW_TYPES
 
-__all__ = ["listed_groups", "numbered_groups", "table_groups"]
+__all__ = ["listed_groups", "numbered_groups", "relation_groups", "table_groups"]
 
 
 def listed_groups(groups: PublicValues, types: Sequence[ColumnType]) -> pa.Table:
@@ -63,6 +64,25 @@ def table_groups(
             )
         keys.append(f"{dialect.converted(column.sql, type_) if widens else column.sql} AS k{i}")
     return f"SELECT {', '.join(keys)} FROM (SELECT {', '.join(items)} FROM {table.name}) AS r"
+
+
+def relation_groups(
+    groups: PublicRelation, tables: Mapping[str, StoredTable], types: Sequence[ColumnType], dialect: Dialect
+) -> str:
+    """Return the SELECT of the keys in a relation over public tables, as columns ``k0, k1, ...``.
+
+    Raises
+    ------
+    QueryError
+        If the engine cannot express it.
+    """
+    layer = relation_layer(groups.relation, tables, dialect)
+    keys = []
+    for i, (name, type_) in enumerate(zip(groups.columns, types, strict=True)):
+        column = layer.columns[name.casefold()]
+        sql = column.sql if column.type is type_ else dialect.converted(column.sql, type_)
+        keys.append(f"{sql} AS k{i}")
+    return selected(keys, layer.sql, dialect)
 
 
 def numbered_groups(source: str, types: Sequence[ColumnType], dialect: Dialect) -> str:

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from sfumato._check import integer, refuse
 from sfumato.queries.engines.compilation.bounding import Bounding
 from sfumato.queries.engines.compilation.expressions import render
-from sfumato.queries.engines.compilation.group_table import listed_groups, numbered_groups, table_groups
+from sfumato.queries.engines.compilation.group_table import (
+    listed_groups,
+    numbered_groups,
+    relation_groups,
+    table_groups,
+)
 from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
 from sfumato.queries.engines.compilation.relations import relation_layer
 from sfumato.queries.engines.compilation.value_columns import ValueColumn
@@ -22,6 +27,7 @@ from sfumato.queries.plan.query import (
     AggregationJob,
     ColumnType,
     Expression,
+    PublicRelation,
     PublicTable,
     PublicValues,
 )
@@ -168,6 +174,8 @@ def compile_job(
         listed = listed_groups(job.public_groups, types)
     elif isinstance(job.public_groups, PublicTable):
         table = table_groups(job.public_groups, tables, types, dialect)
+    elif isinstance(job.public_groups, PublicRelation):
+        table = relation_groups(job.public_groups, tables, types, dialect)
     limits = max_groups, max_rows, all_rows
     groups = table if listed is None else listed.to_pydict()
     identity = repr((layer.sql, layer.unit, keys, types, limits, groups))

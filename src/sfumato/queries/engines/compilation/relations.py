@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sfumato.errors import SchemaError
+from sfumato.queries.engines.compilation.elements import arrays_of, elements_layer
 from sfumato.queries.engines.compilation.expressions import render
 from sfumato.queries.engines.compilation.select import SelectLayer, selected
 from sfumato.queries.engines.compilation.terms import TypedSql
@@ -24,11 +25,13 @@ from sfumato.queries.plan.nodes import (
     JoinPublic,
     PerUnit,
     Project,
+    PublicRows,
     PublicScan,
     Relation,
     Scan,
     Union,
     UnitWindows,
+    Unnest,
 )
 from sfumato.queries.plan.schema import Expression, Schema
 
@@ -74,8 +77,8 @@ class _Writer:
         """Return the SELECT of a relation below."""
         return relation_layer(relation, self.tables, self.dialect)
 
-    def scan(self, scan: Scan) -> SelectLayer:
-        """Return the rows of a private table."""
+    def scan(self, scan: Scan, arrays: Sequence[str] = ()) -> SelectLayer:
+        """Return the rows of a private table, with further columns."""
         table = self.tables[scan.table]
         items, columns = scan_columns(table, self.dialect)
         stored = ""
@@ -89,13 +92,29 @@ class _Writer:
             items.insert(0, f"{self.dialect.identity(found)} AS u")
             stored = self.dialect.unit_type(found)
         unit = scan.unit is not None
-        return SelectLayer(f"SELECT {', '.join(items)} FROM {table.name}", columns, unit, stored)
+        return SelectLayer(f"SELECT {', '.join([*items, *arrays])} FROM {table.name}", columns, unit, stored)
 
-    def public_scan(self, scan: PublicScan) -> SelectLayer:
-        """Return the rows of a public table."""
+    def public_scan(self, scan: PublicScan, arrays: Sequence[str] = ()) -> SelectLayer:
+        """Return the rows of a public table, with further columns."""
         table = self.tables[scan.table]
         items, columns = scan_columns(table, self.dialect)
-        return SelectLayer(f"SELECT {', '.join(items)} FROM {table.name}", columns, unit=False)
+        return SelectLayer(f"SELECT {', '.join([*items, *arrays])} FROM {table.name}", columns, unit=False)
+
+    def public_rows(self, node: PublicRows) -> SelectLayer:
+        """Return the rows that the query lists."""
+        rows = [[render(value, {}, self.dialect) for value in row] for row in node.rows]
+        columns = {c.name.casefold(): TypedSql(f"c{i}", c.type) for i, c in enumerate(node.schema.columns)}
+        return SelectLayer(self.dialect.listed_rows(rows), columns, unit=False)
+
+    def unnest(self, node: Unnest) -> SelectLayer:
+        """Return the rows of a table, each for every element of its arrays."""
+        nodes: list[Unnest] = [node]
+        while isinstance(nodes[0].child, Unnest):
+            nodes.insert(0, nodes[0].child)
+        table, arrays = nodes[0].child, arrays_of(nodes, self.dialect)
+        assert isinstance(table, Scan | PublicScan)  # noqa: S101 - arrays are read where the table is
+        layer = self.scan(table, arrays) if isinstance(table, Scan) else self.public_scan(table, arrays)
+        return elements_layer(nodes, layer, self.tables, self.dialect)
 
     def filter(self, node: Filter) -> SelectLayer:
         """Return the rows that meet a condition."""
@@ -207,7 +226,8 @@ class _Writer:
         sql = selected([*own, *forms], sql, self.dialect)
         by = ", ".join(self.dialect.partition(f"k{i}") for i in range(len(keys)))
         order = ", ".join(f"{column} ASC NULLS LAST" for column in own)
-        first = f"row_number() OVER (PARTITION BY {by} ORDER BY {order}) AS place"
+        parts = f"PARTITION BY {by} " if keys else ""
+        first = f"row_number() OVER ({parts}ORDER BY {order}) AS place"
         sql = selected([*own, first], sql, self.dialect)
         return self._same(made, selected(own, sql, self.dialect, "WHERE place = 1"))
 
@@ -233,6 +253,7 @@ def _require_one_type(stored: Sequence[str]) -> None:
 _LAYERS: Final[dict[type[Any], Callable[[_Writer, Any], SelectLayer]]] = {
     Scan: _Writer.scan,
     PublicScan: _Writer.public_scan,
+    PublicRows: _Writer.public_rows,
     Filter: _Writer.filter,
     Project: _Writer.project,
     JoinPublic: _Writer.join_public,
@@ -242,4 +263,5 @@ _LAYERS: Final[dict[type[Any], Callable[[_Writer, Any], SelectLayer]]] = {
     Distinct: _Writer.distinct,
     PerUnit: _Writer.per_unit,
     UnitWindows: _Writer.unit_windows,
+    Unnest: _Writer.unnest,
 }

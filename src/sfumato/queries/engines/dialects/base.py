@@ -20,11 +20,12 @@ How to add to it:
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sfumato.queries.engines.dialects.row_sources import RowSources
 from sfumato.queries.plan.patterns import Pattern
 from sfumato.queries.plan.query import Column, ColumnType, Schema
 
@@ -54,13 +55,14 @@ _FIRST, _LAST = "0001-01-01", "9999-12-31"
 class StoredColumn:
     """A column as the engine holds it: the engine's own type, and the type a query computes in (or None).
 
-    ``declare`` is that of :class:`~sfumato.queries.plan.schema.Column`.
+    ``declare`` and ``element`` are those of :class:`~sfumato.queries.plan.schema.Column`.
     """
 
     name: str
     stored: str
     type: ColumnType | None
     declare: tuple[str, ...] = ()
+    element: ColumnType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,10 @@ class StoredTable:
     @property
     def schema(self) -> Schema:
         """The columns with the types a query computes in."""
-        return Schema(tuple(Column(c.name, c.type, c.declare) for c in self.columns))
+        return Schema(tuple(Column(c.name, c.type, c.declare, c.element) for c in self.columns))
 
 
-class Dialect(ABC):
+class Dialect(RowSources):
     """The SQL of one engine: types, literals, total functions, exact integers, ranks.
 
     Operands are closed texts: they can stand beside any operator. So are results.
@@ -137,10 +139,6 @@ class Dialect(ABC):
         return f"CAST({self.string(value)} AS {self.types[type_]})"
 
     # Stored columns
-
-    @abstractmethod
-    def column_type(self, stored: str) -> ColumnType | None:
-        """Return the type that a stored type is computed in; None if a query cannot use it."""
 
     @abstractmethod
     def standard(self, column: StoredColumn) -> str:

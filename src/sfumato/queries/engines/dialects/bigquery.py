@@ -48,6 +48,11 @@ class BigQuery(Dialect):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
         return f"'{escaped}'"
 
+    def listed_rows(self, rows: Sequence[Sequence[str]]) -> str:
+        """Return the SELECT of rows of typed values, as SELECTs: there is no VALUES."""
+        items = (", ".join(f"{value} AS c{i}" for i, value in enumerate(row)) for row in rows)
+        return " UNION ALL ".join(f"SELECT {item}" for item in items)
+
     def column_type(self, stored: str) -> ColumnType | None:
         """Return the type that a type of BigQuery is computed in."""
         if numeric := _NUMERIC.fullmatch(stored):

@@ -34,6 +34,7 @@ _STORED = {
     "BOOLEAN": ColumnType.BOOLEAN,
     "DATE": ColumnType.DATE,
 }
+_ARRAY: Final = re.compile(r"(.+)\[\d*\]", re.DOTALL)
 _HEAP = 100  # values of a group
 _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 _SPELLING: Final = PatternSpelling(r"\z")
@@ -60,6 +61,17 @@ class DuckDB(Dialect):
         if decimal := _DECIMAL.fullmatch(stored):
             return decimal_type(int(decimal[1]), int(decimal[2]))
         return ColumnType.TEXT if _is_a("ENUM", stored) else _STORED.get(stored)
+
+    def element_of(self, stored: str) -> str:
+        """Return the type before the brackets."""
+        found = _ARRAY.fullmatch(stored)
+        return found[1] if found else ""
+
+    def unnested(self, items: Sequence[str], source: str, array: str, name: str, *, keep: bool) -> str:
+        """Return the SELECT without a join: ``unnest`` among its items repeats the others."""
+        if keep:
+            array = f"CASE WHEN len({array}) > 0 THEN {array} ELSE [NULL] END"
+        return f"SELECT {', '.join([*items, f'unnest({array}) AS {name}'])} FROM ({source}) AS r"
 
     def standard(self, column: StoredColumn) -> str:
         """Return a column in its standard type."""

@@ -57,7 +57,11 @@ def store(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) 
         keys = () if len(sources) == 1 else (name,)
         columns = (
             StoredColumn(
-                column, type_, DUCKDB.column_type(type_), (*keys, column) if column in undeclared else ()
+                column,
+                type_,
+                DUCKDB.column_type(type_),
+                (*keys, column) if column in undeclared else (),
+                DUCKDB.element_type(type_),
             )
             for column, type_ in types
         )
@@ -90,7 +94,11 @@ def _read_through(
     connection: duckdb.DuckDBPyConnection, inside: str, types: Sequence[tuple[str, str]]
 ) -> None:
     """Read every value that a query can use, so that one that cannot be read fails now."""
-    usable = [DUCKDB.identifier(name) for name, type_ in types if DUCKDB.column_type(type_) is not None]
+    usable = [
+        DUCKDB.identifier(name)
+        for name, type_ in types
+        if DUCKDB.column_type(type_) is not None or DUCKDB.element_type(type_) is not None
+    ]
     if usable:
         hashes = ", ".join(f"bit_xor(hash({column}))" for column in usable)
         connection.execute(f"SELECT {hashes} FROM {inside}").fetchall()

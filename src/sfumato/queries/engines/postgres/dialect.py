@@ -81,6 +81,10 @@ class PostgreSQL(Dialect):
             return ColumnType.TIMESTAMP
         return {"bool": ColumnType.BOOLEAN, "date": ColumnType.DATE}.get(stored)
 
+    def element_of(self, stored: str) -> str:
+        """Return the type of an array's elements, which PostgreSQL names without the underscore."""
+        return stored[1:] if stored in _NESTED and stored.startswith("_") else ""
+
     def standard(self, column: StoredColumn) -> str:
         """Return a column in its standard type."""
         sql = self.identifier(column.name)

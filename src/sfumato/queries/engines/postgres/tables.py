@@ -146,7 +146,10 @@ def _table(
     if meant is not None:
         rows = [row for row in rows if row[0] in meant]
     closed = [column for column, readable, _ in rows if not readable]
-    stored = tuple(StoredColumn(column, type_, dialect.column_type(type_)) for column, _, type_ in rows)
+    stored = tuple(
+        StoredColumn(column, type_, dialect.column_type(type_), element=dialect.element_type(type_))
+        for column, _, type_ in rows
+    )
     inside = f"{dialect.identifier(source.schema)}.{dialect.identifier(name)}"
     table = StoredTable(inside, stored)
     if closed or not _is_readable(connection, table, dialect):

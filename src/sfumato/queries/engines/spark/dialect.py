@@ -63,6 +63,11 @@ class Spark(Dialect):
             return f"'{value}'"
         return f"CAST(X'{value.encode().hex()}' AS STRING)"
 
+    def listed_rows(self, rows: Sequence[Sequence[str]]) -> str:
+        """Return the SELECT of rows of typed values as structs: VALUES takes no functions."""
+        named = (", ".join(f"{value} AS c{i}" for i, value in enumerate(row)) for row in rows)
+        return f"SELECT inline(array({', '.join(f'struct({row})' for row in named)}))"
+
     def column_type(self, stored: str) -> ColumnType | None:
         """Return the type that a Spark type is computed in."""
         if stored in _INTEGERS:
@@ -76,6 +81,15 @@ class Spark(Dialect):
         if stored in ("timestamp", "timestamp_ntz"):
             return ColumnType.TIMESTAMP
         return {"boolean": ColumnType.BOOLEAN, "date": ColumnType.DATE}.get(stored)
+
+    def element_of(self, stored: str) -> str:
+        """Return the type between the angle brackets."""
+        return stored[len("array<") : -1] if stored.startswith("array<") else ""
+
+    def unnested(self, items: Sequence[str], source: str, array: str, name: str, *, keep: bool) -> str:
+        """Return the SELECT with a lateral view."""
+        view = f"LATERAL VIEW {'OUTER ' if keep else ''}explode(r.{array}) s AS e"
+        return f"SELECT {', '.join([*items, f's.e AS {name}'])} FROM ({source}) AS r {view}"
 
     def standard(self, column: StoredColumn) -> str:
         """Return a column in its standard type; text that is not UTF-8 is NULL."""

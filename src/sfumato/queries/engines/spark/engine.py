@@ -188,7 +188,10 @@ class SparkEngine(StoredTablesEngine):
         stored = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
         name = _name()
         self._view(frame.toDF(*(SPARK.identifier(column) for column, _ in stored)), name, self._views)
-        columns = (StoredColumn(column, type_, SPARK.column_type(type_)) for column, type_ in stored)
+        columns = (
+            StoredColumn(column, type_, SPARK.column_type(type_), element=SPARK.element_type(type_))
+            for column, type_ in stored
+        )
         return StoredTable(name, tuple(columns))
 
     def _view(self, frame: DataFrame, name: str, views: list[str]) -> None:

@@ -67,6 +67,7 @@ def content(run: Callable[[str], pa.Table], tables: Mapping[str, StoredTable], k
 def _sums(table: StoredTable, row_key: str) -> str:
     """Return the SELECT of the number of rows and of the sums of parts of the words."""
     columns = [_written(column) for column in table.columns if column.type is not None]
+    columns += [_elements(column) for column in table.columns if column.element is not None]
     digests = (
         f"SELECT sha2(concat({', '.join((SPARK.string(row_key), *columns))}), 256) AS h FROM {table.name}"
     )
@@ -92,3 +93,11 @@ def _written(column: StoredColumn) -> str:
     binary = column.stored in ("float", "double") or column.type in (ColumnType.DATE, ColumnType.TIMESTAMP)
     text = f"CAST({f'xxhash64({sql})' if binary else sql} AS STRING)"
     return f"CASE WHEN {sql} IS NULL THEN '-' ELSE concat(octet_length({text}), ':', {text}) END"
+
+
+def _elements(column: StoredColumn) -> str:
+    """Return an array as the number of its elements, and each of them as `_written` has it."""
+    sql = SPARK.identifier(column.name)
+    each = StoredColumn("e", SPARK.element_of(column.stored), column.element)
+    values = f"array_join(transform({sql}, {SPARK.identifier('e')} -> {_written(each)}), '')"
+    return f"CASE WHEN {sql} IS NULL THEN '-' ELSE concat(size({sql}), ':', {values}) END"

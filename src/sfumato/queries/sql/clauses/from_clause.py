@@ -9,10 +9,10 @@ from sqlglot import exp
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, only
-from sfumato.queries.sql.catalog import PublicSource, Rows, Tables
-from sfumato.queries.sql.clauses.joins import joined
-from sfumato.queries.sql.clauses.public_groups import JoinedGroups, PublicList, comparable, read_public_list
-from sfumato.queries.sql.clauses.table_expressions import read_item, table_source, unwrapped
+from sfumato.queries.sql.catalog import Rows, Tables
+from sfumato.queries.sql.clauses.public_groups import JoinedGroups, comparable
+from sfumato.queries.sql.clauses.public_lists import PublicList, is_list, read_public_list
+from sfumato.queries.sql.clauses.table_expressions import read_item, read_join
 from sfumato.queries.sql.expressions.scalar import read_expression
 
 __all__ = ["FromClause", "read_from"]
@@ -63,15 +63,13 @@ def read_from(select: exp.Select, tables: Tables) -> FromClause:
         raise UnsupportedSql("a query must read a private table; write SELECT ... FROM table")
     joins = list(select.args.get("joins") or [])
     first, listed = from_.this, None
-    if joins and _preserves(joins[-1], "RIGHT") and _lists_groups(joins[-1].this, tables):
+    if joins and _preserves(joins[-1], "RIGHT") and is_list(joins[-1].this, tables):
         listed = (joins[-1], joins.pop().this)
-    elif len(joins) == 1 and _preserves(joins[0], "LEFT") and _lists_groups(first, tables):
+    elif len(joins) == 1 and _preserves(joins[0], "LEFT") and is_list(first, tables):
         listed, first = (joins[0], first), joins.pop().this
-    if not joins and isinstance(unwrapped(first), exp.Unnest):
-        raise UnsupportedSql(_PUBLIC_ONLY)
     rows = read_item(first, tables)
     for join in joins:
-        rows = joined(rows, read_item(join.this, tables), join)
+        rows = read_join(rows, join, tables)
     if not rows.private:
         raise UnsupportedSql(_PUBLIC_ONLY)
     return FromClause(rows, None if listed is None else _groups(*listed, rows, tables))
@@ -83,18 +81,6 @@ _PUBLIC_ONLY = "a query must read a private table, this one reads public data on
 def _preserves(join: exp.Join, side: str) -> bool:
     kind, preserved = (str(join.args.get(slot) or "").upper() for slot in ("kind", "side"))
     return preserved == side and kind in ("", "OUTER") and not join.args.get("method")
-
-
-def _lists_groups(item: exp.Expr, tables: Tables) -> bool:
-    """Return whether an item of FROM is written as a list of groups: distinct public rows, or literals."""
-    item = unwrapped(item)
-    if not isinstance(item, exp.Subquery) or not isinstance(item.this, exp.Select):
-        return isinstance(item, exp.Unnest)
-    from_ = item.this.args.get("from_")
-    if item.this.args.get("distinct") is None or from_ is None:
-        return False
-    inner = unwrapped(from_.this)
-    return not isinstance(inner, exp.Table) or isinstance(table_source(inner, tables), PublicSource)
 
 
 def _groups(join: exp.Join, item: exp.Expr, rows: Rows, tables: Tables) -> JoinedGroups:

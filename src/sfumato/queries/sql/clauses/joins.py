@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.constants import common
-from sfumato.queries.plan.nodes import JoinOnUnit, JoinPublic, PublicScan, Relation, Scan
+from sfumato.queries.plan.nodes import JoinOnUnit, JoinPublic, Relation, Scan
+from sfumato.queries.plan.relation_parts import nodes_of
 from sfumato.queries.plan.schema import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand
 from sfumato.queries.sql.catalog import Rows, ScopeColumn, ScopeTable, free_name
@@ -183,15 +184,7 @@ def _equates(condition: Expression, names: set[str]) -> bool:
 
 def scans(relation: Relation) -> Iterator[Scan]:
     """Yield the private tables that a relation reads."""
-    if isinstance(relation, Scan):
-        yield relation
-    elif not isinstance(relation, PublicScan):
-        for slot in ("child", "left", "right"):
-            below = getattr(relation, slot, None)
-            if below is not None:
-                yield from scans(below)
-        for part in getattr(relation, "parts", ()):
-            yield from scans(part)
+    yield from (node for node in nodes_of(relation) if isinstance(node, Scan))
 
 
 def require_one_unit(*relations: Relation) -> None:

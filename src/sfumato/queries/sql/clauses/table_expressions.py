@@ -26,8 +26,12 @@ from sfumato.queries.plan.nodes import (
 )
 from sfumato.queries.plan.schema import ColumnType, Expression, Named
 from sfumato.queries.plan.typed_expressions import TypedTree, cast, column, only, operand, require
-from sfumato.queries.sql.catalog import PublicSource, Rows, Source, Tables, named_item, output_name
+from sfumato.queries.sql.catalog import PublicSource, Rows, Tables, named_item, output_name
+from sfumato.queries.sql.clauses.from_items import reads_private, table_source, unwrapped
+from sfumato.queries.sql.clauses.inline_rows import lists_rows, row_selected, rows_listed
 from sfumato.queries.sql.clauses.joins import joined, together
+from sfumato.queries.sql.clauses.row_arrays import is_row_array, with_elements
+from sfumato.queries.sql.clauses.scalar_subqueries import with_values
 from sfumato.queries.sql.clauses.set_operations import (
     require_alike,
     require_same_types,
@@ -38,7 +42,7 @@ from sfumato.queries.sql.clauses.unit_subqueries import Groups, Windows, groups_
 from sfumato.queries.sql.expressions.operators import chain
 from sfumato.queries.sql.expressions.scalar import Scope, is_aggregate, read_expression, read_predicate
 
-__all__ = ["Rows", "filtered", "output_name", "read_item", "table_source", "unwrapped"]
+__all__ = ["Rows", "filtered", "output_name", "read_item", "read_join", "read_query"]
 
 _REFUSED_INSIDE = {
     "limit": "LIMIT in a subquery picks rows by what others hold; use max_rows_per_group in OPTIONS, or "
@@ -48,31 +52,6 @@ _REFUSED_INSIDE = {
     "order": "ORDER BY in a subquery has no effect; move it to the outermost SELECT",
     "laterals": "LATERAL is not supported; name a table or a subquery",
 }
-
-
-def unwrapped(item: exp.Expr) -> exp.Expr:
-    """Take off parentheses around a table or a subquery, as far as they carry no alias."""
-    while isinstance(item, exp.Subquery) and isinstance(item.this, (exp.Subquery, exp.Table)):
-        inner_alias = item.this.args.get("alias") or item.this.args.get("joins")
-        if item.args.get("alias") is not None and inner_alias:
-            break
-        inner = item.this
-        if item.args.get("alias") is not None:
-            inner.set("alias", item.args["alias"])
-        item = inner
-    return item
-
-
-def table_source(item: exp.Table, tables: Tables) -> Source:
-    """Find the table that an item of FROM names; functions, files and other databases are refused."""
-    if not isinstance(item.this, exp.Identifier):
-        raise UnsupportedSql("a table function is not answered; name a table of this session")
-    name = ".".join(part.name for part in item.parts)
-    only(item, "this", "db", "catalog", "alias", what=f"the table {name!r}")
-    alias = item.args.get("alias")
-    if alias is not None:
-        only(alias, "this", what=f"the alias of {name!r}")
-    return tables.find(name)
 
 
 def read_item(item: exp.Expr, tables: Tables) -> Rows:
@@ -92,7 +71,7 @@ def read_item(item: exp.Expr, tables: Tables) -> Rows:
         first.set("joins", None)
         rows = read_item(first, tables)
         for join in item.args["joins"]:
-            rows = joined(rows, read_item(join.this, tables), join)
+            rows = read_join(rows, join, tables)
         return rows
     if isinstance(item, exp.Table):
         source = table_source(item, tables)
@@ -101,18 +80,29 @@ def read_item(item: exp.Expr, tables: Tables) -> Rows:
             return Rows.of(tables.catalog.rows_of(source), alias)
         if isinstance(source, PublicSource):
             return Rows.of(PublicScan(source.name, source.schema), alias, private=False)
-        rows = _query(source.select, source.tables.at(tables))
+        rows = read_query(source.select, source.tables.at(tables))
         return Rows.of(rows.relation, alias, private=rows.private)
+    if lists_rows(item):
+        relation, alias = rows_listed(item)
+        return Rows.of(relation, alias, private=False)
     if isinstance(item, exp.Subquery):
         only(item, "this", "alias", what="a subquery")
         if item.args.get("alias") is not None:
             only(item.args["alias"], "this", what="the alias of a subquery")
-        rows = _query(item.this, tables)
+        rows = read_query(item.this, tables)
         return Rows.of(rows.relation, item.alias or None, private=rows.private)
     raise UnsupportedSql(f"{item.key.upper()} in FROM is not supported; name a table or write a subquery")
 
 
-def _query(query: exp.Expr, tables: Tables) -> Rows:
+def read_join(rows: Rows, join: exp.Join, tables: Tables) -> Rows:
+    """Read what rows are joined with: another item of FROM, or an array of their own."""
+    if is_row_array(join.this):
+        tables.deeper()
+        return with_elements(rows, join)
+    return joined(rows, read_item(join.this, tables), join)
+
+
+def read_query(query: exp.Expr, tables: Tables) -> Rows:
     """Read a SELECT, or several that are united."""
     query = unwrapped(query)
     while isinstance(query, exp.Subquery) and query.is_wrapper:
@@ -131,7 +121,7 @@ def _compared(query: exp.Intersect | exp.Except, tables: Tables) -> Rows:
     tables = tables.with_common(query.args.get("with_"))
     if not query.args.get("distinct"):
         raise UnsupportedSql(f"{word} ALL is not supported; write {word} DISTINCT")
-    left, right = (_query(part, tables.deeper()) for part in (query.this, _all_named(query.expression)))
+    left, right = (read_query(part, tables.deeper()) for part in (query.this, _all_named(query.expression)))
     if not (left.private and right.private):
         raise UnsupportedSql(f"{word} must be of private rows; for public ones write IN, or NOT IN")
     require_alike([left.relation, right.relation], word)
@@ -153,7 +143,7 @@ def _united(query: exp.SetOperation, tables: Tables) -> Rows:
         only(first, "this", "expression", "distinct", what="UNION ALL")
         nodes.append(first.expression)
         first = first.this
-    parts = [_query(node, tables.deeper()) for node in (first, *map(_all_named, reversed(nodes)))]
+    parts = [read_query(node, tables.deeper()) for node in (first, *map(_all_named, reversed(nodes)))]
     private = parts[0].private
     if any(part.private != private for part in parts):
         raise UnsupportedSql(
@@ -190,10 +180,11 @@ def _selected(select: exp.Select, tables: Tables) -> Rows:
     only(select, *slots, what="a subquery")
     tables = tables.with_common(select.args.get("with_"))
     if select.args.get("from_") is None:
-        raise UnsupportedSql("a subquery must read a table; write SELECT ... FROM table")
+        return Rows.of(row_selected(select), None, private=False)
     rows = read_item(select.args["from_"].this, tables)
     for join in select.args.get("joins") or ():
-        rows = joined(rows, read_item(join.this, tables), join)
+        rows = read_join(rows, join, tables)
+    select, rows = with_values(select, rows, tables, read_query)
     where = select.args.get("where")
     rows = rows if where is None else filtered(rows, where.this, tables)
     relation = _grouped(select, rows) if groups_units(select) else _projected(select, rows)
@@ -235,9 +226,9 @@ def _member(rows: Rows, relation: Relation, test: exp.Expr, tables: Tables, *, n
     word = "EXISTS" if exists else "IN"
     only(test, *(("this",) if exists else ("this", "query", "negate")), what=word)
     query = test.this if exists else test.args["query"]
-    if any(isinstance(table_source(table, tables), Scan) for table in query.find_all(exp.Table)):
+    if reads_private(query, tables):
         raise UnsupportedSql(_PRIVATE_MEMBERS.format(word))
-    listed = _query(query, tables.deeper())
+    listed = read_query(query, tables.deeper())
     if listed.private:
         raise UnsupportedSql(_PRIVATE_MEMBERS.format(word))
     if exists:

@@ -50,9 +50,10 @@ def read_cast(node: exp.Expr, compile_: Compile) -> TypedTree:
     if target is None:
         types = ", ".join(type_.value for type_ in _CASTS)
         if node.args["to"].this in (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL):
+            written = node.args["to"].sql(dialect="bigquery")
             raise UnsupportedSql(
-                "CAST to NUMERIC is not supported, for nothing is computed with it; write CAST(x AS FLOAT64)"
-                ", or cents as CAST(x * 100 AS INT64)"
+                f"CAST to {written} is not supported, for nothing is computed in decimals; write "
+                "CAST(x AS FLOAT64), or cents as CAST(x * 100 AS INT64)"
             )
         raise UnsupportedSql(f"CAST must go to one of {types}, without a size; use one of them")
     argument = compile_(node.this)

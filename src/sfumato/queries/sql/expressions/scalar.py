@@ -26,7 +26,15 @@ from sfumato.queries.sql.expressions.operators import OPERATORS
 from sfumato.queries.sql.expressions.other_forms import ELSEWHERE
 from sfumato.queries.sql.parser import AGGREGATE_NAMES, PrivateSql
 
-__all__ = ["Scope", "function_name", "is_aggregate", "read_constant", "read_expression", "read_predicate"]
+__all__ = [
+    "Scope",
+    "function_name",
+    "is_aggregate",
+    "read_constant",
+    "read_expression",
+    "read_predicate",
+    "read_term",
+]
 
 _MAX_DEPTH = 48
 
@@ -107,6 +115,14 @@ def read_predicate(node: exp.Expr, scope: Scope, what: str) -> Expression:
     return Expression(term.tree, ColumnType.BOOLEAN)
 
 
+def read_term(node: exp.Expr, what: str) -> TypedTree:
+    """Read an expression without columns; a bare NULL has no type."""
+    try:
+        return _Reading(_NoColumns()).term(node)
+    except RecursionError:
+        raise UnsupportedSql(f"{what} is nested too deep; simplify it") from None
+
+
 def read_constant(node: exp.Expr, what: str) -> TypedTree:
     """Read a literal: a number with or without sign, a string, a boolean, a DATE or a TIMESTAMP."""
     term = _Reading(_NoColumns()).term(node)
@@ -173,7 +189,7 @@ _REFUSALS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ),
     (
         (exp.Query, exp.SubqueryPredicate),
-        "a subquery in an expression reads rows outside the bounds; put it into FROM, or write its values",
+        "a subquery in an expression must be over rows, as in WHERE, and read public tables; put it there",
     ),
     (
         (exp.Parameter, exp.SessionParameter, exp.Placeholder),
