@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sqlglot import exp
 
@@ -29,11 +30,20 @@ from sfumato.queries.sql.catalog import PublicSource, Tables, suggestion
 from sfumato.queries.sql.clauses.array_literals import listed_values
 from sfumato.queries.sql.clauses.table_expressions import output_name, table_source, unwrapped
 
-__all__ = ["LIST_HINT", "JoinedGroups", "PublicList", "comparable", "groups_from_caller", "read_public_list"]
+__all__ = [
+    "LIST_HINT",
+    "MAX_GROUPS",
+    "JoinedGroups",
+    "PublicList",
+    "comparable",
+    "groups_from_caller",
+    "read_public_list",
+]
 
 LIST_HINT = "write RIGHT JOIN (SELECT DISTINCT key FROM public_table) USING (key), or pass public_groups="
 
-_MAX_GROUPS = 1_000_000
+MAX_GROUPS: Final = 1_000_000
+"""How many groups a query may list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +155,8 @@ def _product(first: exp.Unnest, select: exp.Select) -> PublicList:
                 "pass public_groups="
             )
         lists.append(_unnested(inner))
-    if math.prod(len(each.values) for each in lists) > _MAX_GROUPS:
-        raise UnsupportedSql(f"a public list must have at most {_MAX_GROUPS} groups; list fewer")
+    if math.prod(len(each.values) for each in lists) > MAX_GROUPS:
+        raise UnsupportedSql(f"a public list must have at most {MAX_GROUPS} groups; list fewer")
     rows = (tuple(itertools.chain(*row)) for row in itertools.product(*(each.values for each in lists)))
     return PublicList(None, tuple(each.columns[0] for each in lists), values=tuple(rows))
 
@@ -188,8 +198,8 @@ def _unnested(item: exp.Unnest) -> PublicList:
     if len(named) != 1 or array is None:
         raise UnsupportedSql("a list of groups must be literals with a name; write UNNEST(['a', 'b']) AS key")
     values, type_ = listed_values(array)
-    if len(values) > _MAX_GROUPS:
-        raise UnsupportedSql(f"a public list must have at most {_MAX_GROUPS} groups; list fewer")
+    if len(values) > MAX_GROUPS:
+        raise UnsupportedSql(f"a public list must have at most {MAX_GROUPS} groups; list fewer")
     name = output_name(named[0])
     return PublicList(name, (Column(name, type_),), values=tuple((value,) for value in values))
 
@@ -208,9 +218,9 @@ def groups_from_caller(given: Mapping[str, Sequence[object]], keys: Sequence[Nam
             "write {key: values}"
         )
     blocks = [(_names(name), _block(name, rows)) for name, rows in given.items()]
-    if math.prod(len(rows) for _, rows in blocks) > _MAX_GROUPS:
+    if math.prod(len(rows) for _, rows in blocks) > MAX_GROUPS:
         raise OptionError(
-            f"public_groups must list at most {_MAX_GROUPS} groups; list fewer, or group by fewer keys"
+            f"public_groups must list at most {MAX_GROUPS} groups; list fewer, or group by fewer keys"
         )
     names = [name for block, _ in blocks for name in block]
     indices = [_index(key, names) for key in keys]
@@ -233,7 +243,7 @@ def _block(name: object, rows: object) -> list[tuple[object, ...]]:
             f"{name!r}; write [value, ...]"
         )
     width = len(name) if isinstance(name, tuple) else None
-    block = [(row,) if width is None else _row(row, width) for row in itertools.islice(rows, _MAX_GROUPS + 1)]
+    block = [(row,) if width is None else _row(row, width) for row in itertools.islice(rows, MAX_GROUPS + 1)]
     if not block:
         raise OptionError(
             f"public_groups must list at least one group, got none for {name!r}; name the groups"
