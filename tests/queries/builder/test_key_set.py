@@ -197,6 +197,7 @@ def test_null_is_a_group_and_agrees_with_itself() -> None:
     assert keys.size == 3
     assert keys.filter("state IS NULL").to_arrow().to_pylist() == [{"state": None, "none": None}]
     assert rows(keys.filter("state <> 'CA'")) == {("NY", None)}  # NULL <> 'CA' is not true, as in SQL
+    assert KeySet.from_dict({"none": [None]}).filter("1 = 1").size == 1
     other = KeySet.from_dict({("state", "n"): [(None, 1), ("TX", 2)]})
     assert rows(KeySet.from_dict({"state": STATES}).join(other)) == {(None, 1)}
 
@@ -215,16 +216,26 @@ def test_a_product_is_not_written_out() -> None:
 
 
 def test_values_of_other_libraries_are_plain_ones() -> None:
-    frame = pa.table({
+    table = pa.table({
         "s": pa.array(["x", "y", "x"]).dictionary_encode(),
         "t": pa.array([0, 1_000_000, 0], pa.timestamp("ns", "Europe/Berlin")),
         "f": pa.array([-0.0, 1.0, 0.0], pa.float32()),
     })  # fmt: skip
-    keys = KeySet.from_frame(frame)
+    keys = KeySet.from_frame(table)
     assert rows(keys) == {
         ("x", dt.datetime(1970, 1, 1), 0.0),
         ("y", dt.datetime(1970, 1, 1, 0, 0, 0, 1000), 1.0),
     }
+    for kind in (
+        pa.float16(),
+        pa.uint8(),
+        pa.large_string(),
+        pa.date64(),
+        pa.bool_(),
+        pa.null(),
+    ):
+        column = pa.array([None, None] if pa.types.is_null(kind) else [None, None, _ONE[str(kind)]], kind)
+        assert frame(column).size == 2 - pa.types.is_null(kind)
     assert KeySet.from_dict({"a": np.array([1, 2, 2])}) == KeySet.from_dict({"a": (2, 1)})
     assert KeySet.from_dict({"a": [1, 2.0]}) == KeySet.from_dict({"a": [1.0, 2]})
     assert KeySet.from_dict({"a": [1]}) != KeySet.from_dict({"a": [1.0]})
@@ -251,6 +262,13 @@ def test_it_is_a_mapping_of_its_factors() -> None:
 
 
 DAY = dt.date(2024, 1, 1)
+_ONE: dict[str, Any] = {
+    "halffloat": np.float16(0.5),
+    "uint8": 3,
+    "large_string": "x",
+    "date64[ms]": DAY,
+    "bool": True,
+}
 
 
 def good() -> Any:
@@ -290,6 +308,9 @@ REFUSED = [
     (lambda: frame([1], "b"), "columns must be columns of the key set, got 'b'"),
     (lambda: frame([[1]]), "column 'a' must be of one type.*Arrow's type list"),
     (lambda: frame(pa.array([1], pa.timestamp("ns"))), "column 'a' must be of one type"),
+    (lambda: frame(pa.array([2**64 - 1], pa.uint64())), "column 'a' must be of one type"),
+    (lambda: frame(pa.array([10**7], pa.int32()).cast(pa.date32())), "dates of the years 1 to 9999"),
+    (lambda: frame(pa.array([float("inf")])), "the keys of 'a' must be of one type"),
     (lambda: careless.from_frame(pa.table({})), "a key set must hold at least one group"),
     (lambda: careless.from_frame(5), "a source must be"),
     (lambda: good() * 3, "other must be a KeySet, got a value of type int"),

@@ -47,19 +47,16 @@ _TYPES: Final = (
 _RULE: Final = (
     "be of one type: bools, whole numbers of 64 bits, finite numbers, texts without NUL, dates or datetimes"
 )
-_ARROW_KINDS: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_string_view,
-    pa.types.is_date,
-    pa.types.is_timestamp,
-    pa.types.is_null,
+_ARROW_KINDS: Final[tuple[tuple[Callable[[pa.DataType], bool], ColumnType], ...]] = (
+    (pa.types.is_boolean, ColumnType.BOOLEAN),
+    (pa.types.is_integer, ColumnType.INTEGER),
+    (pa.types.is_floating, ColumnType.FLOAT),
+    (pa.types.is_string, ColumnType.TEXT),
+    (pa.types.is_large_string, ColumnType.TEXT),
+    (pa.types.is_string_view, ColumnType.TEXT),
+    (pa.types.is_date, ColumnType.DATE),
+    (pa.types.is_null, ColumnType.TEXT),
 )
-
-
 _UNITS: Final = ("day", "week", "month", "quarter", "year")
 
 
@@ -227,23 +224,29 @@ def frame_factor(frame: object, columns: Sequence[object]) -> KeyFactor:
     known = [Column(name, None) for name in table.column_names]
     places = positions(known, columns) if columns else range(len(known))
     typed = {table.column_names[place]: _typed(table.column_names[place], table[place]) for place in places}
-    distinct = pa.table(typed).group_by(list(typed), use_threads=False).aggregate([])
-    rows = zip(*(column.to_pylist() for column in distinct.select(list(typed)).columns), strict=True)
+    distinct = pa.table(typed).group_by(list(typed), use_threads=False).aggregate([]) if typed else table
+    rows: list[tuple[object, ...]] | None = None
+    with suppress(ValueError, OverflowError):  # a year that Python has not
+        rows = list(zip(*(distinct[name].to_pylist() for name in typed), strict=True))
+    if rows is None:
+        rule, found = "hold dates of the years 1 to 9999", "there are others"
+        _check.refuse_state("a frame of keys", rule, found, "filter them first")
     return KeyFactor.of(list(typed), rows)
 
 
 def _typed(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of a frame in a type whose values Python has as keys."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    found: pa.ChunkedArray | None = None
-    with suppress(pa.ArrowInvalid):  # nanoseconds that no datetime has
+    """Return a column of a frame in the type that a query has for its values."""
+    kind, found = column.type, None
+    with suppress(pa.ArrowException):  # a number of more than 64 bits, or nanoseconds that no datetime has
+        if pa.types.is_dictionary(kind):
+            column = column.cast(kind.value_type)
         if pa.types.is_timestamp(column.type):
             found = column.cast(pa.timestamp("us", column.type.tz and "UTC"))
-        elif any(is_kind(column.type) for is_kind in _ARROW_KINDS):
-            found = column
+        for is_kind, type_ in _ARROW_KINDS:
+            if is_kind(column.type):
+                found = column.cast(ARROW_TYPES[type_])
     if found is None:
-        state = f"it is of Arrow's type {column.type}"
+        state = f"it is of Arrow's type {kind}, or has values beyond"
         _check.refuse_state(f"column {name!r}", _RULE, state, "convert it, or leave it out")
     return found
 
