@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -279,7 +280,7 @@ def frame(column: Any, *names: str) -> KeySet:
     return KeySet.from_frame(pa.table({"a": column}), *names)
 
 
-REFUSED = [
+REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: careless.from_dict(["a"]), "keys must map columns to their values, got a value of type list"),
     (lambda: careless.from_dict({}), "keys must map columns"),
     (lambda: careless.from_dict({1: [2]}), "a column of a key set must be a non-empty string, got 1"),

@@ -164,7 +164,7 @@ def test_targets_of_spreads_are_met(name: str) -> None:
         assert ("even over their bounds" in str(plan)) == (name in ("CORR", "STDDEV_POP"))
 
 
-REFUSED = [
+REFUSED: list[tuple[str, Any, dict[str, Any], str]] = [
     (SPREADS["VAR_POP"], {"v": 1.0}, {}, "units must be given for a target on VAR_POP"),
     (SPREADS["CORR"], {"v": 1.0}, {}, "units must be given for a target on CORR"),
     (QUANTILES["MEDIAN"][0], {"v": sf.relative(0.1)}, {"pilot": 0.5}, "relative to a number of rows for 'v'"),

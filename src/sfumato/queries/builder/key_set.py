@@ -87,8 +87,9 @@ class KeySet(Mapping[Any, Sequence[object]]):
         >>> KeySet.from_dict({("city", "state"): [("LA", "CA"), ("NYC", "NY")], "year": range(2020, 2025)})
         KeySet(city STRING, state STRING, year INT64: 2 x 5 = 10 groups)
         """
-        if not isinstance(keys, Mapping) or not keys:
-            _check.refuse_type("keys", "map columns to their values", keys, "write {'state': ['CA', 'NY']}")
+        given: object = keys
+        if not isinstance(given, Mapping) or not given:
+            _check.refuse_type("keys", "map columns to their values", given, "write {'state': ['CA', 'NY']}")
         factors = [listed_factor(name, rows) for name, rows in keys.items()]
         require_apart([column for factor in factors for column in factor.columns])
         return cls(tuple(factors))
