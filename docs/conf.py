@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from sphinx.errors import ExtensionError
+
 import sfumato
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -26,6 +28,9 @@ FACES = (
     "sfumato.local.shuffle",
     "sfumato.local.surveys",
 )
+
+INHERITING = ("sfumato.Session", "sfumato.ledger.Ledger", "sfumato.ledger.LedgerView")
+"""Classes whose pages list what they inherit: their bases are on no page, and are parts of them alone."""
 
 
 def names_by_face() -> dict[str, list[str]]:
@@ -66,17 +71,20 @@ nb_execution_timeout = 120
 
 # The reference is written from the rooms' faces: a page for each name in __all__, under its public path.
 autosummary_generate = True
-autosummary_context = {"shown": names_by_face()}
+autosummary_context = {"shown": names_by_face(), "inheriting": INHERITING}
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "inherited-members": False, "show-inheritance": True}
+autodoc_default_options = {"members": True, "show-inheritance": True}  # a default would undo INHERITING
 numpydoc_show_class_members = False
 
 
 def setup(app: Sphinx) -> None:
     """Leave out the methods that scikit-learn makes, and fold what a page's sidebar does not need."""
+    shown = {f"{face}.{name}" for face, names in names_by_face().items() for name in names}
+    if not shown.issuperset(INHERITING):
+        raise ExtensionError(f"INHERITING must be on pages, got {sorted({*INHERITING} - shown)}; correct it")
     app.connect("autodoc-skip-member", _made_for_routing)
     app.connect("html-page-context", _fold, priority=400)  # before the theme's own, at 500
     app.connect("builder-inited", _draw)

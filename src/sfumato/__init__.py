@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         variance,
     )
     from sfumato.queries.builder.columns import col
+    from sfumato.queries.builder.key_set import KeySet
     from sfumato.queries.engines.postgres.source import PostgresSource
     from sfumato.queries.engines.spark.source import SparkSource
     from sfumato.queries.planner.targets import relative
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROW",
+    "KeySet",
     "Neighboring",
     "PostgresSource",
     "Session",
@@ -89,6 +91,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "ROW": "sfumato.session.units",
+        "KeySet": "sfumato.queries.builder.key_set",
         "Neighboring": "sfumato.privacy.neighboring",
         "PostgresSource": "sfumato.queries.engines.postgres.source",
         "Session": "sfumato.session.session",

@@ -1,13 +1,22 @@
-"""``--param``: from words to typed values."""
+"""The options of ``sfumato sql``: words to typed values, what is clamped, and what is passed to connect."""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from sfumato.cli import opening
+from sfumato.cli.data import ACS
+from sfumato.cli.main import FAILED, app
+from sfumato.cli.opening import columns_of
 from sfumato.cli.sql import params_of
 from sfumato.errors import ParameterError
+from sfumato.ledger.ledger import Ledger
 from tests.cases import cases
 
 READ = [
@@ -43,3 +52,98 @@ REFUSED = [
 def test_other_words_are_refused(words: list[str], phrase: str) -> None:
     with pytest.raises(ParameterError, match=phrase):
         params_of(words)
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+UNIT = ("--privacy-unit", "person_id", "--epsilon", "4000")
+EMPTY = (
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.{}1, delta=0, max_groups_contributed=1, "
+    "group_selection_strategy=PUBLIC_GROUPS) k, COUNT(*) AS n "
+    "FROM data RIGHT JOIN UNNEST(GENERATE_ARRAY(1001, 1040)) AS k ON age = k GROUP BY k"
+)
+
+
+def test_clamped_numbers_are_possible_and_the_same_noise_is_paid_for_once(tmp_path: Path) -> None:
+    asked = ("sql", ACS, *UNIT, "--ledger", tmp_path / "l", "--format", "json")
+    raw, clamped = (run(*asked, *more, EMPTY.format(0)) for more in ((), ("--clamp",)))
+    assert "cost nothing" in clamped.stderr
+    noisy, possible = ([row["n"] for row in json.loads(made.stdout)] for made in (raw, clamped))
+    assert min(noisy) < 0
+    assert possible == [max(0, number) for number in noisy]
+
+
+def test_what_is_around_an_answer_is_not_clamped_and_costs_nothing(tmp_path: Path) -> None:
+    ledger = tmp_path / "l"
+    text = f"SELECT SUM(n) AS n FROM ({EMPTY.format(0)})"
+    refused = run("sql", ACS, *UNIT, "--ledger", ledger, "--clamp", text)
+    assert refused.exit_code == FAILED
+    assert "--clamp must be of one private SELECT alone, but there is SQL around it" in refused.stderr
+    with Ledger.read(ledger) as book:
+        assert book.entries() == ()
+    assert run("explain", ACS, *UNIT, "--clamp", EMPTY.format(0)).exit_code == 2
+
+
+def test_columns_and_the_time_limit_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    def connect(source: object, **given: Any) -> None:
+        seen.update(given, source=source)
+        raise ParameterError("enough")
+
+    monkeypatch.setattr(opening, "connect", connect)
+    address = "postgresql://ada@host/shop"
+    more = ("--columns", "people=person,state", "--columns", "visits=person", "--statement-timeout", "2.5")
+    assert run("sql", address, *UNIT, *more, "--output", "answer.csv", "--format", "csv", "-").exit_code == 1
+    assert seen["source"] == address
+    assert seen["columns"] == {"people": ["person", "state"], "visits": ["person"]}
+    assert (seen["statement_timeout"], seen["head"]) == (2.5, None)
+    run("explain", ACS, *UNIT, "--head", "head.json", "SELECT 1")
+    assert (seen["columns"], seen["statement_timeout"], seen["head"]) == (None, None, "head.json")
+
+
+@cases(
+    ("words", "phrase"),
+    [
+        (["--columns", "person_id"], "columns must be left out for files and frames"),
+        (["--columns", "a,,b"], "--columns must be COLUMN,COLUMN, or for every table TABLE=COLUMN,COLUMN"),
+        (["--columns", "=a"], "--columns must be COLUMN,COLUMN"),
+        (["--columns", "t=a", "--columns", "b"], "--columns must be COLUMN,COLUMN"),
+        (["--columns", "b", "--columns", "t=a"], "--columns must be COLUMN,COLUMN"),
+        (["--statement-timeout", "5"], "statement_timeout must be left out for files and frames"),
+        (["--head", "head.json"], "head must be a file that can be read"),
+        (["--head", "{}"], "head"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(words: list[str], phrase: str) -> None:
+    result = run("sql", ACS, *UNIT, *words, "SELECT 1")
+    assert result.exit_code == FAILED
+    assert phrase in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_time_limit_is_a_number() -> None:
+    assert run("sql", ACS, *UNIT, "--statement-timeout", "soon", "SELECT 1").exit_code == 2
+
+
+def test_a_ledger_must_continue_the_head(tmp_path: Path) -> None:
+    ledger, head = tmp_path / "l", tmp_path / "head.json"
+    asked = ("sql", ACS, *UNIT, "--ledger", ledger)
+    assert run(*asked, EMPTY.format(0)).exit_code == 0
+    before = ledger.read_bytes()
+    assert run(*asked, EMPTY.format(1)).exit_code == 0
+    head.write_text(run("ledger", "head", ledger).stdout, encoding="utf-8")
+    assert run(*asked, "--head", head, EMPTY.format(1)).exit_code == 0
+    assert run("sql", ACS, *UNIT, "--head", head, EMPTY.format(1)).exit_code == FAILED  # in memory
+    ledger.write_bytes(before)
+    restored = run(*asked, "--head", head, EMPTY.format(1))
+    assert restored.exit_code == FAILED
+    assert "head" in restored.stderr
+
+
+def test_columns_are_of_one_table_or_of_each() -> None:
+    assert columns_of([]) is None
+    assert columns_of(["a,b", "c"]) == ["a", "b", "c"]
+    assert columns_of(["t=a", "t=b,c", "u=a"]) == {"t": ["a", "b", "c"], "u": ["a"]}

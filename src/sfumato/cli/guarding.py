@@ -26,7 +26,7 @@ def check_free(output: Path, *, sources: Mapping[str, str], ledger: Path | None)
     output : Path
         Where the answer shall go.
     sources : mapping of str to str
-        The paths of all tables, private and public, as they were given.
+        The paths of all tables, private and public, as they were given; the address of a database is none.
     ledger : Path or None
         The ledger's file, which need not exist yet.
 
@@ -38,6 +38,7 @@ def check_free(output: Path, *, sources: Mapping[str, str], ledger: Path | None)
         If a source cannot be opened.
     """
     target = resolved(output)
+    sources = {name: path for name, path in sources.items() if not is_address(path)}
     if ledger is not None:
         for path in _with(resolved(ledger), _BESIDE_LEDGER):
             if _same(target, path) or _alike(target, path):
@@ -72,7 +73,7 @@ def _with(path: Path, ends: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _read_files(sources: Mapping[str, str]) -> Iterator[Path]:
-    for source in open_source(sources).values():
+    for source in (open_source(sources) if sources else {}).values():
         if isinstance(source, FileSource):
             for path in source.paths:
                 yield from _with(path, _BESIDE_DUCKDB)

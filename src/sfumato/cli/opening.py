@@ -16,7 +16,16 @@ from sfumato.session.connection import connect
 from sfumato.session.session import Session
 from sfumato.session.units import ROW, Row
 
-__all__ = ["named_paths", "named_sources", "open_session", "query_text", "source_of", "types_of", "unit_of"]
+__all__ = [
+    "columns_of",
+    "named_paths",
+    "named_sources",
+    "open_session",
+    "query_text",
+    "source_of",
+    "types_of",
+    "unit_of",
+]
 
 _STDIN = "-"
 _PAIR = "be NAME=PATH"
@@ -74,6 +83,28 @@ Renew: TypeAlias = Annotated[
 ]
 InPeriod: TypeAlias = Annotated[
     str, typer.Option("--period", help="With --renew: which period's rows are asked about, such as 2026-01.")
+]
+Columns: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        metavar="[TABLE=]COLUMN,COLUMN",
+        help="For a database: the columns that are meant of private tables; repeatable. No other is read.",
+    ),
+]
+StatementTimeout: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        "--statement-timeout",
+        metavar="SECONDS",
+        help="For PostgreSQL: after which the server ends a statement; the charge stays.",
+    ),
+]
+Head: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--head", metavar="FILE", help="With --ledger: where its chain stood when it was last looked at."
+    ),
 ]
 NewVersion: TypeAlias = Annotated[
     bool, typer.Option("--new-version", help="The data changed: go on with the same budget.")
@@ -178,6 +209,38 @@ def types_of(words: Sequence[str], private: Sequence[str], public: Sequence[str]
     return types or None
 
 
+def columns_of(words: Sequence[str]) -> list[str] | dict[str, list[str]] | None:
+    """Return what `sfumato.connect` takes as columns.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Each a list of columns with commas between them, of the only private table, or TABLE=LIST.
+
+    Raises
+    ------
+    ParameterError
+        If one is empty, or some name a table and some do not.
+
+    Examples
+    --------
+    >>> columns_of(["person,state", "age"])
+    ['person', 'state', 'age']
+    >>> columns_of(["people=person,state", "visits=person"])
+    {'people': ['person', 'state'], 'visits': ['person']}
+    """
+    tables: dict[str, list[str]] = {}
+    for word in words:
+        table, equals, listed = word.rpartition("=")
+        names = listed.split(",")
+        mixed = bool(tables) and ("" in tables) == bool(table)
+        if not all(names) or bool(equals) != bool(table) or mixed:
+            rule = "be COLUMN,COLUMN, or for every table TABLE=COLUMN,COLUMN"
+            _check.refuse("--columns", rule, word, "write --columns person,state")
+        tables.setdefault(table, []).extend(names)
+    return tables.get("", tables or None)
+
+
 def unit_of(words: Sequence[str]) -> str | Row | tuple[str, ...]:
     """Return the privacy unit: the word ``ROW`` makes each row a unit, any other names the column.
 
@@ -223,6 +286,9 @@ def open_session(
     renew: Renew = "",
     period: InPeriod = "",
     new_version: NewVersion = False,
+    columns: Columns = None,
+    statement_timeout: StatementTimeout = None,
+    head: Head = None,
 ) -> Session:
     """Connect to what a command line names; its arguments are those of every command that asks."""
     if policy is None:
@@ -246,4 +312,7 @@ def open_session(
         public=listed or None,
         types=types_of(types or (), private, list(listed)),
         new_version=new_version,
+        columns=columns_of(columns or ()),
+        statement_timeout=statement_timeout,
+        head=head,
     )

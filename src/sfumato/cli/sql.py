@@ -19,6 +19,9 @@ from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.opening import named_sources, open_session, query_text
 from sfumato.cli.writing import Format, check_output, write
 from sfumato.queries.outer.release import PostprocessedRelease
+from sfumato.queries.sql.grouping_sets import written_out
+from sfumato.queries.sql.parser import LargerStatement, parse_statement
+from sfumato.queries.sql.query_parameters import Parameters
 from sfumato.session.session import Session
 
 if TYPE_CHECKING:
@@ -38,6 +41,9 @@ Params: TypeAlias = Annotated[
     ),
 ]
 NoIntervals: TypeAlias = Annotated[bool, typer.Option("--no-intervals", help="Leave the intervals out.")]
+Clamp: TypeAlias = Annotated[
+    bool, typer.Option("--clamp", help="Bring numbers into the range of what is possible: biased then.")
+]
 
 _OPTION: Final = re.compile(r"(?P<name>\w+)(:(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)")
@@ -75,11 +81,16 @@ def answer(
     style: Style = Format.TABLE,
     output: Output = None,
     no_intervals: NoIntervals = False,
+    clamp: Clamp = False,
 ) -> None:
     """Answer a query with differential privacy, and charge the ledger for it."""
     check_output(style, output)
-    release = session.sql(query_text(text), params=params_of(param or ()))
-    table = release.to_arrow(intervals=not no_intervals)
+    query, params = query_text(text), params_of(param or ())
+    if clamp:
+        _require_alone(query, params)
+    release = session.sql(query, params=params)
+    clamped = {"clamp": True} if clamp else {}
+    table = release.to_arrow(intervals=not no_intervals, **clamped)
     write(table, style, output, again=_again(session))
     for line in (*cut_off(release), _account(session, release)):
         typer.echo(line, err=True)
@@ -89,6 +100,14 @@ def answer(
 def explain(session: Session, text: Text, *, param: Params = None) -> None:
     """Say how a query would be answered, what it would cost and how far off it would be; spends nothing."""
     typer.echo(session.explain(query_text(text), params=params_of(param or ())))
+
+
+def _require_alone(query: str, params: dict[str, Any]) -> None:
+    """Refuse to clamp what is computed from several answers, before anything is charged."""
+    statement = written_out(parse_statement(query, Parameters.of(params)))
+    if isinstance(statement, LargerStatement):
+        found, remedy = "there is SQL around it, or several groupings", "clamp there, as by GREATEST(n, 0)"
+        _check.refuse_state("--clamp", "be of one private SELECT alone", found, remedy)
 
 
 def _again(session: Session) -> str:

@@ -63,13 +63,15 @@ class PlanningTools(ABC):
             Texts, or queries of the builder; unnamed ones are called ``"1"``, ``"2"``, ... An epsilon in
             OPTIONS stands; the others are chosen.
         target : float, relative, or mapping of str to these, optional
-            How large an error may be, for all COUNT, SUM and AVG columns or by name: the half-width of the
-            interval, in the column's unit or as :func:`~sfumato.relative` says.
+            How large an error may be, for all COUNT, SUM and AVG columns, or of any by name: the half-width
+            of the interval, in the column's unit (of quantiles in ranks), or as :func:`~sfumato.relative`
+            says.
         epsilon : float, optional
             What to split over the queries: errors are then one multiple of their targets, or, without
             targets, the parts are equal. Left out, every query gets the smallest that meets its targets.
         units : float, optional
-            Units in a group, a public or released figure: the error of an AVG depends on it.
+            Units in a group, a public or released figure: the error of an AVG depends on it, and that of
+            VAR, STDDEV, COVAR and CORR.
         level : float
             Coverage of the intervals.
         pilot : float, optional

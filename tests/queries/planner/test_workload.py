@@ -127,11 +127,7 @@ def test_only_a_magnitude_that_is_known_from_nowhere_else_has_a_pilot() -> None:
         ([COUNT, TOTAL], {"n": sf.relative(0.1)}, "'2', got none"),
         ([COUNT, PAY], {"n": sf.relative(0.1), "pay": 1.0}, "units"),
         ([COUNT, SUM_FOUND], {"n": sf.relative(0.1), "s": 1.0}, "bounds of 's'"),
-        (
-            [COUNT, MIDDLE],
-            {"n": sf.relative(0.1), "m": 1.0},
-            "COUNT, SUM or AVG, but 'm' is PERCENTILE_CONT",
-        ),
+        ([COUNT, MIDDLE], {"n": sf.relative(0.1), "m": sf.relative(0.1)}, "relative to a number of rows"),
     ],
 )
 def test_no_pilot_is_paid_for_a_plan_that_cannot_be_made(queries: Any, target: Any, words: str) -> None:

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
-from sfumato._check import refuse
+from sfumato._check import refuse, refuse_state
 from sfumato.errors import SchemaError
 from sfumato.queries.builder.aggregate_call import AggregateCall
 from sfumato.queries.builder.columns import Expressible, expression_sql, require_call
+from sfumato.queries.builder.key_set import KeySet
 from sfumato.queries.builder.query_session import PublicValues, QuerySession
 from sfumato.queries.plan.query import Scan, Schema
 from sfumato.queries.plan.sql_text import literal_sql, name_sql
@@ -116,21 +117,36 @@ class Table:
         return replace(self, _source=source, _columns=(*names, *columns, *other), _conditions=())
 
     def group_by(
-        self, *keys: Expressible, public_groups: PublicValues | None = None, **named: Expressible
+        self, *keys: Expressible | KeySet, public_groups: PublicValues | None = None, **named: Expressible
     ) -> Grouped:
         """Group by columns or expressions; a keyword names an expression.
 
         Parameters
         ----------
         *keys, **named
-        public_groups : mapping, optional
+            A `KeySet` stands for its columns, of which it lists the groups; of several for their product.
+        public_groups : mapping or KeySet, optional
             Groups known without the data, as in ``session.sql``.
+
+        Raises
+        ------
+        ParameterError
+            If there is no key, or groups are listed both by a `KeySet` and by ``public_groups``.
         """
-        items = [expression_sql(key, "a key") for key in keys]
+        items: list[str] = []
+        listed: KeySet | None = None
+        for key in keys:
+            if isinstance(key, KeySet):
+                items += [name_sql(name) for name in key.columns]
+                listed = key if listed is None else listed * key
+            else:
+                items.append(expression_sql(key, "a key"))
         items += [f"{expression_sql(key, name)} AS {name_sql(name)}" for name, key in named.items()]
         if not items:
             refuse("keys", "name at least one column", keys, "call agg alone for one group of all rows")
-        return Grouped(self, tuple(items), public_groups)
+        if listed is not None and public_groups is not None:
+            refuse_state("public_groups", "be left out", "a KeySet lists the groups", "pass one of them")
+        return Grouped(self, tuple(items), public_groups if listed is None else listed)
 
     def agg(self, *aggregates: AggregateCall, **named: AggregateCall) -> PrivateQuery:
         """Ask for aggregates of all rows as one group; a keyword names its aggregate."""

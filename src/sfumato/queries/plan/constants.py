@@ -29,6 +29,7 @@ class _Scalar(Protocol):
 
 _Moment = TypeVar("_Moment", dt.date, dt.datetime)
 
+_PLAIN = frozenset({bool, int, float, str, dt.date, dt.datetime})  # no scalars: looking at a face is slow
 _INTEGER_REACH = 2**63
 _INTEGER = re.compile(r"[0-9]+")
 _FLOAT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -191,7 +192,9 @@ def stored_value(value: object, type_: ColumnType, what: str) -> object:
     """
     if value is None:
         return None
-    plain = value.item() if isinstance(value, _Scalar) and value.ndim == 0 else value
+    plain = value
+    if type(value) not in _PLAIN and isinstance(value, _Scalar) and value.ndim == 0:
+        plain = value.item()
     stored = _STORED[type_](plain)
     if stored is not None:
         return stored

@@ -7,18 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-import numpy as np
-
 from sfumato import _check
 from sfumato.errors import OptionError, ParameterError
-from sfumato.queries.plan.query import ADDITIVE, AggregateKind, Query
+from sfumato.queries.plan.query import Query
+from sfumato.queries.planner.half_widths import expected_errors
 from sfumato.queries.pricing.price import PricedQuery, price
-from sfumato.queries.release.noise import public_measures
-from sfumato.queries.release.noise_tails import noise_tail
-from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval
-from sfumato.queries.release.record import NoisyMeasure
 
-__all__ = ["FINENESS", "PlannedQuery", "UnpricedQuery", "expected_errors", "planned", "with_epsilon"]
+__all__ = ["FINENESS", "PlannedQuery", "UnpricedQuery", "planned", "with_epsilon"]
 
 FINENESS: Final = 1.01
 """Epsilons are tried on a geometric grid of this ratio."""
@@ -39,7 +34,8 @@ class UnpricedQuery:
     fixed : bool
         Whether the text states its epsilon, which then stands.
     targets : mapping of str to float
-        The largest half-width of each aggregate column that has a target, in the column's unit.
+        The largest half-width of each aggregate column that has a target, in the column's unit; of quantiles
+        in ranks.
     """
 
     name: str
@@ -58,8 +54,8 @@ class PlannedQuery:
     name : str
     priced : PricedQuery
     errors : mapping of str to float
-        The expected half-width of each aggregate column's interval, in the column's unit; NaN where it cannot
-        be known beforehand.
+        The expected half-width of each aggregate column's interval, in the column's unit, of quantiles in
+        ranks; NaN where it cannot be known beforehand.
     targets : mapping of str to float
     """
 
@@ -188,46 +184,3 @@ class _Curve:
             return None
         errors = expected_errors(priced, units=self._units, level=self._level)
         return PlannedQuery(self.request.name, priced, errors, self.request.targets)
-
-
-def expected_errors(priced: PricedQuery, *, units: float | None, level: float) -> dict[str, float]:
-    """Return the half-width of each aggregate's interval, in its unit.
-
-    Parameters
-    ----------
-    priced : PricedQuery
-    units : float or None
-        Units in a group, a public or released figure: the error of an average depends on it.
-    level : float
-
-    Returns
-    -------
-    dict of str to float
-        NaN where public parameters do not determine it. For an average, the largest that it can be in a
-        group of so many units.
-    """
-    measures = public_measures(priced)
-    errors = {}
-    for estimator in priced.estimators:
-        total = measures[estimator.total]
-        if total.found and not priced.bounds_known:
-            errors[estimator.name] = math.nan
-            continue
-        step = 2.0**total.exponent
-        if estimator.kind in ADDITIVE:
-            errors[estimator.name] = total.noise.half_width(level)[0] * step
-        elif estimator.kind is AggregateKind.AVG and estimator.count is not None and units is not None:
-            errors[estimator.name] = (
-                _mean_error(total, measures[estimator.count], max(1.0, units), level) * step
-            )
-        else:
-            errors[estimator.name] = math.nan
-    return errors
-
-
-def _mean_error(total: NoisyMeasure, count: NoisyMeasure, units: float, level: float) -> float:
-    """Return the half-width of a mean's interval, in grid steps, where the mean is farthest out."""
-    reach = max(total.upper - total.center, total.center - total.lower) * units
-    terms = [NoiseTerm(noise_tail(total.noise), 1.0, 0.0), NoiseTerm(noise_tail(count.noise), 0.0, 1.0)]
-    low, high = ratio_interval(np.array([reach]), np.array([units]), terms, np.array([1 - level]))
-    return float(min(high[0] - low[0], total.upper - total.lower)) / 2

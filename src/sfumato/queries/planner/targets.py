@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NoReturn, Protocol, TypeAlias, final, runtime_checkable
+from typing import Final, Protocol, TypeAlias, final, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato import _check
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.queries.plan.query import ADDITIVE, Aggregate, AggregateKind, Query
+from sfumato.queries.plan.query import ADDITIVE, MOMENT_KINDS, AggregateKind, Query
+from sfumato.queries.planner.half_widths import BY_RANK
 from sfumato.queries.sql.query_parameters import QueryValues
 
 __all__ = ["PlanRequest", "Relative", "ReleasedTable", "Target", "relative"]
+
+_IN_OWN_UNIT: Final = frozenset({*ADDITIVE, AggregateKind.AVG})
+"""What a target without a name is for: errors of the others are counted otherwise, or far larger."""
+
+_BY_UNITS: Final = MOMENT_KINDS | {AggregateKind.AVG}
+"""Aggregates whose error falls with the units of the group."""
 
 
 @runtime_checkable
@@ -132,13 +139,19 @@ class PlanRequest:
         found: dict[str, Target] = {}
         for aggregate in query.aggregates:
             goal = self.target.get(aggregate.name) if isinstance(self.target, Mapping) else self.target
-            known = aggregate.kind in (*ADDITIVE, AggregateKind.AVG) and not aggregate.unbounded
+            known = not aggregate.unbounded and (named or aggregate.kind in _IN_OWN_UNIT)
             if goal is None or (not named and not known):
                 continue
             if not known:
-                self._refuse(aggregate)
-            if aggregate.kind is AggregateKind.AVG and self.units is None:
-                _check.refuse("units", "be given for a target on an AVG", None, "pass a public figure")
+                what, state = f"the bounds of {aggregate.name!r}", "the query leaves them to be found"
+                remedy = "state them: the error follows them"
+                _check.refuse_state(what, "be stated for a target", state, remedy)
+            if aggregate.kind in _BY_UNITS and self.units is None:
+                rule = f"be given for a target on {aggregate.kind.value}"
+                _check.refuse("units", rule, None, "pass a public figure")
+            if isinstance(goal, Relative) and aggregate.kind in BY_RANK and not isinstance(goal.of, float):
+                rule, remedy = f"be relative to a number of rows for {aggregate.name!r}", "pass of=5000, say"
+                _check.refuse_state("target", rule, "the error of a quantile is counted in ranks", remedy)
             if not isinstance(goal, Relative):
                 goal = _check.positive("target", goal, "allow some error")
             elif goal.of is not None or self.pilot is None:
@@ -152,16 +165,3 @@ class PlanRequest:
             name: goal.absolute(name, pilot) if isinstance(goal, Relative) else goal
             for name, goal in self.goals(query).items()
         }
-
-    @staticmethod
-    def _refuse(aggregate: Aggregate) -> NoReturn:
-        if aggregate.kind in (*ADDITIVE, AggregateKind.AVG):
-            what = f"the bounds of {aggregate.name!r}"
-            found = "the query leaves them to be found"
-            _check.refuse_state(what, "be stated for a target", found, "state them: the error follows them")
-        _check.refuse_state(
-            "target",
-            "be for COUNT, SUM or AVG",
-            f"{aggregate.name!r} is {aggregate.kind.value}, whose error is not known beforehand",
-            "leave the target out, and give that query its part of the budget by epsilon=",
-        )

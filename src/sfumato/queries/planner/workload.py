@@ -20,6 +20,7 @@ from sfumato.queries.builder.private_query import PrivateQuery
 from sfumato.queries.builder.query_session import QuerySession
 from sfumato.queries.plan.query import Query
 from sfumato.queries.planner.budget_split import FINENESS, PlannedQuery, UnpricedQuery, planned, with_epsilon
+from sfumato.queries.planner.half_widths import remark_on, unit_of
 from sfumato.queries.planner.targets import PlanRequest, Relative, ReleasedTable
 from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.parser import named_parameters
@@ -107,11 +108,13 @@ class WorkloadPlan(Generic[ReleaseT]):
         yield f"Expected errors are half-widths of {self.level:g} intervals for the bounded answers."
         for query in self.queries:
             options = query.priced.query.options
+            kinds = {aggregate.name: aggregate.kind for aggregate in query.priced.query.aggregates}
             yield f"{query.name}: epsilon {text_above(options.epsilon)}, delta {options.delta:g}"
             for name, error in query.errors.items():
                 bound = f" (target {query.targets[name]:g})" if name in query.targets else ""
-                shown = "not known beforehand" if math.isnan(error) else f"{error:.6g}"
-                yield f"  {name}: {shown}{bound}"
+                kind = kinds[name]
+                shown = f"{error:.6g}{unit_of(kind)}{bound}{remark_on(kind)}"
+                yield f"  {name}: {'not known beforehand' if math.isnan(error) else shown}"
         fits = "fit into" if self.fits else "do not fit into"
         yield f"All together: epsilons add up to {text_above(self.epsilon)}; they {fits} what is left."
         yield "Nothing is charged before release()."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -18,7 +19,15 @@ from sfumato.mechanisms.statistics.quantile.count_tree import (
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
 from sfumato.numerics.randomness.source import RandomSource
 
-__all__ = ["LEVELS", "NodeNoise", "TreeQuantiles", "estimate_quantiles", "leaf_ends", "quantile_leaves"]
+__all__ = [
+    "LEVELS",
+    "NodeNoise",
+    "TreeQuantiles",
+    "estimate_quantiles",
+    "leaf_ends",
+    "quantile_leaves",
+    "rank_half_width",
+]
 
 LEVELS: Final = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Levels of the intervals that are found with a quantile."""
@@ -188,6 +197,42 @@ def leaf_ends(
     of, wanted = np.repeat(groups, len(LEVELS)), np.repeat(quantiles, len(LEVELS))
     lower, upper = (_end(tree, distribution, of, wanted, odds=odds, side=side) for side in (-1, 1))
     return lower.reshape(-1, len(LEVELS)), upper.reshape(-1, len(LEVELS))
+
+
+def rank_half_width(
+    shape: TreeShape, distribution: NodeNoise, quantiles: Sequence[float], level: float
+) -> float:
+    r"""Return by how many ranks the noise of a tree moves the worst of some quantiles.
+
+    Parameters
+    ----------
+    shape : TreeShape
+    distribution : NodeNoise
+        Of the noise on every node.
+    quantiles : sequence of float
+    level : float
+
+    Returns
+    -------
+    float
+        What the noise of a border exceeds at none of the borders that a walk tests, with probability at
+        least the level.
+
+    Notes
+    -----
+    The count below a border, less p n, is estimated by a linear form of the noise. With h levels and b
+    children the sum of its squared weights is at most :math:`b (\max(p, 1 - p)^2 + (h - 1) / 4)`. The tests
+    of a walk, and their bound, are those of `leaf_ends`; a quantile itself is read off counts that were made
+    consistent, which is closer.
+
+    Examples
+    --------
+    >>> rank_half_width(TreeShape.of(65_536), DiscreteLaplaceDistribution(8), [0.5], 0.95)
+    154.5...
+    """
+    farthest = max(max(order, 1 - order) for order in quantiles)
+    weight = np.array([shape.branching * (farthest**2 + (shape.height - 1) / 4)])
+    return float(_deviation(distribution, weight, np.array([-math.log((1 - level) / (2 * shape.height))]))[0])
 
 
 def _end(
