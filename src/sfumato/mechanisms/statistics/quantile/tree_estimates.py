@@ -18,7 +18,15 @@ from sfumato.mechanisms.statistics.quantile.count_tree import (
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
 from sfumato.numerics.randomness.source import RandomSource
 
-__all__ = ["LEVELS", "NodeNoise", "TreeQuantiles", "estimate_quantiles", "leaf_ends", "quantile_leaves"]
+__all__ = [
+    "LEVELS",
+    "NodeNoise",
+    "TreeQuantiles",
+    "deviation",
+    "estimate_quantiles",
+    "leaf_ends",
+    "quantile_leaves",
+]
 
 LEVELS: Final = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Levels of the intervals that are found with a quantile."""
@@ -208,7 +216,7 @@ def _end(
         border = _between(part, *ends) + below - part * below[:, -1:]
         # Never below 0: at a node's ends it is what was found above, and inside it at least 1/2 is added.
         weights = _variance(part, part, *variances) + indices * (1 - part)
-        far = _deviation(distribution, weights, odds[:, None]) * _SLACK + 1
+        far = deviation(distribution, weights, odds[:, None]) * _SLACK + 1
         if side < 0:
             passed = border[:, 1:] >= -far[:, 1:]
             passed[rows, filled - 1] = True
@@ -235,7 +243,7 @@ def _variance(one: Floats, other: Floats, start: Floats, end: Floats, both: Floa
     return (1 - one) * (1 - other) * start[:, None] + one * other * end[:, None] + mixed * both[:, None]
 
 
-def _deviation(distribution: NodeNoise, weights: Floats, odds: Floats) -> Floats:
+def deviation(distribution: NodeNoise, weights: Floats, odds: Floats) -> Floats:
     """Return what a weighted sum of noise exceeds with a chance of at most exp(-odds).
 
     Sums are known by their squared weights, added up.
