@@ -148,7 +148,7 @@ def _nodes() -> Iterator[PrivacyLoss]:
         yield from (PoissonStopping(part, mean) for mean in (1e-6, 3.0))
         yield from (RandomStopping(part, shape, 0.1) for shape in (-0.5, 0.0, 2.0))
     for part in noises:
-        yield from (ThresholdedSelection(part, threshold) for threshold in (1, 30))
+        yield from (ThresholdedSelection(part, *at) for at in ((1,), (30,), (9, 0.125)))
         yield DistanceTest(part, 5)
         if part in (Gaussian(1.0), Laplace(0.0)):
             yield PoissonRecords(part, 1e-3, 5)

@@ -225,6 +225,26 @@ def test_a_unit_in_two_groups_changes_twice_as_much_at_most(ratio: Fraction) -> 
             assert sum(terms, Fraction(0)) <= 2 * delta
 
 
+@cases("start", [1, 5, 9, 40])
+@cases("needed", [Fraction(9, 2), Fraction(5), Fraction(1), Fraction(1, 2), 5 + Fraction(1, 1 << 62)])
+def test_the_lowest_threshold_that_is_enough(needed: Fraction, start: int) -> None:
+    # its mean over the coin must be at least what is needed
+    found = RandomizedThreshold.lowest(lambda each: each.units + 1 - each.probability >= needed, start)
+    assert found.units + 1 - found.probability == max(1, needed)
+    never = Fraction(1, 1 << 63)  # between two coins: the one that is less often heads is enough
+    between = RandomizedThreshold.lowest(lambda each: each.units + 1 - each.probability >= 5 + never, 1)
+    assert between == RandomizedThreshold(5, 1 - Fraction(1, 1 << 62))
+
+
+def test_one_coin_for_a_list_raises_its_threshold() -> None:
+    source = random_source(8)
+    threshold = RandomizedThreshold(10, _part(0.3))
+    found = Counter(threshold.flipped(source) for _ in range(20_000))
+    coin = {10: 0.3, 11: 0.7}
+    accepts_only(frequencies(found), coin, the_other_side={10: 0.7, 11: 0.3}, fair=dict.fromkeys(coin, 0.5))
+    assert {RandomizedThreshold(10, Fraction(1)).flipped(source) for _ in range(50)} == {10}
+
+
 @pytest.mark.parametrize(
     ("probability", "phrase"),
     [

@@ -41,8 +41,15 @@ def race(weights: dict[str, float], places: int) -> dict[tuple[str, ...], float]
 
 
 def exact(counts: Sequence[int], mechanism: UnknownDomainTopK) -> dict[tuple[str, ...], float]:
-    """The distribution of the list, averaged over the order of equal counts."""
+    """The distribution of the list, averaged over the coin and the order of equal counts."""
     distribution, scale = defaultdict[tuple[str, ...], float](float), float(mechanism.scale)
+    heads = float(mechanism.probability)
+    if heads < 1:
+        for weight, more in ((heads, 0), (1 - heads, 1)):
+            whole = replace(mechanism, threshold=mechanism.threshold + more, probability=1)
+            for released, chance in exact(counts, whole).items():
+                distribution[released] += weight * chance
+        return distribution
     orders = list(itertools.permutations(range(len(counts))))
     for priority in orders:
         present = sorted(
@@ -62,12 +69,12 @@ def excess(p: dict[Any, float], q: dict[Any, float], epsilon: float) -> float:
 
 
 @cases(("count", "domain", "l0"), [(1, 1, None), (1, 2, 1), (2, 2, 1), (2, 2, 2), (2, 3, None)])
-@cases("threshold", [1, 3])
+@cases(("threshold", "heads"), [(1, 1), (3, 1), (2, Fraction(3, 8))])
 def test_the_loss_covers_the_exact_distribution(
-    count: int, domain: int, l0: int | None, threshold: int
+    count: int, domain: int, l0: int | None, threshold: int, heads: int | Fraction
 ) -> None:
     mechanism = UnknownDomainTopK(
-        scale=Fraction(3, 2), threshold=threshold, count=count, domain=domain, l0=l0
+        scale=Fraction(3, 2), threshold=threshold, probability=heads, count=count, domain=domain, l0=l0
     )
     loss = mechanism.privacy_loss
     claimed = count / 1.5
@@ -102,7 +109,8 @@ def test_the_loss_covers_the_exact_distribution(
     ("counts", "threshold", "domain"), [([4, 2, 2, 2], 3, 3), ([2, 1, 0, 0], 1, 6), ([0, 0, 0, 1], 2, 2)]
 )
 def test_lists_follow_their_distribution(counts: list[int], threshold: int, domain: int) -> None:
-    mechanism = UnknownDomainTopK(scale=2, threshold=threshold, count=2, domain=domain)
+    half = Fraction(1, 2)
+    mechanism = UnknownDomainTopK(scale=2, threshold=threshold, probability=half, count=2, domain=domain)
     source = np.random.default_rng(5)
     named = dict(zip(KEYS, counts, strict=True))
     observed = Counter(mechanism.release(named, rng=source).value for _ in range(4_000))
@@ -116,6 +124,7 @@ def test_lists_follow_their_distribution(counts: list[int], threshold: int, doma
         distribution(),
         steeper=distribution(scale=1),
         two_thresholds_more=distribution(threshold=threshold + 2),
+        always_the_higher_one=distribution(threshold=threshold + 1, probability=1),
     )
 
 
@@ -125,6 +134,9 @@ def test_the_mass_is_what_the_bar_lets_through() -> None:
     assert mechanism.mass == pytest.approx(odds / (1 + odds), rel=1e-12)
     assert mechanism.mass >= odds / (1 + odds) * (1 - 1e-15)
     assert mechanism.privacy_loss.pure().delta == mechanism.mass
+    coin = replace(mechanism, probability=Fraction(1, 4))
+    higher = replace(mechanism, threshold=32)
+    assert coin.mass == pytest.approx(0.25 * mechanism.mass + 0.75 * higher.mass, rel=1e-12)
     unlimited = UnknownDomainTopK(scale=2, threshold=31, count=3, domain=5)
     assert unlimited.mass == pytest.approx(2.5 * mechanism.mass, rel=1e-5)
 
@@ -141,8 +153,10 @@ def test_a_key_so_frequent_comes_before_the_bar(beta: float) -> None:
 def test_calibration_meets_the_request(count: int, l0: int | None) -> None:
     mechanism = UnknownDomainTopK.calibrated(epsilon=1.0, delta=1e-6, count=count, l0=l0)
     assert mechanism.privacy_loss.epsilon(1e-6) <= 1.0
-    lower = UnknownDomainTopK(scale=mechanism.scale, threshold=mechanism.threshold - 1, count=count, l0=l0)
-    assert lower.privacy_loss.epsilon(1e-6) > 1.0
+    heads = Fraction(mechanism.probability)
+    assert heads < 1
+    lower = replace(mechanism, probability=heads + Fraction(1, 1 << 62))
+    assert lower.privacy_loss.quick_epsilon(1e-6) > 1.0
     if count == 60:
         assert mechanism.scale < 0.8 * count
 
@@ -172,6 +186,8 @@ def test_edges() -> None:
         ({"scale": 0}, "scale must be positive"),
         ({"threshold": 0}, "threshold must be an integer of at least 1"),
         ({"threshold": 2.5}, "threshold must be an integer"),
+        ({"probability": 0}, "probability must be"),
+        ({"probability": Fraction(1, 3)}, "probability must be at most 1, a multiple"),
         ({"count": 0}, "count must be an integer of at least 1"),
         ({"domain": 1}, "domain must be an integer of at least 2"),
         ({"l0": 0}, "l0 must be an integer"),

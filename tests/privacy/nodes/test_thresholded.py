@@ -41,14 +41,18 @@ def noise(loss: PrivacyLoss) -> dict[int, mpmath.mpf]:
     return {k: weight / total for k, weight in weights.items()}
 
 
-def told(units: int, distribution: dict[int, mpmath.mpf], threshold: int) -> dict[int | None, mpmath.mpf]:
+def told(
+    units: int, distribution: dict[int, mpmath.mpf], threshold: int, heads: float = 1.0
+) -> dict[int | None, mpmath.mpf]:
     """What is told of a group: its noisy number, or None."""
     if units == 0:
         return {None: mpmath.mpf(1)}
     shown: dict[int | None, mpmath.mpf] = {
-        units + k: p for k, p in distribution.items() if units + k >= threshold
+        units + k: p * (heads if units + k == threshold else 1)
+        for k, p in distribution.items()
+        if units + k >= threshold
     }
-    shown[None] = mpmath.fsum(p for k, p in distribution.items() if units + k < threshold)
+    shown[None] = 1 - mpmath.fsum(shown.values())
     return shown
 
 
@@ -57,15 +61,15 @@ def divergence(p: dict[int | None, mpmath.mpf], q: dict[int | None, mpmath.mpf],
 
 
 @pytest.mark.parametrize("base", [DiscreteLaplace(2), DiscreteGaussian(2), DiscreteLaplace(Fraction(1, 2))])
-@pytest.mark.parametrize("threshold", [1, 3, 12])
-def test_every_group_is_dominated_in_both_orders(base: PrivacyLoss, threshold: int) -> None:
-    leaf, distribution = ThresholdedSelection(base, threshold), noise(base)
-    lone = told(1, distribution, threshold)
+@pytest.mark.parametrize(("threshold", "heads"), [(1, 1), (3, 1), (12, 1), (3, 0.375), (11, 0.75)])
+def test_every_group_is_dominated_in_both_orders(base: PrivacyLoss, threshold: int, heads: float) -> None:
+    leaf, distribution = ThresholdedSelection(base, threshold, heads), noise(base)
+    lone = told(1, distribution, threshold, heads)
     assert leaf.mass == pytest.approx(float(1 - lone[None]), rel=1e-9)
     for x in (0.0, 0.2, 0.5, 1.0, 3.0):
         delta = leaf.delta(x)
         for units in (0, 1, 2, threshold, threshold + 5, 40):
-            p, q = told(units + 1, distribution, threshold), told(units, distribution, threshold)
+            p, q = (told(n, distribution, threshold, heads) for n in (units + 1, units))
             assert max(divergence(p, q, x), divergence(q, p, x)) <= delta * (1 + 1e-9)
         # Neither the noise nor the threshold alone would do.
         worst = max(
@@ -104,9 +108,10 @@ def test_one_group_is_priced_as_the_worse_of_both_cases(base: PrivacyLoss, thres
 
 
 def test_two_groups_compose_as_their_exact_product() -> None:
-    base, threshold, x = DiscreteLaplace(1), 4, 0.9
-    leaf, distribution = ThresholdedSelection(base, threshold), noise(base)
-    shrunk = [(told(n + 1, distribution, threshold), told(n, distribution, threshold)) for n in (0, 6)]
+    base, threshold, heads, x = DiscreteLaplace(1), 4, 0.25, 0.9
+    leaf, distribution = ThresholdedSelection(base, threshold, heads), noise(base)
+    laws = {n: told(n, distribution, threshold, heads) for n in (0, 1, 3, 4, 6, 7)}
+    shrunk = [(laws[n + 1], laws[n]) for n in (0, 3, 6)]
     for (p1, q1), (p2, q2) in ((a, b) for a in shrunk for b in shrunk):
         joint = mpmath.fsum(
             max(0, a * b - mpmath.exp(x) * q1.get(i, 0) * q2.get(j, 0))
@@ -141,6 +146,9 @@ def test_masses_are_split_off_and_add() -> None:
     assert not leaf.epsilon_interval(1e-3).tight
     assert leaf.gdp() == (Gaussian(2.0).gdp().mu, leaf.mass)
     assert loss_from_json(leaf.to_json()) == leaf
+    coin = ThresholdedSelection(Gaussian(2.0), 12, 0.25)
+    assert coin.mass == pytest.approx(0.25 * leaf.mass + 0.75 * ThresholdedSelection(Gaussian(2.0), 13).mass)
+    assert loss_from_json(coin.to_json()) == coin != leaf
     with pytest.raises(UnsupportedView):
         leaf.pure()
 
@@ -182,6 +190,9 @@ def test_bad_parameters_are_refused() -> None:
         DistanceTest(Laplace(1.0) * 2, 3)
     with pytest.raises(ParameterError, match="threshold must"):
         ThresholdedSelection(Laplace(1.0), -1)
+    for probability in (0, -0.5, 1.5):
+        with pytest.raises(ParameterError, match="probability must"):
+            ThresholdedSelection(Laplace(1.0), 9, probability)
     relation = Neighboring.REPLACE_ONE
     assert ThresholdedSelection(Laplace(1.0, neighboring=relation), 9).neighboring is relation
     assert ThresholdedSelection(Gaussian(0.0), 1).epsilon(0.5) == math.inf

@@ -45,6 +45,8 @@ The outcomes of the coins are not released.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
@@ -130,6 +132,54 @@ class RandomizedThreshold:
         if not probability:
             return cls(count + beyond, Fraction(1))
         return cls(count + beyond - 1, probability)
+
+    @classmethod
+    def lowest(cls, enough: Callable[[RandomizedThreshold], bool], start: int) -> RandomizedThreshold:
+        """Return the lowest threshold that is enough, where all above it are.
+
+        Parameters
+        ----------
+        enough : callable
+            Whether a threshold is.
+        start : int
+            A guess, at least 1.
+
+        Returns
+        -------
+        RandomizedThreshold
+            Of at least 1; a coin that is more often heads by 2**-62 would not be enough.
+
+        Examples
+        --------
+        >>> found = RandomizedThreshold.lowest(lambda each: each.units + 1 - each.probability >= 8.25, 1)
+        >>> found.units, float(found.probability)
+        (8, 0.75)
+        """
+        high, step = max(1, start), 1
+        while not enough(cls(high, Fraction(1))):
+            high += step
+            step *= 2
+        units = 1 + bisect_left(range(1, high), x=True, key=lambda whole: enough(cls(whole, Fraction(1))))
+        below, often = units - 1, range(1, _FINEST)
+        if not below:
+            return cls(units, Fraction(1))
+        # the first multiple of 2**-62 is due to the index, from which the one before it is enough
+        heads = bisect_left(often, x=True, key=lambda each: not enough(cls(below, Fraction(each, _FINEST))))
+        return cls(below, Fraction(heads, _FINEST)) if heads else cls(units, Fraction(1))
+
+    def flipped(self, source: RandomSource) -> int:
+        """Return the threshold of a single list of groups, its coin flipped: ``units`` or one more.
+
+        Parameters
+        ----------
+        source : RandomSource
+
+        Returns
+        -------
+        int
+        """
+        tails = int(uniform_integers(_FINEST, 1, source)[0]) >= self.probability * _FINEST
+        return self.units + tails
 
     def shown(self, noise: SymmetricDistribution, count: int) -> Interval:
         """Bound the probability that a group of ``count`` units is shown.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
@@ -12,10 +12,12 @@ import numpy as np
 from sfumato import _check
 from sfumato.mechanisms.base.calibration import PrivacyTarget
 from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.selection.key_counts import descending_order, positive_counts
+from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.mechanisms.selection.selection import failure_probability
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
@@ -41,13 +43,16 @@ class StabilityHistogram(Mechanism):
         moves (under replace-one twice as many as a unit may have), its relation the mechanism's.
     threshold : int
         The smallest noisy count that is shown.
+    probability : int, float or Fraction
+        With which a noisy count of just the threshold is shown, by a coin for each key: a multiple of 2**-62,
+        above 0 and at most 1. So all of delta is used: a whole threshold is up to one unit late.
 
     Notes
     -----
-    Guarantee: ``ThresholdedSelection(noise, threshold) * l0``: the noise's, but for the exact chance that a
-    key of a single unit is shown (proof in `sfumato.privacy.ThresholdedSelection`). Condition: a count is
-    that of distinct units. Keys without a unit are never shown, and the order of the keys shown follows from
-    what is shown.
+    Guarantee: ``ThresholdedSelection(noise, threshold, probability) * l0``: the noise's, but for the exact
+    probability that a key of a single unit is shown (proof in `sfumato.privacy.ThresholdedSelection`).
+    Condition: a count is that of distinct units. Keys without a unit are never shown, and the order of the
+    keys shown follows from what is shown.
 
     References
     ----------
@@ -57,18 +62,23 @@ class StabilityHistogram(Mechanism):
     Examples
     --------
     >>> mechanism = StabilityHistogram.calibrated(epsilon=1.0, delta=1e-6)
-    >>> mechanism.threshold, sorted(mechanism.release({"red": 50, "green": 900, "blue": 3}, rng=1).value)
-    (15, ['green', 'red'])
+    >>> mechanism.threshold, round(float(mechanism.probability), 3)
+    (14, 0.375)
+    >>> sorted(mechanism.release({"red": 50, "green": 900, "blue": 3}, rng=1).value)
+    ['green', 'red']
     """
 
     noise: Noise
     threshold: int
+    probability: Number = 1
 
     def __post_init__(self) -> None:
         noise: object = self.noise
         if not isinstance(noise, Laplace | Gaussian) or (noise.sensitivity, noise.integral) != (1, True):
             _check.refuse("noise", "be Laplace or Gaussian on whole numbers that move by 1", noise, _USUAL)
         _check.integer("threshold", self.threshold, minimum=1, remedy=_USUAL)
+        exact = _check.fraction("probability", self.probability, _USUAL)
+        object.__setattr__(self, "probability", RandomizedThreshold(self.threshold, exact).probability)
 
     @classmethod
     def calibrated(
@@ -80,7 +90,7 @@ class StabilityHistogram(Mechanism):
         distribution: Literal["laplace", "gaussian"] = "laplace",
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> StabilityHistogram:
-        """Return the mechanism with the smallest threshold for noise that meets (epsilon, delta).
+        """Return the mechanism with the lowest threshold for noise that meets (epsilon, delta).
 
         Parameters
         ----------
@@ -115,14 +125,13 @@ class StabilityHistogram(Mechanism):
                 neighboring=neighboring,
             )
         start = 1 + noise.distribution.quantile_above(request.delta / (4 * count))
-        return cls(
-            noise=noise, threshold=_minimum(lambda threshold: request.met_by(_loss(noise, threshold)), start)
-        )
+        found = RandomizedThreshold.lowest(lambda each: request.met_by(_loss(noise, each)), start)
+        return cls(noise=noise, threshold=found.units, probability=found.probability)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        return _loss(self.noise, self.threshold)
+        return _loss(self.noise, self._randomized)
 
     @property
     def neighboring(self) -> Neighboring:
@@ -171,11 +180,12 @@ class StabilityHistogram(Mechanism):
         """
         size = _check.integer("size", size, minimum=1)
         keys, counts = positive_counts(value)
-        source = random_source(rng)
+        source, distribution = random_source(rng), self.noise.distribution
         released = []
-        for noisy in counts + np.asarray(self.noise.distribution.sample((size, counts.size), source)):
+        for noisy in counts + np.asarray(distribution.sample((size, counts.size), source)):
             order = descending_order(noisy, source.words(counts.size))
-            shown = order[noisy[order] >= self.threshold]
+            passed = self._randomized.select(counts, noisy, distribution, source)
+            shown = order[passed[order]]
             released.append({keys[index]: int(noisy[index]) for index in shown.tolist()})
         return released
 
@@ -191,19 +201,19 @@ class StabilityHistogram(Mechanism):
         -------
         int
         """
-        # A key of count c is hidden where the noise is at most threshold - 1 - c: by symmetry, its mirror.
-        return max(1, self.threshold - 1 + self.noise.distribution.quantile_above(failure_probability(beta)))
+        # A key of count c is hidden where the noise is at most threshold - 1 - c, and by the coin at most
+        # threshold - c: by symmetry, their mirrors.
+        beta, noise = failure_probability(beta), self.noise.distribution
+        count = max(1, self.threshold - 1 + noise.quantile_above(beta))
+        below, at = (Fraction(noise.upper_tail(count + more - self.threshold).upper) for more in (1, 0))
+        heads = Fraction(self.probability)
+        return count if heads * below + (1 - heads) * at <= beta else count + 1
+
+    @property
+    def _randomized(self) -> RandomizedThreshold:
+        return RandomizedThreshold(self.threshold, Fraction(self.probability))
 
 
-def _loss(noise: Noise, threshold: int) -> PrivacyLoss:
+def _loss(noise: Noise, threshold: RandomizedThreshold) -> PrivacyLoss:
     ((one, count),) = noise.privacy_loss.terms
-    return ThresholdedSelection(one, threshold) * count
-
-
-def _minimum(enough: Callable[[int], bool], start: int) -> int:
-    """Return the smallest threshold that is enough, where all above it are."""
-    high, step = max(1, start), 1
-    while not enough(high):
-        high += step
-        step *= 2
-    return 1 + bisect_left(range(1, high), x=True, key=enough)
+    return ThresholdedSelection(one, threshold.units, threshold.probability) * count

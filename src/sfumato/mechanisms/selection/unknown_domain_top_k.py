@@ -17,10 +17,11 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.selection.key_counts import descending_order, positive_counts
+from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.mechanisms.selection.selection import failure_probability
 from sfumato.numerics.distributions.discrete import exp_minus
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.rounding import add_down, div_up, mul_up
+from sfumato.numerics.rounding import add_down, div_up, fraction_up, mul_up
 from sfumato.numerics.sampling.exponential_race import choose_distinct
 from sfumato.privacy.leaves import exponential as leaf
 from sfumato.privacy.leaves.declared import ApproximateDP
@@ -45,6 +46,9 @@ class UnknownDomainTopK(Mechanism):
     threshold : int
         A key is released before the list ends if its noisy count is above a noisy bar, which stands this far
         above the first count that is not looked at (zero if there is none).
+    probability : int, float or Fraction
+        Of the coin that leaves the threshold as it is and does not raise it by one: a multiple of 2**-62,
+        above 0 and at most 1. So all of delta is used.
     count : int
         The most keys that are released.
     domain : int, optional
@@ -62,16 +66,17 @@ class UnknownDomainTopK(Mechanism):
 
     Notes
     -----
-    Guarantee: ``Exponential(1 / scale) * count`` and a mass :math:`\delta = mx/(1 + mx)`, :math:`x =
-    e^{-(\tau - 1)/b}`, m the smallest of ``l0`` and ``domain``, :math:`\tau` the threshold and b the scale.
-    Condition: a count is that of distinct units.
+    Guarantee: ``Exponential(1 / scale) * count`` and a mass :math:`p \delta(\tau) + (1 - p) \delta(\tau +
+    1)`, :math:`\delta(\tau) = mx/(1 + mx)`, :math:`x = e^{-(\tau - 1)/b}`, m the smallest of ``l0`` and
+    ``domain``, :math:`\tau` the threshold, p its probability and b the scale. Condition: a count is that of
+    distinct units.
 
-    *Proof.* Let counts go from h to h' by one unit's arrival. Pad the keys with blank ones of count 0, whose
-    release ends the list as the bar does, and order equal counts at random, independently of the data. Let D
-    be the first :math:`\bar k` keys and a the next count; likewise D' and a', so that a' is a or a + 1. Only
-    keys that rose enter D', so :math:`S = D \setminus D'` and :math:`S' = D' \setminus D` have one size, at
-    most m. A key of S has :math:`a \le h_i \le h'_i \le a'`; one of S' has :math:`a' \le h'_i \le h_i + 1 \le
-    a + 1`.
+    *Proof* for a threshold without a coin. Let counts go from h to h' by one unit's arrival. Pad the keys
+    with blank ones of count 0, whose release ends the list as the bar does, and order equal counts at random,
+    independently of the data. Let D be the first :math:`\bar k` keys and a the next count; likewise D' and
+    a', so that a' is a or a + 1. Only keys that rose enter D', so :math:`S = D \setminus D'` and :math:`S' =
+    D' \setminus D` have one size, at most m. A key of S has :math:`a \le h_i \le h'_i \le a'`; one of S' has
+    :math:`a' \le h'_i \le h_i + 1 \le a + 1`.
 
     Noisy counts and bar are an exponential race with weights :math:`w_i = e^{h_i/b}` and :math:`w =
     e^{(a + \tau)/b}`. Let B be the weight of S. The bar comes before all of S with probability :math:`w/(w +
@@ -82,6 +87,11 @@ class UnknownDomainTopK(Mechanism):
     B' lies between B and :math:`e^{1/b} B`; if a' = a + 1, then :math:`w' = e^{1/b} w`, :math:`B' = |S|
     e^{(a+1)/b}` and B lies between :math:`e^{-1/b} B'` and B'. So each next in the list is a choice of
     range 1/b, among candidates that do not depend on which of h and h' it is.
+
+    *The coin* is the same for both datasets. Given either side of it, the list is that of choices of range
+    1/b with probability :math:`1 - \delta`, for both. So it is with the mean of both masses; else it is a
+    mixture of two such lists, with the same weights for both datasets, of which even whoever also saw the
+    coin would learn no more than the choices reveal.
 
     References
     ----------
@@ -97,6 +107,7 @@ class UnknownDomainTopK(Mechanism):
 
     scale: Number
     threshold: int
+    probability: Number = 1
     count: int
     domain: int = None  # type: ignore[assignment]  # settled in __post_init__
     l0: int | None = None
@@ -108,6 +119,8 @@ class UnknownDomainTopK(Mechanism):
         Lattice.settle(1, noise=Fraction(self.scale)).check_noise("scale", Fraction(self.scale))
         if _check.integer("threshold", self.threshold, minimum=1, remedy=remedy) > _MAXIMUM:
             _check.refuse("threshold", "be at most 2**60", self.threshold, remedy)
+        exact = _check.fraction("probability", self.probability, remedy)
+        object.__setattr__(self, "probability", RandomizedThreshold(self.threshold, exact).probability)
         count = _check.integer("count", self.count, minimum=1)
         given: int | None = self.domain
         if given is None:
@@ -146,7 +159,7 @@ class UnknownDomainTopK(Mechanism):
         -------
         UnknownDomainTopK
             Half of delta goes into composition where that buys a smaller scale, else all of it into the
-            threshold, which is the smallest that fits.
+            threshold, which is the lowest that fits.
         """
         request = PrivacyTarget.approximate(epsilon, delta, "use TopK with listed keys")
         released = _check.integer("count", count, minimum=1)
@@ -166,10 +179,13 @@ class UnknownDomainTopK(Mechanism):
         # The mass is the share near this threshold; the loss itself decides.
         share = request.delta if pure else halved.delta
         exponent = math.log(found.entrants) + math.log1p(-share) - math.log(share)
-        threshold = max(1, math.floor(float(scale) * exponent))
-        while not request.met_by(replace(found, threshold=threshold).privacy_loss):
-            threshold += 1
-        return replace(found, threshold=threshold)
+        lowest = RandomizedThreshold.lowest(
+            lambda each: request.met_by(
+                replace(found, threshold=each.units, probability=each.probability).privacy_loss
+            ),
+            math.floor(float(scale) * exponent),
+        )
+        return replace(found, threshold=lowest.units, probability=lowest.probability)
 
     def utility_bound(self, beta: float) -> int:
         """Return by how much a key's count must exceed the first count not looked at to come before the bar.
@@ -192,7 +208,8 @@ class UnknownDomainTopK(Mechanism):
         """
         beta = failure_probability(beta)
         scale = Fraction(self.scale)
-        rivals = float(np.logaddexp(float(self.threshold / scale), math.log(self.domain)))
+        bar = self.threshold + (self.probability < 1)  # as high as the coin may put it
+        rivals = float(np.logaddexp(float(bar / scale), math.log(self.domain)))
         exponent = rivals + math.log1p(-beta) - math.log(beta)
         return max(0, math.ceil(scale * Fraction(exponent * (1 + 2.0**-48) + 2.0**-40)))
 
@@ -203,9 +220,14 @@ class UnknownDomainTopK(Mechanism):
 
     @property
     def mass(self) -> float:
-        """The chance of releasing a key whose rank only one unit made, rounded up."""
-        exponent = (self.threshold - 1) / Fraction(self.scale)
-        odds = mul_up(float(self.entrants), exp_minus(exponent).upper)
+        """The probability of releasing a key whose rank only one unit made, rounded up."""
+        heads = Fraction(self.probability)
+        at = Fraction(self._mass_above(self.threshold - 1))
+        return fraction_up(heads * at + (1 - heads) * Fraction(self._mass_above(self.threshold)))
+
+    def _mass_above(self, distance: int) -> float:
+        """Return an upper bound on the probability that the keys one unit moves up to come before a bar."""
+        odds = mul_up(float(self.entrants), exp_minus(distance / Fraction(self.scale)).upper)
         return div_up(odds, add_down(1.0, odds))
 
     @property
@@ -237,7 +259,8 @@ class UnknownDomainTopK(Mechanism):
         keys, counts = positive_counts(value)
         source = random_source(rng)
         order = descending_order(counts, source.words(counts.size))
-        shown, bar = order[: self.domain], self.threshold
+        randomized = RandomizedThreshold(self.threshold, Fraction(self.probability))
+        shown, bar = order[: self.domain], randomized.flipped(source)
         if counts.size > self.domain:
             bar += int(counts[order[self.domain]])
         # The last two entries are the bar and the blank keys.

@@ -9,6 +9,7 @@ from typing import Protocol, final, runtime_checkable
 
 from sfumato import _check
 from sfumato._wire import RATIONAL
+from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import sum_above
 from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.leaves.leaf import Node
@@ -97,7 +98,7 @@ class _ThresholdedNoise(Node):
 
 
 @final
-@serialized_as("thresholded-selection", loss=LOSS, threshold=RATIONAL)
+@serialized_as("thresholded-selection", loss=LOSS, threshold=RATIONAL, probability=RATIONAL)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class ThresholdedSelection(_ThresholdedNoise):
     r"""One group's noisy number of units, shown if it is at least a threshold; empty groups are never shown.
@@ -112,17 +113,21 @@ class ThresholdedSelection(_ThresholdedNoise):
         the noise in units, `DiscreteGaussian` and `DiscreteLaplace` with sensitivity 1.
     threshold : int, float or Fraction
         A group is shown if its noisy number is at least this.
+    probability : int, float or Fraction
+        Above 0 and at most 1: that of each group's coin which leaves the threshold as it is and does not
+        raise it by one.
 
     Notes
     -----
-    Guarantee: the noise's, except for a mass :math:`\delta = P(1 + Z \ge \tau)`, :math:`Z` the noise and
-    :math:`\tau` the threshold. Conditions: the number counts distinct units, not rows; the noise is
-    independent from group to group; what else is released of a group is released only if it is shown, and has
-    its own loss; a group's name is released only if it is shown.
+    Guarantee: the noise's, except for a mass :math:`\delta = p P(1 + Z \ge \tau) + (1 - p) P(1 + Z \ge \tau +
+    1)`, :math:`Z` the noise, :math:`\tau` the threshold and p the probability. Conditions: the number counts
+    distinct units, not rows; noise and coin are independent, and from group to group; what else is released
+    of a group is released only if it is shown, and has its own loss; a group's name is released only if it
+    is shown.
 
     *Proof.* Consider one group. If it has a unit in both datasets, then what is released is computed from its
-    noisy number in both, and the noise's pair dominates. If in one of them it is empty, then nothing is
-    released there; in the other it has a single unit, and nothing is released with probability
+    noisy number and a coin in both, and the noise's pair dominates. If in one of them it is empty, then
+    nothing is released there; in the other it has a single unit, and nothing is released with probability
     :math:`1 - \delta`. The notes of `FailureMassPair` show that its pair dominates both cases, whichever
     dataset has the unit; those of `TruncatedLossPair`, that the greater of both cases does, where it is
     always the same dataset: not under replace-one, where the unit leaves some groups and enters others.
@@ -147,11 +152,26 @@ class ThresholdedSelection(_ThresholdedNoise):
 
     loss: PrivacyLoss
     threshold: Fraction
+    probability: Fraction
+
+    def __init__(
+        self, loss: PrivacyLoss, threshold: float | Fraction, probability: float | Fraction = 1
+    ) -> None:
+        _ThresholdedNoise.__init__(self, loss, threshold)
+        remedy = "pass 1 for a threshold without a coin"
+        exact = _check.fraction("probability", probability, remedy)
+        if exact > 1:
+            _check.refuse("probability", "be at most 1", probability, remedy)
+        self._set("probability", exact)
 
     @property
     def mass(self) -> float:
-        """The chance that a group of a single unit is shown."""
-        return _lone_pass(self.loss, self.threshold)
+        """The probability that a group of a single unit is shown, rounded up."""
+        at = Fraction(_lone_pass(self.loss, self.threshold))
+        if self.probability == 1:
+            return float(at)
+        above = Fraction(_lone_pass(self.loss, self.threshold + 1))
+        return fraction_up(self.probability * at + (1 - self.probability) * above)
 
     def dominating_pair(self) -> Pair:
         """Return the greater of the noise's divergences and of the mass, which is exact for one group.

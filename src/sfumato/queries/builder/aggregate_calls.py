@@ -242,7 +242,12 @@ def quantile(
 
 
 def quantiles(
-    x: Expressible, parts: int, *, bounds: Bounds | None = None, epsilon: float | None = None
+    x: Expressible,
+    parts: int,
+    *,
+    bounds: Bounds | None = None,
+    epsilon: float | None = None,
+    interval_epsilon: float | None = None,
 ) -> AggregateCall:
     """Estimate the ends of ``x`` and the quantiles between so many even parts of the rows, as an array.
 
@@ -256,6 +261,8 @@ def quantiles(
         Of each row's value.
     epsilon : float, optional
         This aggregate's own part of the query's epsilon.
+    interval_epsilon : float, optional
+        The part of the query's epsilon for narrower intervals.
 
     Returns
     -------
@@ -267,7 +274,8 @@ def quantiles(
     'APPROX_QUANTILES(age, 4, contribution_bounds_per_row => (0, 120))'
     """
     written = f"APPROX_QUANTILES({expression_sql(x, 'x')}, {literal_sql(parts)}"
-    return write_call(written, _named("quantiles", x), {_PER_ROW: bounds}, epsilon)
+    given: dict[str, object] = {_PER_ROW: bounds, "interval_epsilon": interval_epsilon}
+    return write_call(written, _named("quantiles", x), given, epsilon)
 
 
 def median(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:

@@ -162,7 +162,7 @@ def _mean(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, .
 
 
 def _quantiles(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:
-    """Return the counts by bin that quantiles are of, and those for an interval that is paid for."""
+    """Return the counts by bin that quantiles are of, and those for intervals that are paid for."""
     expression, found = _expression(aggregate), aggregate.unbounded
     bounds = aggregate.row_bounds or PLACEHOLDER_BOUNDS
     whole = not found and expression.type is ColumnType.INTEGER
@@ -176,7 +176,7 @@ def _quantiles(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureReque
     }
     if aggregate.interval_epsilon is None:
         return (CountBins(**given),)
-    return CountBins(**given), QuantileEnds(order=aggregate.quantiles[0], **given)
+    return CountBins(**given), QuantileEnds(orders=aggregate.quantiles, **given)
 
 
 def _moments(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:

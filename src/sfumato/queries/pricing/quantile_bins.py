@@ -18,7 +18,10 @@ import pyarrow as pa
 
 from sfumato.errors import OptionError
 from sfumato.mechanisms.base.rational import ceil_log2, power_of_two
+from sfumato.mechanisms.statistics.quantile.binned_quantile_ends import ENDS_LEVEL, BinnedQuantileEnds
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeCounts, TreeShape
+from sfumato.mechanisms.statistics.quantile.tree_estimates import NodeNoise, deviation
+from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
 
 __all__ = [
     "MAXIMUM_ORDER",
@@ -26,6 +29,7 @@ __all__ = [
     "QuantileBins",
     "bin_counts",
     "chosen_by_rank",
+    "ends_chosen_by_rank",
     "quantile_bins",
 ]
 
@@ -42,6 +46,7 @@ _DEPTHS: Final = {2: (2, 4), 3: (4, 7), 4: (5, 7)}
 
 _FEW_BINS: Final = 8
 _NEAR_MEDIAN: Final = (0.4, 0.6)
+_NOT_EXTREME: Final = (0.05, 0.95)
 
 
 @final
@@ -122,9 +127,45 @@ def chosen_by_rank(bins: int, orders: Sequence[float], *, gaussian: bool) -> boo
     if not many or bins <= _FEW_BINS:
         return False
     if height == 1:
-        low, high = _NEAR_MEDIAN
-        return many <= 3 if gaussian else many == 1 and low <= orders[0] <= high
+        low, high = _NOT_EXTREME if gaussian else _NEAR_MEDIAN
+        return low <= orders[0] <= high if many == 1 else gaussian and many <= 3
     return many.bit_length() <= _DEPTHS[min(height, max(_DEPTHS))][gaussian]
+
+
+def ends_chosen_by_rank(bins: int, orders: Sequence[float], *, gaussian: bool) -> bool:
+    """Return whether the ends of intervals are chosen by rank: else they are read off a tree of their own.
+
+    Of several quantiles they never are: each end would have a part of epsilon, and a tree serves all. The
+    ends of one are as many ranks out as the choice of each needs; those of a tree are about as many ranks out
+    as the noise of a border in the middle of a node may be. Both are in proportion to the rows of a unit over
+    epsilon, so order and bins decide.
+
+    Parameters
+    ----------
+    bins : int
+    orders : sequence of float
+    gaussian : bool
+        Whether the noise of the query is Gaussian.
+
+    Examples
+    --------
+    >>> quartiles = (0.25, 0.5, 0.75)
+    >>> [ends_chosen_by_rank(1 << 16, orders, gaussian=False) for orders in ([0.5], [0.005], quartiles)]
+    [True, False, False]
+    """
+    if len(orders) != 1:
+        return False
+    (order,), shape = orders, TreeShape.of(bins)
+    range_ = Fraction(math.sqrt(2) if gaussian else 0.5)
+    chosen = BinnedQuantileEnds(quantile=order, epsilon=range_).ranks_out(bins)
+    noise: NodeNoise = (
+        DiscreteGaussianDistribution(Fraction(math.sqrt(shape.height)))
+        if gaussian
+        else DiscreteLaplaceDistribution(shape.height)
+    )
+    weight = shape.branching * (order * (1 - order) + (shape.height - 1) / 6)
+    odds = -math.log((1 - ENDS_LEVEL) / (2 * shape.height))
+    return chosen <= float(deviation(noise, np.array([weight]), np.array([odds]))[0])
 
 
 def bin_counts(column: pa.ChunkedArray) -> TreeCounts:

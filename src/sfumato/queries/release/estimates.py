@@ -116,25 +116,32 @@ class QuantilesColumn(EstimatedColumn):
         """Return the intervals of the smallest level of the record that is high enough.
 
         What was chosen has the bounds of its values: a choice states by how many ranks it may be off, and no
-        more follows for values whatever the data. Ends that were paid for hold up to their own level; what
-        was chosen outside of them widens them.
+        more follows for values whatever the data. Ends that were paid for were chosen, and hold up to their
+        own level, or are of a tree; quantiles outside of them widen them.
         """
         step, found = 2.0**self.total.exponent, self.values()
         bounds = float(self.total.row_lower or 0) * step, float(self.total.row_upper or 0) * step
-        if self.column.more and level <= ENDS_LEVEL:
-            lists = self.record.table[f"m{self.column.more[0]}"].combine_chunks()
-            ends = lists.flatten().to_numpy().reshape(len(lists), 2) * step
-            return np.minimum(ends[:, 0], found), np.maximum(ends[:, 1], found)
-        if self.total.distribution is NoiseDistribution.EXPONENTIAL:
-            return np.full_like(found, bounds[0]), np.full_like(found, bounds[1])
-        lower, upper = (self.chosen(letter, len(LEVELS)) for letter in "lu")
-        return quantile_ends(lower, upper, bounds, level)
+        paid = bool(self.column.more)
+        measure = self.record.measures[self.column.more[0]] if paid else self.total
+        if measure.distribution is not NoiseDistribution.EXPONENTIAL:
+            ends = quantile_ends(*(self.chosen(letter, len(LEVELS), paid) for letter in "lu"), bounds, level)
+        elif paid and level <= ENDS_LEVEL:
+            pair = self.chosen("m", 2, paid)
+            ends = pair[..., 0], pair[..., 1]
+        else:
+            ends = np.full_like(found, bounds[0]), np.full_like(found, bounds[1])
+        return np.minimum(ends[0], found), np.maximum(ends[1], found)
 
-    def chosen(self, letter: str, each: int) -> NDArray[np.float64]:
-        """Return the quantiles of this column, or ends: a row of ``each`` of them for each group."""
-        lists = self.record.table[f"{letter}{self.column.total}"].combine_chunks()
+    def chosen(self, letter: str, each: int, paid: bool = False) -> NDArray[np.float64]:
+        """Return the quantiles of this column, or ends: a row of ``each`` of them for each group.
+
+        Ends that are ``paid`` for are of a measure of their own, which is of no quantiles but this column's.
+        """
+        index = self.column.more[0] if paid else self.column.total
+        lists = self.record.table[f"{letter}{index}"].combine_chunks()
         many = lists.type.list_size // each
-        steps = lists.flatten().to_numpy().reshape(len(lists), many, each)[:, self.column.quantile_indices]
+        steps = lists.flatten().to_numpy().reshape(len(lists), many, each)
+        steps = steps if paid else steps[:, self.column.quantile_indices]
         return np.asarray(steps, dtype=np.float64) * float(Fraction(2) ** self.total.exponent)
 
 
@@ -143,9 +150,9 @@ class QuantilesColumn(EstimatedColumn):
 class QuantileColumn(QuantilesColumn):
     """A single quantile, which has no axis of its own."""
 
-    def chosen(self, letter: str, each: int) -> NDArray[np.float64]:
+    def chosen(self, letter: str, each: int, paid: bool = False) -> NDArray[np.float64]:
         """Return the one quantile."""
-        return QuantilesColumn.chosen(self, letter, each)[:, 0]
+        return QuantilesColumn.chosen(self, letter, each, paid)[:, 0]
 
 
 ESTIMATED_COLUMNS: Final[dict[AggregateKind, type[EstimatedColumn]]] = {

@@ -148,8 +148,8 @@ def _orders(priced: PricedQuery) -> dict[int, list[float]]:
     """Return for each measure of counts by bin the orders of the quantiles that are read off it."""
     found: dict[int, set[float]] = {}
     for estimator in priced.estimators:
-        if estimator.quantiles:
-            found.setdefault(estimator.total, set()).update(estimator.quantiles)
+        for index in (estimator.total, *estimator.more) if estimator.quantiles else ():
+            found.setdefault(index, set()).update(estimator.quantiles)
     return {index: sorted(orders) for index, orders in sorted(found.items())}
 
 

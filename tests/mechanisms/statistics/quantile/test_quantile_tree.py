@@ -276,8 +276,8 @@ def test_intervals_hold_the_records_beside_the_quantile(name: str, p: float) -> 
 
 def test_an_interval_that_trusts_noise_more_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a tenth of the deviation the coverage above is lost: it comes from the bound, not from slack."""
-    bound = tree_estimates._deviation
-    monkeypatch.setattr(tree_estimates, "_deviation", lambda *given: bound(*given) / 10 - 1)
+    bound = tree_estimates.deviation
+    monkeypatch.setattr(tree_estimates, "deviation", lambda *given: bound(*given) / 10 - 1)
     shape, distribution, trials = (
         TreeShape(leaves=300, branching=7, height=3),
         DiscreteLaplaceDistribution(2),
@@ -305,7 +305,7 @@ def test_the_bound_on_a_sum_of_noise_holds(
         values = np.add.outer(values, weight * np.arange(-reach, reach + 1)).ravel()
         mass = np.multiply.outer(mass, pmf(distribution, reach)).ravel()
     squares = np.array([[sum(weight * weight for weight in weights)]])
-    far = tree_estimates._deviation(distribution, squares, np.full((1, 1), -math.log(chance)))[0, 0]
+    far = tree_estimates.deviation(distribution, squares, np.full((1, 1), -math.log(chance)))[0, 0]
     assert mass[values > far].sum() <= chance
     assert mass[values > far / 5].sum() > chance / 2  # not idle
 
@@ -461,7 +461,7 @@ def end_by_forms(
 
         def passes(form: np.ndarray) -> bool:
             far = (
-                tree_estimates._deviation(distribution, np.array([(form**2).sum()]), np.array([odds]))[0] + 1
+                tree_estimates.deviation(distribution, np.array([(form**2).sum()]), np.array([odds]))[0] + 1
             )
             return bool(-side * (form * counts).sum() >= -far)
 

@@ -23,6 +23,7 @@ __all__ = [
     "LEVELS",
     "NodeNoise",
     "TreeQuantiles",
+    "deviation",
     "estimate_quantiles",
     "leaf_ends",
     "quantile_leaves",
@@ -232,7 +233,7 @@ def rank_half_width(
     """
     farthest = max(max(order, 1 - order) for order in quantiles)
     weight = np.array([shape.branching * (farthest**2 + (shape.height - 1) / 4)])
-    return float(_deviation(distribution, weight, np.array([-math.log((1 - level) / (2 * shape.height))]))[0])
+    return float(deviation(distribution, weight, np.array([-math.log((1 - level) / (2 * shape.height))]))[0])
 
 
 def _end(
@@ -253,7 +254,7 @@ def _end(
         border = _between(part, *ends) + below - part * below[:, -1:]
         # Never below 0: at a node's ends it is what was found above, and inside it at least 1/2 is added.
         weights = _variance(part, part, *variances) + indices * (1 - part)
-        far = _deviation(distribution, weights, odds[:, None]) * _SLACK + 1
+        far = deviation(distribution, weights, odds[:, None]) * _SLACK + 1
         if side < 0:
             passed = border[:, 1:] >= -far[:, 1:]
             passed[rows, filled - 1] = True
@@ -280,7 +281,7 @@ def _variance(one: Floats, other: Floats, start: Floats, end: Floats, both: Floa
     return (1 - one) * (1 - other) * start[:, None] + one * other * end[:, None] + mixed * both[:, None]
 
 
-def _deviation(distribution: NodeNoise, weights: Floats, odds: Floats) -> Floats:
+def deviation(distribution: NodeNoise, weights: Floats, odds: Floats) -> Floats:
     """Return what a weighted sum of noise exceeds with a chance of at most exp(-odds).
 
     Sums are known by their squared weights, added up.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,7 +25,7 @@ from sfumato.queries.pricing.measures.measure_request import (
     MeasureRequest,
     cut,
 )
-from sfumato.queries.pricing.quantile_bins import chosen_by_rank, quantile_bins
+from sfumato.queries.pricing.quantile_bins import chosen_by_rank, ends_chosen_by_rank, quantile_bins
 
 __all__ = ["CountBins", "QuantileEnds", "RowsByBin"]
 
@@ -34,7 +35,9 @@ _RANGE_GRID: Final = 1 << 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsByBin(MeasureRequest):
-    """The numbers of rows by bin, whatever is made of them.
+    """The numbers of rows by bin, for what is chosen by rank or read off a noisy tree.
+
+    A row is in one node of each level of a tree, and counts in every choice, or in one on each level of them.
 
     Parameters
     ----------
@@ -45,6 +48,8 @@ class RowsByBin(MeasureRequest):
         Of the tree over the bins.
     found : bool
         Whether the bounds are placeholders.
+    orders : tuple of float
+        Of the quantiles, rising.
     """
 
     noun: ClassVar[str] = "rows by bin"
@@ -53,6 +58,33 @@ class RowsByBin(MeasureRequest):
     max_rows: int | None = None
     levels: int
     found: bool = False
+    orders: tuple[float, ...] = ()
+
+    @property
+    def entries(self) -> int:
+        """One number of each level of the tree."""
+        return self.levels
+
+    @property
+    def chooses(self) -> bool:
+        """Whether few enough quantiles are asked for."""
+        return self._chooses(gaussian=False)
+
+    def moved(self, groups: int) -> Fraction:
+        """Return what one unit moves all entries by together, over the sensitivity; or how many choices."""
+        if self.chooses:
+            return Fraction(self._choices(groups))
+        whole = Fraction(groups * self.levels)
+        if self.all_rows is None:
+            return whole
+        return min(whole, Fraction(self.all_rows * self.levels) / Fraction(self._max_rows))
+
+    def chooser(self, groups: int, unit: Fraction, *, gaussian: bool) -> BinMechanism | None:
+        """Return the exponential mechanism over the bins, where few enough quantiles are asked for."""
+        if not self._chooses(gaussian=gaussian):
+            return None
+        range_ = self._range(unit, self._choices(groups), gaussian=gaussian)
+        return self._chooser(range_, self._of_a_unit(groups))
 
     def with_bounds(self, measure: Measure, found: Found) -> Measure:
         """Return the counts of the bins within the found bounds, of which no tree has more levels."""
@@ -103,6 +135,24 @@ class RowsByBin(MeasureRequest):
         return groups if self.all_rows is None else 1
 
     @property
+    def _bins(self) -> int:
+        """How many bins there are; before bounds are found, as many as there may be."""
+        grid = quantile_bins(self.row_bounds, whole=self.typed(ColumnType.INTEGER) and not self.found)
+        return grid.upper - grid.lower + 1
+
+    @abstractmethod
+    def _chooses(self, *, gaussian: bool) -> bool:
+        """Return whether a choice errs less than a tree."""
+
+    @abstractmethod
+    def _choices(self, groups: int) -> int:
+        """Return how many choices a unit takes part in."""
+
+    @abstractmethod
+    def _chooser(self, range_: Fraction, groups: int) -> BinMechanism:
+        """Return the choices of such a range, where a unit may have all its rows in so many groups."""
+
+    @property
     def _max_rows(self) -> int:
         """The most rows of one unit in one group."""
         return int(cut(None, None if self.max_rows is None else (0, self.max_rows))[1])
@@ -114,47 +164,12 @@ class CountBins(RowsByBin):
     """The numbers of rows by bin, for quantiles: few are chosen by rank, many are read off a noisy tree.
 
     Which of the two follows from the quantiles, the number of bins, and whether the query's noise is Gaussian
-    (`sfumato.queries.pricing.quantile_bins.chosen_by_rank`). A row is in one
-    node of each level of a tree, and in one part of each level of choices.
-
-    Parameters
-    ----------
-    orders : tuple of float
-        Of all quantiles that are estimated, rising.
+    (`sfumato.queries.pricing.quantile_bins.chosen_by_rank`).
     """
-
-    orders: tuple[float, ...] = ()
-
-    @property
-    def entries(self) -> int:
-        """One number of each level."""
-        return self.levels
-
-    @property
-    def chooses(self) -> bool:
-        """Whether few enough quantiles are asked for."""
-        return self._chooses(gaussian=False)
 
     def with_orders(self, orders: Sequence[float]) -> Self:
         """Return the counts for these quantiles."""
         return replace(self, orders=tuple(orders))
-
-    def moved(self, groups: int) -> Fraction:
-        """Return what one unit moves all entries by together, over the sensitivity; or how many choices."""
-        if self.chooses:
-            return Fraction(self._choices(groups))
-        whole = Fraction(groups * self.levels)
-        if self.all_rows is None:
-            return whole
-        return min(whole, Fraction(self.all_rows * self.levels) / Fraction(self._max_rows))
-
-    def chooser(self, groups: int, unit: Fraction, *, gaussian: bool) -> BinnedQuantiles | None:
-        """Return the exponential mechanism over the bins, where few enough quantiles are asked for."""
-        if not self._chooses(gaussian=gaussian):
-            return None
-        range_ = self._range(unit, self._choices(groups), gaussian=gaussian)
-        of = self._of_a_unit(groups)
-        return BinnedQuantiles(quantiles=self.orders, epsilon=range_, rows=self._max_rows, groups=of)
 
     def choice_error(
         self, chooser: BinMechanism, measure: Measure, orders: Sequence[float], *, pending: bool
@@ -167,12 +182,14 @@ class CountBins(RowsByBin):
         return ExpectedError(chooser.rank_stddev(bins), unit="ranks", typical=chooser.typical_stddev(orders))
 
     def _chooses(self, *, gaussian: bool) -> bool:
-        grid = quantile_bins(self.row_bounds, whole=self.typed(ColumnType.INTEGER) and not self.found)
-        return chosen_by_rank(grid.upper - grid.lower + 1, self.orders, gaussian=gaussian)
+        return chosen_by_rank(self._bins, self.orders, gaussian=gaussian)
 
     def _choices(self, groups: int) -> int:
         """Return how many choices a unit takes part in: one on each level, in each of its groups."""
         return len(self.orders).bit_length() * self._of_a_unit(groups)
+
+    def _chooser(self, range_: Fraction, groups: int) -> BinnedQuantiles:
+        return BinnedQuantiles(quantiles=self.orders, epsilon=range_, rows=self._max_rows, groups=groups)
 
     def meaning(self, function: str, measure: Measure) -> str:
         """Say what quantiles are of."""
@@ -193,26 +210,20 @@ class CountBins(RowsByBin):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantileEnds(RowsByBin):
-    """The numbers of rows by bin, for the ends of the interval of one quantile, which are chosen by rank.
+    """The numbers of rows by bin, for the ends of the intervals of quantiles.
 
-    Parameters
-    ----------
-    order : float
+    Those of one may be chosen by rank, those of more are read off a tree of their own
+    (`sfumato.queries.pricing.quantile_bins.ends_chosen_by_rank`).
     """
 
-    order: float
+    noun: ClassVar[str] = "rows by bin for the intervals"
 
-    @property
-    def chooses(self) -> bool:
-        """Always."""
-        return True
+    def _chooses(self, *, gaussian: bool) -> bool:
+        return ends_chosen_by_rank(self._bins, self.orders, gaussian=gaussian)
 
-    def moved(self, groups: int) -> Fraction:
-        """Return how many choices a unit takes part in."""
-        return Fraction(2 * self._of_a_unit(groups))
+    def _choices(self, groups: int) -> int:
+        """Return how many choices a unit takes part in: two, in each of its groups."""
+        return 2 * self._of_a_unit(groups)
 
-    def chooser(self, groups: int, unit: Fraction, *, gaussian: bool) -> BinnedQuantileEnds:
-        """Return the exponential mechanism for both ends."""
-        of = self._of_a_unit(groups)
-        range_ = self._range(unit, 2 * of, gaussian=gaussian)
-        return BinnedQuantileEnds(quantile=self.order, epsilon=range_, rows=self._max_rows, groups=of)
+    def _chooser(self, range_: Fraction, groups: int) -> BinnedQuantileEnds:
+        return BinnedQuantileEnds(quantile=self.orders[0], epsilon=range_, rows=self._max_rows, groups=groups)

@@ -349,7 +349,7 @@ _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingPr
         "MEDIAN": (Signature(1, (PER_ROW, INTERVAL_EPSILON)), partial(_quantiles, orders=(0.5,))),
         "MIN": (Signature(1, (PER_ROW, INTERVAL_EPSILON)), partial(_quantiles, orders=(MINIMUM_ORDER,))),
         "MAX": (Signature(1, (PER_ROW, INTERVAL_EPSILON)), partial(_quantiles, orders=(MAXIMUM_ORDER,))),
-        "APPROX_QUANTILES": (Signature(2, (PER_ROW,), "x, 4"), _approx_quantiles),
+        "APPROX_QUANTILES": (Signature(2, (PER_ROW, INTERVAL_EPSILON), "x, 4"), _approx_quantiles),
         **dict.fromkeys(_OF_ONE, (Signature(1, (PER_ROW, PER_GROUP)), _variance)),
         **dict.fromkeys(_OF_TWO, (Signature(2, (PER_ROW, PER_GROUP)), _covariance)),
     }
