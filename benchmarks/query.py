@@ -3,8 +3,8 @@
 The job: 5 million rows of 480,000 people, 1000 places that are not known beforehand, each person in at most
 10 of them; count, sum and mean, bounded per person and place. It is asked with the places as integers and as
 texts, with the rows of a person in a place limited too, by the bounding kernel, and once more by the SQL plan
-alone. Each case has a process of its own, in which GROUP BY and job take turns, in
-one DuckDB over one Parquet file.
+alone; then medians and numbers of distinct values, whose rows count one by one. Each case has a process of
+its own, in which GROUP BY and job take turns, in one DuckDB over one Parquet file.
 ``python -m benchmarks.query [--rows N] [--runs K] [--threads T] [--cases NAME ...]``
 """
 
@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from typing import Final
 
 from benchmarks.data import visits
-from benchmarks.peers.measure import MAX_ROWS, SQL
+from benchmarks.peers.measure import DELTA, EPSILON, MAX_GROUPS, MAX_ROWS, SQL, UPPER
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
@@ -37,20 +37,32 @@ __all__ = ["CASES", "GROUPS_LIMITED", "Case", "Figures", "cpu", "floor", "job", 
 GROUPS_LIMITED: Final = SQL.replace(f", max_rows_per_group={MAX_ROWS}", "")
 """The query of the peers, without its limit on the rows of a person in a place."""
 
+_BY_ROW: Final = (
+    f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={EPSILON}, delta={DELTA}, "
+    f"max_groups_contributed={MAX_GROUPS}{{}}) place, {{}} FROM data GROUP BY place"
+)
+_MEDIANS: Final = _BY_ROW.format(
+    f", max_rows_per_group={MAX_ROWS}", f"MEDIAN(spent, contribution_bounds_per_row => (0, {UPPER}))"
+)
+_DISTINCT: Final = _BY_ROW.format(
+    "", f"APPROX_COUNT_DISTINCT(CAST(spent AS INT64), max_contributions_per_group => {MAX_ROWS})"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way to ask: integers or texts as keys, rows limited or not; the limit of its ratio."""
+    """One way to ask: integers or texts as keys, rows limited or not, or a query; the limit of its ratio."""
 
     integer_keys: bool
     rows_limited: bool
     limit: float
     plan_alone: bool = False
+    query: str = ""
 
     @property
     def sql(self) -> str:
         """The query."""
-        return SQL if self.rows_limited else GROUPS_LIMITED
+        return self.query or (SQL if self.rows_limited else GROUPS_LIMITED)
 
 
 CASES: Final = {
@@ -60,6 +72,10 @@ CASES: Final = {
     "texts-rows": Case(integer_keys=False, rows_limited=True, limit=1.3),
     "plan": Case(integer_keys=True, rows_limited=False, limit=1.9, plan_alone=True),
     "plan-rows": Case(integer_keys=True, rows_limited=True, limit=2.5, plan_alone=True),
+    "medians": Case(integer_keys=True, rows_limited=True, limit=1.5, query=_MEDIANS),
+    "distinct": Case(integer_keys=True, rows_limited=False, limit=1.5, query=_DISTINCT),
+    "plan-medians": Case(integer_keys=True, rows_limited=True, limit=6, plan_alone=True, query=_MEDIANS),
+    "plan-distinct": Case(integer_keys=True, rows_limited=False, limit=6, plan_alone=True, query=_DISTINCT),
 }
 _PEERS: Final = CASES["texts-rows"]  # what the peers are asked
 

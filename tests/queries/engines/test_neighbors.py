@@ -25,6 +25,7 @@ from sfumato.frames.sources import open_source
 from sfumato.queries.engines.compilation import bounding, job
 from sfumato.queries.engines.compilation.bounding import Step
 from sfumato.queries.engines.compilation.measure_columns import MeasureColumns, _Indices
+from sfumato.queries.engines.duckdb import _bounding
 from sfumato.queries.engines.duckdb.dialect import DuckDB
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.measure import (
@@ -502,3 +503,16 @@ def test_the_fuzz_catches_distinct_values_of_units_that_may_not_bring_them(
 
     monkeypatch.setattr(bounding.Bounding, "distinct", all_of_them)
     assert _caught(48)
+
+
+def test_the_fuzz_catches_a_kernel_that_lets_units_bring_more_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same fault in the bounding kernel: twenty distinct values more than were declared."""
+    monkeypatch.setitem(globals(), "_KERNEL", (True,))
+    monkeypatch.setitem(globals(), "_KINDS", ["distinct"])
+    count_rows = _bounding.count_rows
+
+    def of_more(kernel: object, counts: tuple[tuple[int, int, bytes], ...], room: int) -> None:
+        count_rows(kernel, tuple((column, most + 20, key) for column, most, key in counts), room)
+
+    monkeypatch.setattr(_bounding, "count_rows", of_more)
+    assert _caught()

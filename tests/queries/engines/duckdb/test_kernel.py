@@ -20,15 +20,16 @@ from sfumato.queries.engines.duckdb import _bounding, engine, kernel
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.duckdb.kernel import KernelSettings
 from sfumato.queries.engines.duckdb.ranks import kernel_column
-from sfumato.queries.plan.measure import BinCounts, DistinctCount, Measure
-from sfumato.queries.plan.query import AggregationJob, ColumnType, Expression, Named, Scan
+from sfumato.queries.plan.measure import Measure
+from sfumato.queries.plan.query import AggregationJob, ColumnType, Expression, Named, PublicValues, Scan
 from sfumato.queries.plan.typed_expressions import column
-from tests.queries.engines.measures import UNITS, bin_measure, mean, row_count, row_sum
+from tests.queries.engines.measures import UNITS, bin_measure, distinct_values, mean, row_count, row_sum
 from tests.queries.engines.test_neighbors import _job, _table
 from tests.run_time import run_time
 
 _SECRET = b"secret of 32 bytes, and no other"
 _X = Expression(column("x", ColumnType.FLOAT).tree, ColumnType.FLOAT)
+_K = Expression(column("k", ColumnType.TEXT).tree, ColumnType.TEXT)
 _I = Expression(column("i", ColumnType.INTEGER).tree, ColumnType.INTEGER)
 
 
@@ -159,7 +160,11 @@ def test_units_and_keys_of_every_type(used: list[bool]) -> None:
         "timestamp": (pa.array(moments, pa.timestamp("us")), True),
         "zoned": (pa.array(moments, pa.timestamp("us", "UTC")), True),
         "binary": (pa.array([b"", b"\0", None]), True),
-        "decimal": (pa.array([1, 2, None], pa.decimal128(30, 2)), False),
+        "decimal": (pa.array([1, 2, None], pa.decimal128(30, 2)), True),
+        "small decimal": (pa.array([1, -2, None], pa.decimal128(4, 2)), True),
+        "uuid": (pa.array([b"u" * 16, b"v" * 16, None], pa.uuid()), True),
+        "enumeration": (pa.array(["one", "two", None]).dictionary_encode(), True),
+        "interval": (pa.array([(1, 0, 0), (0, 30, 0), None], pa.month_day_nano_interval()), False),
     }
     for name, (units, done) in columns.items():
         rows = 12
@@ -190,14 +195,56 @@ def test_sums_over_units_are_exact_and_end_at_the_reach(used: list[bool]) -> Non
     assert used == [True]
 
 
-def test_measures_of_single_rows_are_for_sql(used: list[bool]) -> None:
+@pytest.mark.parametrize("limits", [{"max_rows": 3}, {"max_groups": 100}, {"max_rows_contributed": 9}])
+@pytest.mark.parametrize("keys", ["", "i", "ki"])
+def test_rows_are_counted_one_by_one(keys: str, limits: dict[str, Any], used: list[bool]) -> None:
+    """Counts by bin and distinct values of floats and texts, with sums beside them and without."""
+    limits = {"max_groups": None if not keys or "max_rows_contributed" in limits else 3, **limits}
+    limits = limits if keys else {"max_rows": 3}
+    with _both(_large(6000, 50), threads=2) as (fast, plain):
+        measures = [distinct_values(_X, 2), distinct_values(_K, 3), row_sum(_X, -10, 0, 2**20)]
+        if limits.get("max_groups") != 100:
+            most = limits.get("max_rows") or limits["max_rows_contributed"]
+            measures += [bin_measure(_X, 0, most, 0, 40), bin_measure(_X, -3, most, -5, 2000)]
+        for asked in (measures, measures[:1], measures[-1:]):
+            job, secret = _by(fast, keys, *asked, **limits), _SECRET + bytes([len(asked)])
+            assert fast.aggregate(job, secret).equals(plain.aggregate(job, secret))
+    assert used == [True] * 3
+
+
+def test_counts_of_public_groups_are_in_their_rows(used: list[bool]) -> None:
+    groups = PublicValues(tuple((i,) for i in (9, 2, None, -3, 3, 0)))
+    with _both(_large(6000, 50)) as (fast, plain):
+        measures = bin_measure(_X, 0, 3, 0, 40), distinct_values(_K, 2)
+        job = _by(fast, "i", *measures, max_rows=3, public_groups=groups)
+        answer = fast.aggregate(job, _SECRET)
+        assert answer.equals(plain.aggregate(job, _SECRET))
+        assert answer["m1"].to_pylist()[-2:] == [[], []], "there are no rows of 9 and NULL"
+    assert used == [True]
+
+
+def test_too_many_counts_are_for_sql(used: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_COUNTED_SHARE", 2**40)
     with _both(_large(2000, 50)) as (fast, plain):
-        job = _by(fast, "i", bin_measure(_X, 0, 3, 0, 40), max_rows=3)
-        assert isinstance(job.measures[1].value, BinCounts)
-        distinct = _by(fast, "i", Measure(DistinctCount(_X), upper=2))
-        for each in (job, distinct):
-            assert fast.aggregate(each, _SECRET).equals(plain.aggregate(each, _SECRET))
+        for job in (
+            _by(fast, "k", bin_measure(_X, 0, 3, 0, 40), max_rows=3),
+            _by(fast, "k", distinct_values(_X, 2)),
+        ):
+            assert fast.aggregate(job, _SECRET).equals(plain.aggregate(job, _SECRET))
     assert used == [False, False]
+
+
+def test_counts_that_were_asked_are_remembered(used: list[bool]) -> None:
+    with DuckDBEngine(open_source(_large(2_000)), cache=2) as fast:
+        bins, distinct = bin_measure(_X, 0, 3, 0, 40), distinct_values(_K, 2)
+        first = fast.aggregate(_by(fast, "i", bins, max_rows=3), _SECRET)
+        assert fast.aggregate(_by(fast, "i", bins, max_rows=3), b"o" * 32).equals(first)
+        assert used == [True], "the second must not bound again"
+        other = fast.aggregate(_by(fast, "i", distinct, max_rows=3), _SECRET)
+        assert used == [True] * 2
+        with DuckDBEngine(open_source(_large(2_000)), kernel=False) as plain:
+            assert other.equals(plain.aggregate(_by(plain, "i", distinct, max_rows=3), _SECRET))
+            assert first.equals(plain.aggregate(_by(plain, "i", bins, max_rows=3), _SECRET))
 
 
 def test_parts_that_are_retained_answer_other_measures(used: list[bool]) -> None:
@@ -227,6 +274,7 @@ def test_parts_that_are_too_large_are_not_retained(used: list[bool], monkeypatch
 
 def _kernel(texts: tuple[bool, ...] = (False, False), values: int = 1, **changes: Any) -> object:
     given = {"secret": bytes(48), "bits": 2, "budget": 1 << 20, "file": -1, **changes}
+    texts += (False,) * values if texts else ()
     return _bounding.kernel(given["secret"], texts, values, given["bits"], given["budget"], given["file"])
 
 
@@ -294,6 +342,20 @@ def test_the_door_refuses_what_could_leave_its_memory() -> None:
     ):
         with pytest.raises(ValueError, match="nine numbers"):
             _bounding.measure(made, (spec,))
+    for counts in (((1, 0, bytes(16)),), ((0, -1, bytes(16)),), ((0, 1, bytes(15)),)):
+        fresh = _kernel()
+        with pytest.raises(ValueError, match="given once after the kernel is sealed"):
+            _bounding.count_rows(fresh, counts, 1 << 20)
+        _bounding.seal(fresh, (2, -1, -1, False), (), (), ())
+        with pytest.raises(ValueError, match="a column that there is"):
+            _bounding.count_rows(fresh, counts, 1 << 20)
+    with pytest.raises(ValueError, match="that of a count"):
+        _bounding.counted(made, 0)
+    texts = _bounding.kernel(bytes(48), (False, False, True), 1, 2, 1 << 20, -1)
+    with pytest.raises(ValueError, match="as the kernel was made for"):
+        _bounding.add(texts, 3, good)
+    with pytest.raises(ValueError, match="columns of values"):
+        _bounding.seal(texts, (2, -1, -1, False), (0,), (0,), ())
     with pytest.raises(ValueError, match="index"):
         _bounding.key(made, 1)
     with pytest.raises(ValueError, match="16 bytes"):

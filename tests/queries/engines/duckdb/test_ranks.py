@@ -80,10 +80,13 @@ def test_units_of_any_type_have_a_rank(value: str) -> None:
 
 
 def test_what_the_kernel_takes() -> None:
-    for type_ in (pa.string(), pa.large_string(), pa.binary()):
+    enumeration = pa.dictionary(pa.int8(), pa.string())
+    for type_ in (pa.string(), pa.large_string(), pa.binary(), pa.decimal128(30, 2), enumeration):
         assert is_text(type_) is True
     for type_ in (pa.uint64(), pa.bool_(), pa.date32(), pa.time64("us"), pa.duration("us"), pa.float32()):
         assert is_text(type_) is False
-    for type_ in (pa.decimal128(30, 2), pa.float16(), pa.list_(pa.int64()), pa.month_day_nano_interval()):
+    numbers = pa.dictionary(pa.int8(), pa.int64())
+    for type_ in (numbers, pa.float16(), pa.list_(pa.int64()), pa.month_day_nano_interval()):
         assert is_text(type_) is None
-    assert kernel_column(pa.array([Decimal("1.50")]))[1] is not None, "by its text"
+    for value in (Decimal("1.50"), [1]):  # as bytes; by its text
+        assert kernel_column(pa.array([value]))[1] is not None

@@ -296,7 +296,7 @@ def with_bin_counts(answer: pa.Table, leaves: Mapping[int, pa.Table]) -> pa.Tabl
     for index, table in leaves.items():
         leaf, many = (np.asarray(table[name].to_numpy(), dtype=np.int64) for name in ("leaf", "n"))
         group = _group_indices(answer, table)
-        order = np.lexsort((leaf, group))
+        order = _sorted(group, leaf)
         ends = np.searchsorted(group[order], np.arange(answer.num_rows + 1))
         struct = pa.StructArray.from_arrays(
             [pa.array(leaf[order]), pa.array(many[order])], fields=list(_LEAF)
@@ -304,6 +304,17 @@ def with_bin_counts(answer: pa.Table, leaves: Mapping[int, pa.Table]) -> pa.Tabl
         column = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), struct)
         answer = answer.set_column(answer.column_names.index(f"m{index}"), f"m{index}", column)
     return answer
+
+
+def _sorted(group: NDArray[np.int64], leaf: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order by group and leaf; as one number where it fits in 64 bits, which sorts much faster."""
+    if not len(leaf):
+        return np.arange(0, dtype=np.int64)
+    first = int(leaf.min())
+    span = int(leaf.max()) - first + 1
+    if span * (int(group.max()) + 1) >= 2**62:
+        return np.lexsort((leaf, group))
+    return np.argsort(group * span + (leaf - first))
 
 
 def _group_indices(answer: pa.Table, leaves: pa.Table) -> NDArray[np.int64]:

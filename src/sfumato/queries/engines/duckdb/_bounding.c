@@ -15,7 +15,9 @@ typedef struct {
     Parts *blocks; /* what was kept of each partition */
     int64_t partitions;
     Totals totals;
+    Cells *cells; /* for each count of rows */
     MeasureSpec *measures;
+    int64_t most_cells;
     int sealed, words;
 } Kernel;
 
@@ -25,16 +27,35 @@ static void kernel_drop_blocks(Kernel *k) {
     k->blocks = NULL;
 }
 
+static Cells *cells_for(const Kernel *k) {
+    Cells *cells = calloc((size_t)k->job.many_counts + 1, sizeof *cells);
+    for (int i = 0; cells && i < k->job.many_counts; i++) cells[i].most = k->most_cells;
+    return cells;
+}
+
+static void cells_drop(Cells *cells, int many) {
+    for (int i = 0; cells && i < many; i++) cells_free(&cells[i]);
+    free(cells);
+}
+
+static void kernel_drop_counts(Kernel *k) {
+    cells_drop(k->cells, k->job.many_counts);
+    for (int i = 0; i < k->job.many_counts; i++) key_words_free(&k->job.counts[i].keys);
+    free(k->job.counts);
+    k->cells = NULL;
+    k->job.counts = NULL;
+    k->job.many_counts = 0;
+}
+
 static void kernel_free(PyObject *capsule) {
     Kernel *k = PyCapsule_GetPointer(capsule, NAME);
     if (!k) return;
     kernel_drop_blocks(k);
+    kernel_drop_counts(k);
     rows_free(&k->rows);
     totals_free(&k->totals);
-    free(k->job.group_keys.words);
-    free(k->job.group_keys.nulls);
-    free(k->job.row_keys.words);
-    free(k->job.row_keys.nulls);
+    key_words_free(&k->job.group_keys);
+    key_words_free(&k->job.row_keys);
     free(k->measures);
     free(k);
 }
@@ -74,9 +95,8 @@ static PyObject *py_kernel(PyObject *self, PyObject *args) {
     long long budget;
     if (!PyArg_ParseTuple(args, "y#OiiLi:kernel", &secret, &secret_size, &kinds, &values, &bits, &budget, &file))
         return NULL;
-    Py_ssize_t columns = PyTuple_Check(kinds) ? PyTuple_Size(kinds) : 0;
-    if (secret_size != 48 || columns < 1 || columns > MOST_KEYS + 1 || values < 0 || values > MOST_VALUES || bits < 0 ||
-        bits > 16) {
+    Py_ssize_t keys = (PyTuple_Check(kinds) ? PyTuple_Size(kinds) : 0) - 1 - values;
+    if (secret_size != 48 || keys < 0 || keys > MOST_KEYS || values < 0 || values > MOST_VALUES || bits < 0 || bits > 16) {
         PyErr_SetString(PyExc_ValueError, "secret must have 48 bytes; kinds, values and bits must be in range");
         return NULL;
     }
@@ -87,9 +107,10 @@ static PyObject *py_kernel(PyObject *self, PyObject *args) {
     SipKey *into[] = {&r->groups, &r->ranks, &r->tables};
     for (int i = 0; i < 3; i++) *into[i] = (SipKey){little(bytes + 16 * i, 8), little(bytes + 16 * i + 8, 8)};
     r->unit_is_text = is_true(PyTuple_GetItem(kinds, 0));
-    r->keys = (int)columns - 1;
-    for (int i = 0; i < r->keys; i++) r->key_is_text[i] = is_true(PyTuple_GetItem(kinds, i + 1));
+    r->keys = (int)keys;
     r->values = values;
+    for (int i = 0; i < r->keys; i++) r->key_is_text[i] = is_true(PyTuple_GetItem(kinds, i + 1));
+    for (int i = 0; i < r->values; i++) r->value_is_text[i] = is_true(PyTuple_GetItem(kinds, i + 1 + keys));
     r->bits = bits;
     r->budget = budget;
     r->file = file;
@@ -192,7 +213,8 @@ static PyObject *py_add(PyObject *self, PyObject *args) {
     }
     int fine = !k->sealed && many == 1 + k->rows.keys + k->rows.values;
     for (Py_ssize_t i = 0; fine && count && i < many; i++) {
-        int text = i == 0 ? k->rows.unit_is_text : i <= k->rows.keys && k->rows.key_is_text[i - 1];
+        const Rows *r = &k->rows;
+        int text = !i ? r->unit_is_text : i <= r->keys ? r->key_is_text[i - 1] : r->value_is_text[i - 1 - r->keys];
         fine = text == (taken[i].column.offsets != NULL);
     }
     Status status = FINE;
@@ -212,7 +234,8 @@ static PyObject *py_add(PyObject *self, PyObject *args) {
 }
 
 /* Read which columns are counted, summed and multiplied. */
-static int read_layout(PyObject *counts, PyObject *sums, PyObject *products, int values, Layout *l) {
+static int read_layout(PyObject *counts, PyObject *sums, PyObject *products, const Rows *r, Layout *l) {
+    int values = r->values;
     int64_t numbers[4 * MOST_VALUES];
     Py_ssize_t n = integers(counts, numbers, MOST_VALUES);
     if (n < 0) return 0;
@@ -231,11 +254,14 @@ static int read_layout(PyObject *counts, PyObject *sums, PyObject *products, int
         l->other[i] = (int)numbers[4 * i + 2];
         l->other_center[i] = numbers[4 * i + 3];
     }
-    int fine = n % 4 == 0;
+    int fine = n % 4 == 0, texts = 0;
     for (int i = 0; i < l->counts; i++) fine &= l->count_of[i] >= 0 && l->count_of[i] < values;
     for (int i = 0; i < l->sums; i++) fine &= l->sum_of[i] >= 0 && l->sum_of[i] < values;
     for (int i = 0; i < l->products; i++)
         fine &= l->one[i] >= 0 && l->one[i] < values && l->other[i] >= 0 && l->other[i] < values;
+    for (int i = 0; fine && i < l->sums; i++) texts |= r->value_is_text[l->sum_of[i]];
+    for (int i = 0; fine && i < l->products; i++) texts |= r->value_is_text[l->one[i]] | r->value_is_text[l->other[i]];
+    fine &= !texts;
     if (!fine) PyErr_SetString(PyExc_ValueError, "columns of values must be among those there are");
     return fine;
 }
@@ -252,7 +278,7 @@ static PyObject *py_seal(PyObject *self, PyObject *args) {
     limits.rows = rows;
     limits.all_rows = all_rows;
     Kernel *k = PyCapsule_GetPointer(capsule, NAME);
-    if (!k || !read_layout(counts, sums, products, k->rows.values, &k->layout)) return NULL;
+    if (!k || !read_layout(counts, sums, products, &k->rows, &k->layout)) return NULL;
     int limited = limits.rows >= 1 || limits.all_rows >= 1;
     if (k->sealed || groups < NO_LIMIT || rows < NO_LIMIT || all_rows < NO_LIMIT || groups == 0 || rows == 0 ||
         all_rows == 0 || (all_rows > 0 && (rows > 0 || groups > 0)) || (limits.chooses_rows && !limited) ||
@@ -268,6 +294,42 @@ static PyObject *py_seal(PyObject *self, PyObject *args) {
         return PyErr_NoMemory();
     k->sealed = 1;
     Py_RETURN_NONE;
+}
+
+/* What is counted row by row: (column, most, key) each. */
+static PyObject *py_count_rows(PyObject *self, PyObject *args) {
+    (void)self;
+    PyObject *capsule, *specs;
+    long long room;
+    if (!PyArg_ParseTuple(args, "OOL:count_rows", &capsule, &specs, &room)) return NULL;
+    Kernel *k = PyCapsule_GetPointer(capsule, NAME);
+    if (!k) return NULL;
+    Py_ssize_t count = PyTuple_Check(specs) ? PyTuple_Size(specs) : -1;
+    if (!k->sealed || k->cells || count < 0 || count > MOST_MEASURES || room < 0) {
+        PyErr_SetString(PyExc_ValueError, "counts must be a tuple, given once after the kernel is sealed");
+        return NULL;
+    }
+    k->most_cells = room / (int64_t)sizeof(Cell);
+    k->job.counts = calloc((size_t)count + 1, sizeof *k->job.counts);
+    if (!k->job.counts) return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < count; i++) {
+        RowCount *c = &k->job.counts[i];
+        const char *key;
+        Py_ssize_t size;
+        long long most;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(specs, i), "iLy#", &c->column, &most, &key, &size)) return NULL;
+        if (c->column < 0 || c->column >= k->rows.values || most < 0 || size != 16) {
+            PyErr_SetString(PyExc_ValueError, "a count must be of a column that there is, with a key of 16 bytes");
+            return NULL;
+        }
+        c->most = most;
+        const unsigned char *bytes = (const unsigned char *)key;
+        c->ranks = (SipKey){little(bytes, 8), little(bytes + 8, 8)};
+        k->job.many_counts = (int)i + 1;
+        if (most && !key_words(&k->rows, c->ranks, &c->keys)) return PyErr_NoMemory();
+    }
+    k->cells = cells_for(k);
+    return k->cells ? Py_NewRef(Py_None) : PyErr_NoMemory();
 }
 
 static PyObject *py_measure(PyObject *self, PyObject *args) {
@@ -320,18 +382,22 @@ static PyObject *py_bound(PyObject *self, PyObject *args) {
     Status status = FINE;
     Totals mine;
     Parts spare = {0};
+    Cells *cells = cells_for(k);
     PyThreadState *state = PyEval_SaveThread();
-    if (!totals_init(&mine, k->totals.groups, k->totals.measures)) status = NO_MEMORY;
+    if (!totals_init(&mine, k->totals.groups, k->totals.measures) || !cells) status = NO_MEMORY;
     for (int64_t p = from; p < k->partitions && status == FINE; p += step) {
         Parts *parts = keep ? &k->blocks[p] : &spare;
         parts->count = 0;
-        status = bound_partition(&k->job, p, parts);
+        status = bound_partition(&k->job, p, parts, cells);
         if (status == FINE) add_parts(parts, k->words, k->measures, &mine);
     }
     free(spare.words);
     PyEval_RestoreThread(state);
     if (status == FINE) totals_add(&k->totals, &mine);
     totals_free(&mine);
+    for (int i = 0; status == FINE && i < k->job.many_counts; i++)
+        if (!cells_merge(&k->cells[i], k->rows.tables, &cells[i])) status = NO_MEMORY;
+    cells_drop(cells, k->job.many_counts);
     return status == FINE ? Py_NewRef(Py_None) : raise_status(status);
 }
 
@@ -429,6 +495,39 @@ static PyObject *py_key(PyObject *self, PyObject *args) {
                          bytes_of(in->bytes, text_start(in, in->count)));
 }
 
+/* What was counted row by row: groups, values and counts; then it is forgotten. */
+static PyObject *py_counted(PyObject *self, PyObject *args) {
+    (void)self;
+    PyObject *capsule;
+    int index;
+    if (!PyArg_ParseTuple(args, "Oi:counted", &capsule, &index)) return NULL;
+    Kernel *k = PyCapsule_GetPointer(capsule, NAME);
+    if (!k) return NULL;
+    if (!k->cells || index < 0 || index >= k->job.many_counts) {
+        PyErr_SetString(PyExc_ValueError, "index must be that of a count");
+        return NULL;
+    }
+    Cells *cells = &k->cells[index];
+    PyObject *made[3];
+    for (int i = 0; i < 3; i++) made[i] = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)cells->count * 8);
+    if (!made[0] || !made[1] || !made[2]) {
+        for (int i = 0; i < 3; i++) Py_XDECREF(made[i]);
+        return NULL;
+    }
+    uint64_t *out[3];
+    for (int i = 0; i < 3; i++) out[i] = (uint64_t *)PyBytes_AsString(made[i]);
+    int64_t at = 0;
+    for (uint64_t i = 0; cells->cells && i <= cells->mask; i++) {
+        const Cell *cell = &cells->cells[i];
+        if (!cell->owner) continue;
+        out[0][at] = cell->owner - 1;
+        out[1][at] = cell->word;
+        out[2][at++] = cell->count;
+    }
+    cells_free(cells);
+    return Py_BuildValue("NNN", made[0], made[1], made[2]);
+}
+
 static PyObject *py_held(PyObject *self, PyObject *args) {
     (void)self;
     PyObject *capsule;
@@ -492,12 +591,16 @@ static PyObject *py_siphash(PyObject *self, PyObject *args) {
 
 static PyMethodDef methods[] = {
     {"kernel", py_kernel, METH_VARARGS,
-     "kernel(secret, texts, values, bits, budget, file) -> capsule: rows to come, of a unit and keys of which `texts` "
-     "says whether they are texts, divided into 2**bits partitions; beyond `budget` bytes they go to the file."},
+     "kernel(secret, texts, values, bits, budget, file) -> capsule: rows to come, of a unit, keys and so many values, of "
+     "which `texts` says whether they are texts, divided into 2**bits partitions; beyond `budget` bytes they go to the "
+     "file."},
     {"add", py_add, METH_VARARGS, "add(kernel, count, columns): rows, as (validity, offsets, data, start, wide)."},
     {"seal", py_seal, METH_VARARGS,
      "seal(kernel, (groups, rows, all_rows, chooses_rows), counts, sums, products): no more rows; the limits (-1: "
      "none), and the numbers of a part: by column of values its count, its sum, and (one, center, other, center) ..."},
+    {"count_rows", py_count_rows, METH_VARARGS,
+     "count_rows(kernel, counts, room): count the rows that stay by a column's value, or its distinct values, so many of "
+     "a unit in a group: (column, most or 0, key) each; `room` bytes at most for a table."},
     {"measure", py_measure, METH_VARARGS,
      "measure(kernel, measures): what to add up, from nothing: (kind, sum, count, asks, offset, minimum, lower, upper, "
      "center) each."},
@@ -508,6 +611,7 @@ static PyMethodDef methods[] = {
     {"again", py_again, METH_VARARGS, "again(kernel): add up the parts that were kept."},
     {"totals", py_totals, METH_VARARGS, "totals(kernel, reach) -> (groups, sums): of the groups that have parts."},
     {"key", py_key, METH_VARARGS, "key(kernel, index) -> (words, nulls), or (texts, nulls, ends, bytes): by group."},
+    {"counted", py_counted, METH_VARARGS, "counted(kernel, index) -> (groups, values, counts), and forget them."},
     {"held", py_held, METH_VARARGS, "held(kernel) -> (rows, spilled, parts): bytes."},
     {"ranks", py_ranks, METH_VARARGS, "ranks(key, count, columns, out): the rank of each row."},
     {"siphash", py_siphash, METH_VARARGS, "siphash(key, data) -> int: SipHash-2-4."},

@@ -6,7 +6,7 @@
 #ifndef SFUMATO_BOUNDING_H
 #define SFUMATO_BOUNDING_H
 
-#include "_rows.h"
+#include "_row_counts.h"
 
 #define NO_LIMIT (-1)
 
@@ -28,10 +28,6 @@ typedef struct {
     uint64_t *words;
     int64_t count, room;
 } Parts;
-
-typedef struct {
-    uint64_t *words, *nulls; /* by group, for ranks: one for each key */
-} KeyWords;
 
 static inline int part_words(const Layout *l) { return 1 + l->counts + l->sums + l->products; }
 
@@ -68,59 +64,6 @@ static uint64_t *parts_room(Parts *parts, int words) {
         parts->room = room;
     }
     return parts->words + parts->count++ * words;
-}
-
-/* The words of all groups' keys for ranks under a key. */
-static int key_words(const Rows *r, SipKey key, KeyWords *made) {
-    int64_t groups = group_count(r);
-    size_t room = (size_t)groups * (size_t)(r->keys ? r->keys : 1) * 8;
-    made->words = malloc(room ? room : 8);
-    made->nulls = malloc(room ? room : 8);
-    if (!made->words || !made->nulls) return 0;
-    SipKey texts = sip_text_key(key);
-    for (int64_t g = 0; g < groups && r->keys; g++) {
-        const uint64_t *row = r->group_rows.rows + g * (r->keys + 1);
-        for (int i = 0; i < r->keys; i++) {
-            uint64_t word = row[i], null = row[r->keys] >> i & 1;
-            if (r->key_is_text[i] && !null) {
-                const Interner *in = &r->key_texts[i];
-                size_t start = text_start(in, (int64_t)word);
-                word = sip_bytes(texts, in->bytes + start, in->rows[word] - start);
-            }
-            made->words[g * r->keys + i] = word;
-            made->nulls[g * r->keys + i] = null;
-        }
-    }
-    return 1;
-}
-
-static inline uint64_t unit_word(const Rows *r, SipKey texts, uint64_t u) {
-    if (!r->unit_is_text) return u;
-    size_t start = text_start(&r->unit_texts, (int64_t)u);
-    return sip_bytes(texts, r->unit_texts.bytes + start, r->unit_texts.rows[u] - start);
-}
-
-/* Arrange that ranks[index] is the value that it has in order. */
-static void select_rank(int64_t *ranks, int64_t count, int64_t index) {
-    int64_t low = 0, high = count - 1;
-    while (low < high) {
-        int64_t pivot = ranks[low + (high - low) / 2], i = low, j = high;
-        while (i <= j) {
-            while (ranks[i] < pivot) i++;
-            while (ranks[j] > pivot) j--;
-            if (i <= j) {
-                int64_t swap = ranks[i];
-                ranks[i++] = ranks[j];
-                ranks[j--] = swap;
-            }
-        }
-        if (index <= j)
-            high = j;
-        else if (index >= i)
-            low = i;
-        else
-            return;
-    }
 }
 
 static inline int compare_rows(const uint64_t *one, const uint64_t *other, int words) {
@@ -162,15 +105,17 @@ typedef struct {
     int32_t *crowd_of;        /* by part or unit, the number of the crowd, or -1 */
     uint64_t *rows;           /* of crowds: group and values */
     uint64_t *crowd_units;
-    uint32_t *order, *other;
+    uint32_t *order, *other, *part_of; /* part_of: by row of a crowd */
     uint8_t *stays;
+    RowCounter counter;
 } Work;
 
 static void work_free(Work *w) {
     void *all[] = {w->scratch, w->table,  w->of_row,   w->parts.words,  w->unit_of, w->unit_rows,
                    w->cuts,    w->ranks,  w->starts,   w->crowd_of,     w->rows,    w->crowd_units,
-                   w->order,   w->other,  w->stays,    w->chosen_ranks};
+                   w->order,   w->other,  w->stays,    w->chosen_ranks, w->part_of};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
+    counter_free(&w->counter);
 }
 
 typedef struct {
@@ -178,6 +123,8 @@ typedef struct {
     const Layout *layout;
     Limits limits;
     KeyWords group_keys, row_keys;
+    RowCount *counts; /* what is counted row by row */
+    int many_counts;
 } Job;
 
 /* Rows to parts. */
@@ -188,8 +135,9 @@ static Status make_parts(const Job *job, const Partition *part, Work *w) {
     while (mask + 1 < (uint64_t)part->rows * 2) mask = mask * 2 + 1;
     w->table = calloc(mask + 1, sizeof *w->table);
     w->scratch = malloc(CHUNK_BYTES);
-    if (job->limits.chooses_rows) w->of_row = malloc((size_t)part->rows * sizeof *w->of_row);
-    if (!w->table || !w->scratch || (job->limits.chooses_rows && !w->of_row)) return NO_MEMORY;
+    int by_row = job->limits.chooses_rows || job->many_counts;
+    if (by_row) w->of_row = malloc((size_t)part->rows * sizeof *w->of_row);
+    if (!w->table || !w->scratch || (by_row && !w->of_row)) return NO_MEMORY;
     int64_t at = 0;
     for (int i = 0; i < part->count; i++) {
         int64_t rows;
@@ -299,7 +247,8 @@ static Status trim(const Job *job, Work *w, uint64_t unit, int64_t from, int64_t
     const uint64_t *rows = w->rows + from * words;
     const uint32_t *order = sort_rows(rows, words, w->order, w->other, count);
     uint64_t all[MOST_KEYS + MOST_VALUES + 2], nulls[MOST_KEYS + MOST_VALUES + 2] = {0}, number = 0;
-    all[0] = unit_word(r, sip_text_key(r->ranks), unit);
+    SipKey texts = sip_text_key(r->ranks);
+    all[0] = unit_word(r, texts, unit);
     for (int64_t i = 0; i < count; i++) {
         const uint64_t *row = rows + (int64_t)order[i] * words;
         number = i && !compare_rows(row, rows + (int64_t)order[i - 1] * words, words) ? number + 1 : 1;
@@ -308,8 +257,8 @@ static Status trim(const Job *job, Work *w, uint64_t unit, int64_t from, int64_t
             nulls[k + 1] = job->row_keys.nulls[row[0] * (uint64_t)keys + (uint64_t)k];
         }
         for (int v = 0; v < r->values; v++) {
-            all[keys + 1 + v] = row[1 + v];
             nulls[keys + 1 + v] = (int64_t)row[1 + v] == MISSING;
+            all[keys + 1 + v] = nulls[keys + 1 + v] ? 0 : value_word(r, texts, v, row[1 + v]);
         }
         all[keys + 1 + r->values] = number;
         w->ranks[i] = w->chosen_ranks[i] = rank_of(r->ranks, all, nulls, keys + r->values + 2);
@@ -327,6 +276,7 @@ static Status trim(const Job *job, Work *w, uint64_t unit, int64_t from, int64_t
             part[0] = row[0];
         }
         over |= add_to_part(part, row + 1, job->layout);
+        if (w->counter.many && !count_row(&w->counter, w->part_of[from + order[i]], row[0], row + 1)) return NO_MEMORY;
     }
     return over ? TOO_MUCH : FINE;
 }
@@ -347,8 +297,9 @@ static Status trim_crowds(const Job *job, const Partition *part, Work *w, int64_
     w->order = malloc((size_t)largest * sizeof *w->order);
     w->other = malloc((size_t)largest * sizeof *w->other);
     w->rows = malloc((size_t)(total * words) * 8);
+    w->part_of = malloc((size_t)total * sizeof *w->part_of);
     int64_t *ends = malloc((size_t)crowds * 8);
-    if (!ends || !w->ranks || !w->chosen_ranks || !w->order || !w->other || !w->rows) {
+    if (!ends || !w->ranks || !w->chosen_ranks || !w->order || !w->other || !w->rows || !w->part_of) {
         free(ends);
         return NO_MEMORY;
     }
@@ -361,7 +312,9 @@ static Status trim_crowds(const Job *job, const Partition *part, Work *w, int64_
         for (; row && rows--; row += r->stride, at++) {
             uint32_t mine = w->of_row[at];
             int32_t crowd = w->crowd_of[by_unit ? w->unit_of[mine] : mine];
-            if (crowd >= 0) memcpy(w->rows + ends[crowd]++ * words, row + 1, (size_t)words * 8);
+            if (crowd < 0) continue;
+            w->part_of[ends[crowd]] = mine;
+            memcpy(w->rows + ends[crowd]++ * words, row + 1, (size_t)words * 8);
         }
     }
     free(ends);
@@ -398,7 +351,24 @@ static int64_t find_crowds(const Job *job, Work *w, int by_unit, int64_t units) 
     return crowds;
 }
 
-/* Put the parts of a partition that stay at the end of `out`. */
+/* Count the rows of the parts that stay as they are. */
+static Status count_rows(const Job *job, const Partition *part, Work *w, int crowds, int by_unit) {
+    const Rows *r = job->rows;
+    int64_t at = 0;
+    for (int i = 0; i < part->count; i++) {
+        int64_t rows;
+        const uint64_t *row = chunk_rows(r, part, i, w->scratch, &rows);
+        if (!row) return UNREADABLE;
+        for (; rows--; row += r->stride, at++) {
+            uint32_t mine = w->of_row[at];
+            if (!w->stays[mine] || (crowds && w->crowd_of[by_unit ? w->unit_of[mine] : mine] >= 0)) continue;
+            if (!count_row(&w->counter, mine, row[1], row + 2)) return NO_MEMORY;
+        }
+    }
+    return FINE;
+}
+
+/* Put the parts of a partition that stay at the end of `out`; what is counted row by row goes to the counter. */
 static Status bound_with(const Job *job, const Partition *part, Work *w, Parts *out) {
     const Limits *limits = &job->limits;
     if (!part->rows) return FINE;
@@ -425,12 +395,21 @@ static Status bound_with(const Job *job, const Partition *part, Work *w, Parts *
         if (!limits->chooses_rows && limits->rows != NO_LIMIT && rows_in(made[0]) > limits->rows)
             made[0] = (uint64_t)limits->rows << 32 | group_in(made[0]);
     }
-    if (!crowds) return FINE;
-    return trim_crowds(job, part, w, crowds, by_unit, by_unit ? limits->all_rows : limits->rows, out);
+    if (job->many_counts) {
+        if (!counter_init(&w->counter, w->parts.count)) return NO_MEMORY;
+        status = count_rows(job, part, w, crowds > 0, by_unit);
+    }
+    if (status == FINE && crowds)
+        status = trim_crowds(job, part, w, crowds, by_unit, by_unit ? limits->all_rows : limits->rows, out);
+    for (int i = 0; status == FINE && i < job->many_counts; i++)
+        if (job->counts[i].most && !settle_values(&w->counter, i, w->parts.words, words + 1, w->parts.count))
+            status = NO_MEMORY;
+    return status;
 }
 
-static Status bound_partition(const Job *job, int64_t index, Parts *out) {
-    Work work = {0};
+/* `cells` are those that the rows are counted in, one for each count. */
+static Status bound_partition(const Job *job, int64_t index, Parts *out, Cells *cells) {
+    Work work = {.counter = {.rows = job->rows, .counts = job->counts, .many = job->many_counts, .totals = cells}};
     Status status = bound_with(job, &job->rows->partitions[index], &work, out);
     work_free(&work);
     return status;

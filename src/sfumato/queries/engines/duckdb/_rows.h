@@ -1,6 +1,6 @@
 /* Rows of units, numbered by group and divided by unit: in memory as far as the budget goes, else in a file.
  *
- * A row is the unit, the number of its group, and its values; MISSING where it has none. */
+ * A row is the unit, the number of its group, and its values (of a text its number); MISSING where it has none. */
 #ifndef SFUMATO_ROWS_H
 #define SFUMATO_ROWS_H
 
@@ -36,8 +36,8 @@ typedef struct {
     int keys, values, stride, bits, chunk_rows;
     int64_t budget, held, file_end;
     int file;
-    Interner unit_texts, key_texts[MOST_KEYS], group_rows;
-    int unit_is_text, key_is_text[MOST_KEYS];
+    Interner unit_texts, key_texts[MOST_KEYS], value_texts[MOST_VALUES], group_rows;
+    int unit_is_text, key_is_text[MOST_KEYS], value_is_text[MOST_VALUES];
     int32_t *group_of_text; /* where the only key is a text: its group + 1, by the text's number */
     int64_t group_of_text_room;
     Partition *partitions;
@@ -59,6 +59,7 @@ static void rows_free(Rows *r) {
     interner_free(&r->unit_texts);
     interner_free(&r->group_rows);
     for (int i = 0; i < r->keys; i++) interner_free(&r->key_texts[i]);
+    for (int i = 0; i < r->values; i++) interner_free(&r->value_texts[i]);
     free(r->group_of_text);
     r->group_of_text = NULL;
 }
@@ -73,6 +74,8 @@ static int rows_init(Rows *r) {
     if (r->keys) fine &= interner_init(&r->group_rows, r->tables, r->keys + 1);
     for (int i = 0; i < r->keys; i++)
         if (r->key_is_text[i]) fine &= interner_init(&r->key_texts[i], r->tables, 0);
+    for (int i = 0; i < r->values; i++)
+        if (r->value_is_text[i]) fine &= interner_init(&r->value_texts[i], r->tables, 0);
     return fine;
 }
 
@@ -187,6 +190,22 @@ static inline int64_t group_at(Rows *r, const Column *keys, int64_t row) {
     return r->keys ? intern_row(&r->group_rows, words) : 0;
 }
 
+/* Put the values of a text column at `places`. */
+static Status add_texts(Rows *r, const Column *values, int i, uint64_t *const *places, int64_t from, int64_t to) {
+    for (int64_t row = from; row < to; row++) {
+        uint64_t *place = places[row - from];
+        if (!place) continue;
+        place[i] = (uint64_t)MISSING;
+        if (!has_value(values, row)) continue;
+        size_t length;
+        const unsigned char *bytes = text_at(values, row, &length);
+        int64_t text = intern_text(&r->value_texts[i], bytes, length);
+        if (text < 0) return NO_MEMORY;
+        place[i] = (uint64_t)text;
+    }
+    return FINE;
+}
+
 /* Put up to BLOCK rows where they belong; rows without a unit are left out. */
 static Status add_block(Rows *r, const Column *unit, const Column *keys, const Column *values, int64_t from,
                         int64_t to) {
@@ -212,6 +231,11 @@ static Status add_block(Rows *r, const Column *unit, const Column *keys, const C
         places[row - from] = place + 2;
     }
     for (int i = 0; i < r->values; i++) {
+        if (r->value_is_text[i]) {
+            Status status = add_texts(r, &values[i], i, places, from, to);
+            if (status != FINE) return status;
+            continue;
+        }
         const int64_t *data = (const int64_t *)values[i].data + values[i].start;
         int bad = 0;
         for (int64_t row = from; row < to; row++) {

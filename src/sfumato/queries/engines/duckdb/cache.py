@@ -69,7 +69,9 @@ class CachedBounding:
         return replace(self, answers=dict([*rest.items(), (measures, answer)][-_ANSWERS:]))
 
     def serves(self, slots: MeasureColumns) -> bool:
-        """Whether all that ``slots``, made with these known, needs is there."""
+        """Whether all that ``slots``, made with these known, needs is there, or their answer itself."""
+        if slots.measures in self.answers:
+            return True
         rows_by_bin = not slots.rowwise or (
             self.parts is None and (not self.crowded or "chosen" in self.tables)
         )

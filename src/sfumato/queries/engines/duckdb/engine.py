@@ -23,7 +23,7 @@ from sfumato.queries.engines.duckdb.cache import CACHED_PARTS, BoundingCache, Ca
 from sfumato.queries.engines.duckdb.components import add_components
 from sfumato.queries.engines.duckdb.connection import connect, lock
 from sfumato.queries.engines.duckdb.fingerprint import fingerprint, stamps
-from sfumato.queries.engines.duckdb.kernel import KernelSettings, bound_rows
+from sfumato.queries.engines.duckdb.kernel import KernelAnswer, KernelSettings, bound_rows
 from sfumato.queries.engines.duckdb.ranks import RANKED_DUCKDB, add_ranks
 from sfumato.queries.engines.duckdb.storage import store
 from sfumato.queries.engines.self_test import run_self_test
@@ -52,8 +52,8 @@ class DuckDBEngine(StoredTablesEngine):
         What :func:`~sfumato.frames.sources.open_source` returned.
     memory_limit : str, optional
         Most memory for DuckDB, such as ``"2GB"``; beyond it the engine spills. Default: DuckDB's (80 % of
-        the machine). The bounding kernel takes up to a quarter as much for rows, while DuckDB only scans,
-        and an eighth for what it retains; beyond a quarter it spills, too.
+        the machine). The bounding kernel takes up to a quarter as much for rows, while DuckDB only scans;
+        beyond it spills, too. It takes an eighth for counts of single rows, and one for what it retains.
     threads : int, optional
         Default: one for each core.
     cache : int
@@ -258,9 +258,9 @@ class DuckDBEngine(StoredTablesEngine):
             retain = self._kernel.memory // _RETAINED_SHARE // most if most else -1
             found = bound_rows(self._connection, prepared, secret, self._kernel, retain=retain)
             if found is not None:
-                totals, parts = found
-                answers = {slots.measures: self._arranged(prepared, totals)}
-                return CachedBounding(secret, *columns, tuple(made), False, answers, parts, parts is not None)
+                answers = {slots.measures: self._arranged(prepared, found)}
+                retained = found.parts is not None
+                return CachedBounding(secret, *columns, tuple(made), False, answers, found.parts, retained)
         bounding = prepared.bounding(secret)
         crowded = prepared.unit and self._bound(bounding, made)
         if prepared.unit and self._layouts.most:
@@ -269,18 +269,20 @@ class DuckDBEngine(StoredTablesEngine):
             self._drop([table for table in made if table in _SERVED], made)
         return CachedBounding(secret, *columns, tuple(made), crowded)
 
-    def _arranged(self, prepared: CompiledJob, totals: pa.Table) -> pa.Table:
-        """Return the answer, in its order, from the sums of the kernel."""
-        self._connection.register(_KERNEL_TOTALS, totals)
+    def _arranged(self, prepared: CompiledJob, found: KernelAnswer) -> pa.Table:
+        """Return the answer, in its order, from what the kernel made."""
+        self._connection.register(_KERNEL_TOTALS, found.totals)
         try:
             select = prepared.arranged(f"SELECT * FROM {_KERNEL_TOTALS}")
-            return self._connection.sql(select).to_arrow_table().cast(prepared.schema)
+            table = self._connection.sql(select).to_arrow_table()
         finally:
             self._connection.unregister(_KERNEL_TOTALS)
+        answer = table.select(prepared.schema.names).cast(prepared.schema)
+        return with_bin_counts(answer, found.leaves(table))
 
     def _computed(self, prepared: CompiledJob, layout: CachedBounding) -> pa.Table:
         if layout.parts is not None:
-            return self._arranged(prepared, layout.parts.totals(prepared.slots))
+            return self._arranged(prepared, KernelAnswer(layout.parts.totals(prepared.slots)))
         bounding, crowded = prepared.bounding(layout.secret), layout.crowded
         parts_table = CACHED_PARTS if CACHED_PARTS in layout.tables else None
         select = prepared.answer(bounding, any_crowded=crowded, parts_table=parts_table)

@@ -11,16 +11,17 @@ Notes
 Guarantee: that of :mod:`~sfumato.queries.engines.compilation.bounding`: what a unit keeps is a function of
 its own rows and of the secret, for groups are ranked by SipHash-2-4 of their keys' values (never of the
 numbers that the kernel gives them, which depend on other units), rows by that of their values, and equal
-ranks at a cut all go. Every contribution is clamped; sums over units are exact in 128 bits.
+ranks at a cut all go. Every contribution is clamped; sums over units are exact in 128 bits. Counts by bin
+are of the rows that stay; of distinct values a unit brings at most so many to a group, chosen by rank, too.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import duckdb
@@ -34,17 +35,30 @@ from sfumato.queries.engines.compilation.measure_columns import MeasureColumns
 from sfumato.queries.engines.dialects.base import REACH
 from sfumato.queries.engines.duckdb import _bounding
 from sfumato.queries.engines.duckdb.ranks import is_text, kernel_column
-from sfumato.queries.plan.measure import AtLeast, One, RowCount, RowMean, RowSum, UnitValue, ValueCount
+from sfumato.queries.plan.measure import (
+    AtLeast,
+    BinCounts,
+    DistinctCount,
+    One,
+    RowCount,
+    RowMean,
+    RowSum,
+    UnitValue,
+    ValueCount,
+)
 
-__all__ = ["KernelParts", "KernelSettings", "bound_rows"]
+__all__ = ["KernelAnswer", "KernelParts", "KernelSettings", "bound_rows"]
 
 _BATCH: Final = 1 << 17  # rows
 _NONE: Final = -1
 _ROWS_SHARE: Final = 4  # of the memory limit
+_COUNTED_SHARE: Final = 8  # of the memory limit, for what is counted row by row
 _BITS: Final = 8
+_GROUP: Final = "kernel_group"
 _UNITS: Final = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 
 _Spec: TypeAlias = tuple[int, ...]
+_Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +128,37 @@ class KernelParts:
             return pa.table({name: pa.array([0], pa.int64()) for name in columns})
         return pa.table(columns)
 
-    def _key(
-        self, index: int, type_: pa.DataType, groups: np.ndarray[tuple[int], np.dtype[np.int64]]
-    ) -> pa.Array:
+    def with_row_counts(self, totals: pa.Table, slots: MeasureColumns) -> KernelAnswer:
+        """Return the sums per group with what was counted row by row, which is then forgotten."""
+        groups = np.frombuffer(_bounding.totals(self._kernel, REACH)[0], dtype=np.int64)
+        bins: dict[int, pa.Table] = {}
+        for number, index in enumerate((*slots.binned, *slots.distinct)):
+            owners, values, counts = (
+                np.frombuffer(found, dtype=np.int64) for found in _bounding.counted(self._kernel, number)
+            )
+            if index in slots.binned:
+                leaves = values - slots.measures[index].value.columns[0].lower
+                bins[index] = pa.table({"g": self._numbers(owners), "leaf": leaves, "n": counts})
+            elif len(groups):
+                many = np.bincount(owners, minlength=int(groups.max()) + 1)[groups]
+                totals = totals.set_column(
+                    totals.column_names.index(f"m{index}"), f"m{index}", pa.array(many)
+                )
+        if not self._public:
+            totals = totals.append_column(
+                _GROUP, pa.array(groups if len(groups) else [0] * len(totals), pa.int64())
+            )
+        return KernelAnswer(totals, bins)
+
+    def _numbers(self, groups: _Numbers) -> pa.Array:
+        """Return the numbers of public groups, or the kernel's own."""
+        return self._key(0, self._keys[0][1], groups) if self._public else pa.array(groups)
+
+    @property
+    def _public(self) -> bool:
+        return [name for name, _ in self._keys] == ["g"]
+
+    def _key(self, index: int, type_: pa.DataType, groups: _Numbers) -> pa.Array:
         words, absent, *text = _bounding.key(self._kernel, index)
         numbers = np.frombuffer(words, dtype=np.int64)[groups]
         null = np.frombuffer(absent, dtype=np.bool_)[groups]
@@ -133,6 +175,37 @@ class KernelParts:
         return integers.cast(pa.int32()).cast(type_) if pt.is_temporal(type_) else integers.cast(type_)
 
 
+@dataclass(frozen=True, slots=True)
+class KernelAnswer:
+    """What the kernel made of a job.
+
+    Parameters
+    ----------
+    totals : pyarrow.Table
+        The sums per group, in no order.
+    bins : mapping of int to pyarrow.Table
+        The counts by bin of each measure that is such: the number ``g`` of the group, ``leaf`` and ``n``.
+    parts : KernelParts or None
+        What later jobs may read.
+    """
+
+    totals: pa.Table
+    bins: Mapping[int, pa.Table] = field(default_factory=dict)
+    parts: KernelParts | None = None
+
+    def leaves(self, arranged: pa.Table) -> dict[int, pa.Table]:
+        """Return the counts by bin with groups numbered as the rows of the answer are, from 1."""
+        if _GROUP not in arranged.column_names:
+            return dict(self.bins)
+        groups = arranged[_GROUP].to_numpy()
+        rows = np.zeros(int(groups.max(initial=0)) + 1, dtype=np.int64)
+        rows[groups] = np.arange(1, len(groups) + 1)
+        return {
+            index: table.set_column(0, "g", pa.array(rows[table["g"].to_numpy()]))
+            for index, table in self.bins.items()
+        }
+
+
 def bound_rows(
     connection: duckdb.DuckDBPyConnection,
     prepared: CompiledJob,
@@ -140,7 +213,7 @@ def bound_rows(
     settings: KernelSettings,
     *,
     retain: int,
-) -> tuple[pa.Table, KernelParts | None] | None:
+) -> KernelAnswer | None:
     """Bound the rows of a job and add up its measures.
 
     Parameters
@@ -155,16 +228,16 @@ def bound_rows(
 
     Returns
     -------
-    tuple or None
-        The sums per group, and the parts if they are to be retained and not too large. None where the kernel
-        cannot do the job, which is then for SQL: measures of single rows, units or keys of unusual types,
-        sums beyond 64 bits, too little memory.
+    KernelAnswer or None
+        With the parts if they are to be retained and not too large. None where the kernel cannot do the job,
+        which is then for SQL: rows that are units, units or keys of unusual types, sums beyond 64 bits, too
+        little memory.
     """
     slots = prepared.slots
-    if not prepared.unit or slots.rowwise:
+    if not prepared.unit or any(slots.measures[index].upper < 1 for index in slots.distinct):
         return None
     reader = connection.sql(prepared.rows(None)).to_arrow_reader(_BATCH)
-    fields = list(reader.schema)[: 1 + len(prepared.grouping)]
+    fields = list(reader.schema)
     texts = [is_text(field.type) for field in fields]
     if None in texts:
         reader.close()
@@ -177,19 +250,27 @@ def bound_rows(
         try:
             rows = _read(kernel, reader)
             _seal(kernel, prepared)
+            _count_rows(kernel, slots, secret, settings)
             keep = rows * 8 * len(slots.part_names) <= retain
             _bound(kernel, settings.threads, keep=keep)
         except (OverflowError, MemoryError):
             return None
     _bounding.forget_rows(kernel)
-    parts = KernelParts(kernel, [(field.name, field.type) for field in fields[1:]])
-    return parts.added_up(slots), parts if keep else None
+    keys = fields[1 : 1 + len(prepared.grouping)]
+    parts = KernelParts(kernel, [(key.name, key.type) for key in keys])
+    answer = KernelAnswer(parts.added_up(slots))
+    if slots.rowwise:
+        answer = parts.with_row_counts(answer.totals, slots)
+    return replace(answer, parts=parts) if keep else answer
 
 
 def _kernel_secret(secret: bytes) -> bytes:
     """Return the words that key the ranks of groups and of rows, as in SQL, and the tables."""
-    purposes = [f"{purpose} {number}" for purpose in ("groups", "rows", "tables") for number in (1, 2)]
-    return b"".join(secret_word(secret, purpose).to_bytes(8, "little") for purpose in purposes)
+    return b"".join(_key_of(secret, purpose) for purpose in ("groups", "rows", "tables"))
+
+
+def _key_of(secret: bytes, purpose: str) -> bytes:
+    return b"".join(secret_word(secret, f"{purpose} {number}").to_bytes(8, "little") for number in (1, 2))
 
 
 @contextmanager
@@ -221,6 +302,22 @@ def _seal(kernel: object, prepared: CompiledJob) -> None:
     _bounding.measure(kernel, _specs(slots))
 
 
+def _count_rows(kernel: object, slots: MeasureColumns, secret: bytes, settings: KernelSettings) -> None:
+    """Ask for what is counted row by row: first counts by bin, then distinct values."""
+    counts = [(_row_column(slots, index), 0, bytes(16)) for index in slots.binned]
+    counts += [
+        (_row_column(slots, index), slots.measures[index].upper, _key_of(secret, f"values {index}"))
+        for index in slots.distinct
+    ]
+    if counts:
+        tables = len(counts) * (settings.threads + 1)
+        _bounding.count_rows(kernel, tuple(counts), settings.memory // _COUNTED_SHARE // tables)
+
+
+def _row_column(slots: MeasureColumns, index: int) -> int:
+    return slots.names.index(slots.value(index))
+
+
 def _bound(kernel: object, threads: int, *, keep: bool) -> None:
     if threads == 1:
         _bounding.bound(kernel, 0, 1, keep)
@@ -233,8 +330,12 @@ def _bound(kernel: object, threads: int, *, keep: bool) -> None:
 def _specs(slots: MeasureColumns) -> tuple[_Spec, ...]:
     """Return each measure as the kernel takes it: where its numbers are in a part, what is done to them."""
     at = {name: index for index, name in enumerate(slots.part_names)}
+    by_row = {*slots.binned, *slots.distinct}  # counted elsewhere: nothing is added up for these
     return tuple(
-        (*_value(measure.value, slots, index, at), measure.lower, measure.upper, measure.center)
+        (
+            *_value(measure.value, slots, index, at),
+            *((0, 0, 0) if index in by_row else (measure.lower, measure.upper, measure.center)),
+        )
         for index, measure in enumerate(slots.measures)
     )
 
@@ -245,7 +346,7 @@ def _value(value: UnitValue, slots: MeasureColumns, index: int, at: dict[str, in
         case AtLeast():
             kind, total, count, _, offset, _ = _value(value.value, slots, index, at)
             return kind, total, count, 1, offset, value.minimum
-        case One():
+        case One() | BinCounts() | DistinctCount():
             return 0, 0, 0, 0, 0, 0
         case RowCount():
             return 1, 0, 0, 0, 0, 0

@@ -20,6 +20,7 @@ from sfumato.queries.engines.duckdb.dialect import DuckDB
 __all__ = ["RANKED_DUCKDB", "KernelColumn", "RankedDuckDB", "add_ranks", "is_text", "kernel_column"]
 
 _FUNCTION: Final = "sfumato_rank"
+_DECIMAL_BYTES: Final = 16
 
 KernelColumn: TypeAlias = tuple[Any, Any, Any, int, int]
 """A column as the kernel takes it: validity, offsets, data, first row, and whether offsets have 64 bits."""
@@ -69,8 +70,14 @@ def is_text(type_: pa.DataType) -> bool | None:
     --------
     >>> is_text(pa.string()), is_text(pa.int64()), is_text(pa.list_(pa.int64()))
     (True, False, None)
+    >>> is_text(pa.decimal128(38, 2)), is_text(pa.dictionary(pa.int8(), pa.string()))
+    (True, True)
     """
+    if pt.is_dictionary(type_):
+        return is_text(type_.value_type) or None
     if pt.is_string(type_) or pt.is_large_string(type_) or pt.is_binary(type_) or pt.is_large_binary(type_):
+        return True
+    if pt.is_decimal128(type_):
         return True
     whole = (
         pt.is_integer(type_) or pt.is_boolean(type_) or (pt.is_temporal(type_) and not pt.is_interval(type_))
@@ -81,8 +88,8 @@ def is_text(type_: pa.DataType) -> bool | None:
 def kernel_column(array: pa.Array) -> KernelColumn:
     """Return an array as the kernel takes it: texts as they are, all else as one integer of 64 bits a value.
 
-    A float is its bits, 0.0 and -0.0 alike. Values of types that the kernel does not take are ranked by
-    their text.
+    A float is its bits, 0.0 and -0.0 alike; a decimal is its 16 bytes; an ENUM is its text. Values of types
+    that the kernel does not take are ranked by their text.
 
     Examples
     --------
@@ -92,12 +99,18 @@ def kernel_column(array: pa.Array) -> KernelColumn:
     """
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
+    if pt.is_dictionary(array.type):
+        array = array.dictionary_decode()
     type_ = array.type
     text = is_text(type_)
     if text is None:
         return kernel_column(
             pa.array([None if v is None else repr(v) for v in array.to_pylist()], pa.string())
         )
+    if pt.is_decimal128(type_):
+        validity, data = array.buffers()
+        ends = np.arange(array.offset + len(array) + 1, dtype=np.int64) * _DECIMAL_BYTES
+        return (validity if array.null_count else None), ends, data, array.offset, 1
     if text:
         validity, offsets, data = array.buffers()
         wide = pt.is_large_string(type_) or pt.is_large_binary(type_)
