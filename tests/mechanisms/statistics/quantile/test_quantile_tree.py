@@ -460,9 +460,7 @@ def end_by_forms(
         ]
 
         def passes(form: np.ndarray) -> bool:
-            far = (
-                tree_estimates.deviation(distribution, np.array([(form**2).sum()]), np.array([odds]))[0] + 1
-            )
+            far = tree_estimates.deviation(distribution, np.array([(form**2).sum()]), np.array([odds]))[0] + 1
             return bool(-side * (form * counts).sum() >= -far)
 
         inner = [passes(form) for form in borders[1:-1]]
