@@ -166,7 +166,7 @@ def parse_statement(text: str, parameters: Parameters = NO_PARAMETERS) -> Statem
     tree = _tree(rest, text)
     parameters.bind(tree)
     while isinstance(tree, exp.Subquery) and tree.is_wrapper:
-        tree = tree.this
+        tree = tree.this.pop()  # the root of what it holds
     if clauses:
         return _private(tree, clauses, parameters)
     if isinstance(tree, exp.SetOperation):
