@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import math
 import random
@@ -20,6 +21,7 @@ from sfumato.queries.plan.stated_limits import CutOff
 from sfumato.queries.release.record import NoisyCut, ReleaseRecord
 from sfumato.queries.release.table import TableRelease
 from sfumato.queries.release.truncation import TruncatedShare, Truncation
+from sfumato.session.rendering import render_sql
 from sfumato.session.session import Session
 
 PAGE = Path(__file__).parents[3] / "docs" / "sql.md"
@@ -157,6 +159,19 @@ def test_what_is_bad_is_refused_before_anything_is_charged() -> None:
         with pytest.raises(OptionError, match="no stated limit or bound"):
             session.sql(TEXT.replace("month, COUNT", "COUNT").replace("GROUP BY month", ""))
         assert session.ledger.entries() == ()
+
+
+def test_what_could_not_show_it_refuses_it() -> None:
+    table = pa.table({"rider": [1, 2], "day": pa.array([dt.date(2024, 1, 1)] * 2)})
+    with sf.connect({"rides": table}, privacy_unit="rider", epsilon=3, delta=1e-5, rng=1) as session:
+        query = session.table().agg(riders=sf.count(bounds=(0, 3))).options(truncation_epsilon=0.1)
+        terms = {"moment": "day", "start": dt.date(2024, 1, 1), "every": "day", "steps": 4, "max_periods": 2}
+        with pytest.raises(OptionError, match="left out for a counter"):
+            session.counter(query, epsilon=1, delta=1e-6, **terms)  # type: ignore[arg-type]  # of several types
+        assert session.ledger.entries() == ()
+    types = {"rides": {"rider": "BIGINT", "month": "BIGINT"}}
+    with pytest.raises(OptionError, match="left out of a query that is rendered"):
+        render_sql(TEXT, "duckdb", tables=types, privacy_unit="rider")
 
 
 def test_a_record_is_read_back_as_it_was() -> None:
