@@ -171,11 +171,11 @@ def grid(runs: int) -> None:
         f"{sum(ratio < 1 for ratio in better)}, at least {min(better, default=math.inf):.2f} of it"
     )
     print("largest ratio of each candidate, where the pick is above 2 on some data:")
-    for cell, those in cells.items():
-        if max(_ratios(those, picks[cell])) <= 2:
+    for cell, errors in cells.items():
+        if max(_ratios(errors, picks[cell])) <= 2:
             continue
-        names = [name for name in ("halves", "each", "tree") if name in those[0]]
-        largest = {name: max(_ratios(those, name)) for name in names}
+        names = [name for name in ("halves", "each", "tree") if name in errors[0]]
+        largest = {name: max(_ratios(errors, name)) for name in names}
         no_rule = "" if min(largest.values()) <= 2 else "   no rule is below 2"
         table = ", ".join(f"{name} {ratio:.1f}" for name, ratio in largest.items())
         print(f"  {_words(cell)}, epsilon {cell[3]:g}: {picks[cell]} of {table}{no_rule}")

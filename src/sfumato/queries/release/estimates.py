@@ -124,7 +124,8 @@ class QuantilesColumn(EstimatedColumn):
         paid = bool(self.column.more)
         measure = self.record.measures[self.column.more[0]] if paid else self.total
         if measure.distribution is not NoiseDistribution.EXPONENTIAL:
-            ends = quantile_ends(*(self.chosen(letter, len(LEVELS), paid) for letter in "lu"), bounds, level)
+            lower, upper = (self.chosen(letter, len(LEVELS), paid) for letter in "lu")
+            ends = quantile_ends(lower, upper, bounds, level)
         elif paid and level <= ENDS_LEVEL:
             pair = self.chosen("m", 2, paid)
             ends = pair[..., 0], pair[..., 1]
