@@ -160,11 +160,10 @@ class SparkEngine(StoredTablesEngine):
         run: Callable[[str], pa.Table] = lambda select: self._session.sql(select).toArrow()  # noqa: E731
         try:
             bounding = SparkBounding.of(prepared, secret)
-            crowded = prepared.unit and bounding.crowds
             steps = [*self._groups(prepared, views), *(bounding.steps() if prepared.unit else [])]
             answer = run(with_steps(steps, bounding.answer(prepared)))
             leaves = {
-                index: run(with_steps(steps, bounding.leaves(index, unit=prepared.unit, any_crowded=crowded)))
+                index: run(with_steps(steps, bounding.leaves(index, unit=prepared.unit, any_crowded=False)))
                 for index in prepared.slots.binned
             }
         finally:
