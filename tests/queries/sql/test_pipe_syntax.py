@@ -19,9 +19,8 @@ TEN = 10
 def session() -> Iterator[sf.Session]:
     people = {"person": [1, 2, 3, 4, 5, 6], "age": [10, 20, 30, 40, 50, 60]}
     groups = pa.table({"g": ["a", "b", "d"], "w": [1, 2, 3]})
-    budget = {"epsilon": 1e12, "delta": 1e-3}
     with sf.connect(
-        pa.table(people), privacy_unit="person", public={"groups": groups}, rng=1, **budget
+        pa.table(people), privacy_unit="person", public={"groups": groups}, rng=1, epsilon=1e12, delta=1e-3
     ) as opened:
         yield opened
 

@@ -101,8 +101,9 @@ def test_arrays_are_taken_apart_as_python_does(case: str, arrays: list[_Arrays])
 def test_elements_are_in_the_fingerprint(spark_cluster: Cluster) -> None:
     session = spark_cluster.session()
     prints = set()
-    for arrays in ([["a", "b"]], [["a"]], [["ab"]], [["a", None, "b"]], [[]], [None]):
-        table = pa.table({"id": [1], "tags": pa.array(arrays, pa.list_(pa.string()))})
+    each: list[list[str | None] | None] = [["a", "b"], ["a"], ["ab"], ["a", None, "b"], [], None]
+    for array in each:
+        table = pa.table({"id": [1], "tags": pa.array([array], pa.list_(pa.string()))})
         with SparkEngine(SparkSource(session, {"data": frame(session, table)})) as engine:
             prints.add(engine.fingerprint(bytes(32)))
     assert len(prints) == 6

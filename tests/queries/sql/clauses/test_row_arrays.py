@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.frames.sources import open_source
-from sfumato.queries.engines.compilation import elements
+from sfumato.queries.engines.compilation import elements, select
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import Scan
 from sfumato.queries.plan.query_key import query_key
@@ -141,7 +141,7 @@ def test_one_unit_moves_no_more_than_it_is_bounded_to() -> None:
 
 
 def test_elements_without_their_unit_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = elements.selected
+    real = select.selected
 
     def by_element(items: list[str], *given: Any) -> str:
         return real(["u + CAST(hash(e0) % 7 AS BIGINT) AS u", *items[1:]], *given)
