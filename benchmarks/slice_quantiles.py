@@ -26,7 +26,8 @@ from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["slice_quantiles"]
 
-_MISSED = 0.05
+_MISSED = 0.001
+"""The probability with which some choice may leave its slice: then it may be anywhere."""
 
 Integers = NDArray[np.int64]
 
