@@ -22,6 +22,7 @@ from sfumato.queries.plan.nodes import (
     JoinPublic,
     PerUnit,
     Project,
+    PublicRows,
     PublicScan,
     Relation,
     Scan,
@@ -205,7 +206,7 @@ def unit_is_kept(relation: Relation) -> bool:
         return False
     if isinstance(relation, (JoinPublic, InPublic)):
         assert not list(scans(relation.public))
-    assert not isinstance(relation, PublicScan)
+    assert not isinstance(relation, PublicScan | PublicRows)
     return unit_is_kept(relation.child)
 
 
