@@ -206,7 +206,7 @@ def unit_is_kept(relation: Relation) -> bool:
         return False
     if isinstance(relation, (JoinPublic, InPublic)):
         assert not list(scans(relation.public))
-    assert not isinstance(relation, (PublicScan, PublicRows))
+    assert not isinstance(relation, PublicScan | PublicRows)
     return unit_is_kept(relation.child)
 
 

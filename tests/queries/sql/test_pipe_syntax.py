@@ -12,15 +12,14 @@ from sfumato.errors import QueryError
 
 OPTIONS = "WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e9, delta=1e-8, max_groups_contributed=5)"
 ASKED = f"AGGREGATE {OPTIONS} COUNT(*) AS n GROUP BY IF(age > 25, 'a', 'b') AS g"
-TEN = 10
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[sf.Session]:
-    people = {"person": [1, 2, 3, 4, 5, 6], "age": [10, 20, 30, 40, 50, 60]}
+    people = pa.table({"person": [1, 2, 3, 4, 5, 6], "age": [10, 20, 30, 40, 50, 60]})
     groups = pa.table({"g": ["a", "b", "d"], "w": [1, 2, 3]})
     with sf.connect(
-        pa.table(people), privacy_unit="person", public={"groups": groups}, rng=1, epsilon=1e12, delta=1e-3
+        people, privacy_unit="person", public={"groups": groups}, rng=1, epsilon=1e12, delta=1e-3
     ) as opened:
         yield opened
 

@@ -83,8 +83,8 @@ def read_item(item: exp.Expr, tables: Tables) -> Rows:
         rows = read_query(source.select, source.tables.at(tables))
         return Rows.of(rows.relation, alias, private=rows.private)
     if lists_rows(item):
-        relation, name = rows_listed(item)
-        return Rows.of(relation, name, private=False)
+        listed, named = rows_listed(item)
+        return Rows.of(listed, named, private=False)
     if isinstance(item, exp.Subquery):
         only(item, "this", "alias", what="a subquery")
         if item.args.get("alias") is not None:
