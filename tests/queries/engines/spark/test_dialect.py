@@ -18,7 +18,7 @@ _END = 2**62
 _MACROS = {
     "shiftright(v, bits)": "v >> bits",
     "shiftleft(v, bits)": "v * (CAST(1 AS BIGINT) << bits)",
-    "try_sum(v)": "CAST(sum(v) AS BIGINT)",
+    "narrow_sum(v)": "CAST(sum(v) AS BIGINT)",
 }
 
 
@@ -45,6 +45,11 @@ def _table(reach: int) -> tuple[pa.Table, list[int | None]]:
     return pa.table(columns), [*expected, 3, None]
 
 
+def _in_64_bits(sql: str) -> str:
+    """What Spark's sums of 64-bit integers are in DuckDB, whose own are wider."""
+    return sql.replace("sum(", "narrow_sum(")
+
+
 _REACHES = (2**62, 2**60 - 1, 2**57, 2**48, 1000)
 
 
@@ -55,7 +60,8 @@ def test_sums_are_exact_and_end_at_their_limits() -> None:
         for reach in _REACHES:
             data, expected = _table(reach)
             connection.register("data", data)
-            select = f"SELECT {SPARK.limited_total('v', reach)} FROM data GROUP BY g ORDER BY g"
+            total = _in_64_bits(SPARK.limited_total("v", reach))
+            select = f"SELECT {total} FROM data GROUP BY g ORDER BY g"
             assert [found for (found,) in connection.execute(select).fetchall()] == expected, reach
 
 
@@ -66,8 +72,8 @@ def test_parts_of_sums_beyond_any_table_end_at_their_limits() -> None:
         for upper, lower in ((high, 0), (-high, 0), (high - 1, low), (-high, low)):
             total = rows * (upper * 2**24 + lower)
             text = SPARK.limited_total("v", 2**48)
-            text = text.replace("try_sum(shiftright(v, 24))", str(rows * upper)).replace(
-                f"try_sum(v & {low})", str(rows * lower)
+            text = text.replace("sum(shiftright(v, 24))", str(rows * upper)).replace(
+                f"sum(v & {low})", str(rows * lower)
             )
             with duckdb.connect() as connection:
                 for head, body in _MACROS.items():

@@ -7,8 +7,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sfumato.errors import SchemaError
 from sfumato.queries.engines.spark.engine import SparkEngine
 from sfumato.queries.engines.spark.source import SparkSource
+from sfumato.queries.plan.measure import Measure, One
+from sfumato.queries.plan.query import AggregationJob, Scan
+from sfumato.queries.sql.analysis import read
+from sfumato.queries.sql.catalog import Catalog
 from tests.queries.every_type import violations
 from tests.spark import Cluster
 
@@ -32,6 +37,16 @@ _UNITS_ALONE = {
     "ARRAY<INT>": ["[1]", "[1, 2]", "[]"],
     "STRUCT<a: INT>": ['{"a": 1}', '{"a": 2}'],
 }
+_NO_UNITS = {
+    "MAP<STRING, INT>": """map('a', 1)""",
+    "ARRAY<MAP<INT, INT>>": "array(map(1, 2))",
+    "STRUCT<a: MAP<INT, INT>>": "named_struct('a', map(1, 2))",
+    "VARIANT": """parse_json('{"a": 1}')""",
+    "ARRAY<VARIANT>": "array(parse_json('1'))",
+    "STRUCT<a: INT, v: VARIANT>": "named_struct('a', 1, 'v', parse_json('1'))",
+    "INTERVAL": "make_interval(0, 1)",
+}
+"""Types that Spark cannot compare, each with a value."""
 
 
 @pytest.fixture
@@ -66,3 +81,28 @@ def test_every_type_is_carried_exactly(typed: Any) -> None:
         ]
         assert violations(engine, _values(0, _CARRIED)) == []
         assert violations(engine, _values(len(_CARRIED), _UNITS_ALONE)) == []
+
+
+def test_what_has_no_order_is_refused_by_name(spark_cluster: Cluster) -> None:
+    session = spark_cluster.session()
+    items = [f"{value} AS c{at}" for at, value in enumerate(_NO_UNITS.values())]
+    rows = session.range(4).selectExpr(
+        "id AS person", *items, "named_struct('map', 1, 'variant', id) AS named"
+    )
+    with SparkEngine(SparkSource(session, {"data": rows})) as engine:
+        schema = engine.schemas["data"]
+        for at in range(len(_NO_UNITS)):
+            job = AggregationJob(Scan("data", schema, f"c{at}"), (), (Measure(One()),), None, None, None)
+            with pytest.raises(SchemaError, match=f"privacy_unit must .* got 'c{at}'"):
+                engine.check(job)
+            text = (
+                "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-6, max_groups_contributed=1) "
+            )
+            text += f"c{at}, COUNT(*) FROM data GROUP BY c{at}"
+            with pytest.raises(SchemaError, match=f"column 'c{at}' has a type that a query cannot use"):
+                read(text, Catalog({"data": Scan("data", schema, "person")}))
+        # fields that are only called so are of the types that they are of
+        job = AggregationJob(Scan("data", schema, "named"), (), (Measure(One()),), None, None, None)
+        engine.check(job)
+        assert engine.aggregate(job, bytes(32))["m0"].to_pylist() == [4]
+        assert engine.fingerprint(bytes(32))

@@ -130,6 +130,10 @@ class Bounding:
     def _group_rank(self) -> str:
         return _rank(self.dialect, self.secret, "groups", ["u", *self.keys])
 
+    def _row_rank(self) -> str:
+        """Return the rank of a row, of which ``i`` is the number among those with the same values."""
+        return _rank(self.dialect, self.secret, "rows", ["u", *self.keys, *self.slots.names, "i"])
+
     @property
     def dialect(self) -> Dialect:
         """What the texts are written in."""
@@ -179,8 +183,7 @@ class Bounding:
             f"SELECT {every}, row_number() OVER (PARTITION BY {self._within(key + values)} ORDER BY u) AS i "
             f"FROM ({rows}) AS r"
         )
-        rank = _rank(self.dialect, self.secret, "rows", [*key, *values, "i"])
-        ranked = f"SELECT {every}, i, {rank} AS h FROM ({numbered}) AS r"
+        ranked = f"SELECT {every}, i, {self._row_rank()} AS h FROM ({numbered}) AS r"
         within, most = (key, self.max_rows) if self.all_rows is None else (["u"], self.all_rows)
         # the values after the rank make the order total, so that equal ranks leave no choice to the engine
         order = ", ".join(["h", *(values if self.all_rows is None else [*self.keys, *values]), "i"])

@@ -1,9 +1,10 @@
 """Spark's SQL, from 4.0 on: the same results whatever the session's settings.
 
-It does not depend on ANSI mode (every operation that ANSI mode lets raise is a ``try_`` function or is
-guarded against its errors), on the session's time zone (moments are TIMESTAMP_NTZ, the clock of UTC, and are
-never made TIMESTAMP), on how the parser reads backslashes and ``${...}`` (texts with anything odd in them are
-written as hexadecimal), or on case sensitivity (columns go by neutral names).
+It does not depend on ANSI mode (every operation that ANSI mode lets raise is a ``try_`` function, is guarded
+against its errors, or is a sum that takes more than 2**36 units or rows to overflow), on the session's time
+zone (moments are TIMESTAMP_NTZ, the clock of UTC, and are never made TIMESTAMP), on how the parser reads
+backslashes and ``${...}`` (texts with anything odd in them are written as hexadecimal), or on case
+sensitivity (columns go by neutral names).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
-from sfumato.errors import UnsupportedSql
+from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.engines.dialects.base import LONGEST_NUMBER, REACH, Dialect, StoredColumn
 from sfumato.queries.engines.dialects.decimals import decimal_type
 from sfumato.queries.engines.dialects.shapes import OFFSET, SHAPES
@@ -25,6 +26,8 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9 _.,:;+*/%()<>=!?#@-]*")
 _INTEGERS: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
 _FLOATS: Final = frozenset({"float", "double"})
 _DECIMAL: Final = re.compile(r"decimal\((\d+), ?(\d+)\)")
+_NO_ORDER: Final = re.compile(r"(?:^|[<,:])(?:map<|geometry\(|geography\(|(?:variant|interval)(?:[,>]|$))")
+"""Types that hold what Spark cannot compare, at any depth."""
 _WHITE_SPACE: Final = "CAST(X'20090A0B0C0D' AS STRING)"
 _EPOCH: Final = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # microseconds of the years 1 to 9999
@@ -102,7 +105,18 @@ class Spark(Dialect):
         return f"format_number({self.identifier(column.name)}, '{form}')"
 
     def identity(self, column: StoredColumn) -> str:
-        """Return the unit as it is stored; texts that a collation calls equal are different units."""
+        """Return the unit as it is stored; texts that a collation calls equal are different units.
+
+        Raises
+        ------
+        SchemaError
+            If its type has no order: which units are the same would be unknown, or up to a setting.
+        """
+        if _NO_ORDER.search(column.stored):
+            raise SchemaError(
+                f"privacy_unit must be of a type that Spark can order, got {column.name!r}, "
+                "which is or holds a MAP, VARIANT or such; make it a text before connecting"
+            )
         sql = self.identifier(column.name)
         if column.stored in _FLOATS:
             zero = f"CAST('0.0' AS {column.stored})"
@@ -150,20 +164,21 @@ class Spark(Dialect):
     def limited_total(self, column: str, reach: int) -> str:
         """Return the sum of two or three parts of the bits, none of it in decimals.
 
-        Exact up to 2**38 rows where the values are within 2**48, else up to 2**42.
+        Exact up to 2**38 rows of a unit in a group where the values are within 2**48, else up to 2**42; no
+        part of it overflows before that, so that it needs no ``try_sum``, which takes longer.
         """
         if reach > 1 << (2 * _HALF):
             return self._in_limbs(column)
         mask, end = (1 << _HALF) - 1, 1 << (62 - _HALF)
-        low = f"try_sum({column} & {mask})"
-        high = f"(try_sum(shiftright({column}, {_HALF})) + shiftright({low}, {_HALF}))"
+        low = f"sum({column} & {mask})"
+        high = f"(sum(shiftright({column}, {_HALF})) + shiftright({low}, {_HALF}))"
         return _limited(high, f"shiftleft({high}, {_HALF}) + ({low} & {mask})", end)
 
     def _in_limbs(self, column: str) -> str:
         mask = (1 << _LIMB) - 1
-        low = f"try_sum({column} & {mask})"
-        middle = f"(try_sum(shiftright({column}, {_LIMB}) & {mask}) + shiftright({low}, {_LIMB}))"
-        high = f"(try_sum(shiftright({column}, {2 * _LIMB})) + shiftright({middle}, {_LIMB}))"
+        low = f"sum({column} & {mask})"
+        middle = f"(sum(shiftright({column}, {_LIMB}) & {mask}) + shiftright({low}, {_LIMB}))"
+        high = f"(sum(shiftright({column}, {2 * _LIMB})) + shiftright({middle}, {_LIMB}))"
         rest = f"shiftleft({middle} & {mask}, {_LIMB}) + ({low} & {mask})"
         return _limited(high, f"shiftleft({high}, {2 * _LIMB}) + {rest}", 1 << (62 - 2 * _LIMB))
 
