@@ -91,7 +91,7 @@ def test_what_has_no_order_is_refused_by_name(spark_cluster: Cluster) -> None:
     )
     with SparkEngine(SparkSource(session, {"data": rows})) as engine:
         schema = engine.schemas["data"]
-        for at, type_ in enumerate(_NO_UNITS):
+        for at in range(len(_NO_UNITS)):
             job = AggregationJob(Scan("data", schema, f"c{at}"), (), (Measure(One()),), None, None, None)
             with pytest.raises(SchemaError, match=f"privacy_unit must .* got 'c{at}'"):
                 engine.check(job)
@@ -101,9 +101,6 @@ def test_what_has_no_order_is_refused_by_name(spark_cluster: Cluster) -> None:
             text += f"c{at}, COUNT(*) FROM data GROUP BY c{at}"
             with pytest.raises(SchemaError, match=f"column 'c{at}' has a type that a query cannot use"):
                 read(text, Catalog({"data": Scan("data", schema, "person")}))
-            column = schema.find(f"c{at}")
-            assert column is not None, type_
-            assert column.type is None, type_
         # fields that are only called so are of the types that they are of
         job = AggregationJob(Scan("data", schema, "named"), (), (Measure(One()),), None, None, None)
         engine.check(job)

@@ -3,7 +3,8 @@
 Rows are brought together by unit once; then groups, their ranks and the choice among them need no other
 exchange between workers. Where rows are limited too, they are sorted by unit, so that the groups of a unit
 stand in the order of their ranks and the rows of a group side by side: which groups and rows stay is numbered
-along that order, and only what stays is added up. So no sum is of more rows of a part than may stay.
+along that order, and only what stays is added up. Where a unit's rows are bounded over all groups together,
+its parts are made, and those of units with too many rows are made again from fewer.
 
 Notes
 -----
@@ -39,12 +40,18 @@ class SparkBounding(WindowedBounding):
     """The steps of one job on Spark; ``parts`` holds only groups and rows that stay."""
 
     @property
-    def _makes_again(self) -> bool:
-        return False
+    def crowds(self) -> bool:
+        """Whether parts with too many rows are made again from fewer."""
+        return self.all_rows is not None
 
     @property
-    def _reads_again(self) -> bool:
-        return self.all_rows is not None or (self.slots.rowwise and not self.trims_rows)
+    def _makes_again(self) -> bool:
+        return self.crowds
+
+    @property
+    def _chooses(self) -> bool:
+        """Whether rows of a group are chosen before parts are made."""
+        return self.trims_rows and not self.crowds
 
     def _unit_rows(self) -> str:
         every = ", ".join(self._columns)
@@ -56,7 +63,7 @@ class SparkBounding(WindowedBounding):
         The rank of a group is then one of what groups are known by: rows that are sorted by unit and rank
         need no table of hashes to be added up.
         """
-        if not self.trims_rows:
+        if not self._chooses:
             return WindowedBounding.parts(self)
         items, by = ", ".join(("u", *self.keys, *self.slots.grouped())), ", ".join(("u", *self._order))
         return Step("parts", f"SELECT {items} FROM ({self._chosen_rows()}) AS r GROUP BY {by}")
@@ -84,7 +91,7 @@ class SparkBounding(WindowedBounding):
         return f"SELECT {every}, f FROM ({placed}) AS r WHERE place <= {self.max_groups}"
 
     def _chosen_rows(self) -> str:
-        """Return the SELECT of the rows that stay of each group, or of all groups together.
+        """Return the SELECT of the rows that stay of each group.
 
         What is chosen is what `_chosen` chooses: by the same ranks, of rows that are distinguished by the
         same numbers. All windows are of a unit, for those of its groups would be many times as many.
@@ -95,17 +102,14 @@ class SparkBounding(WindowedBounding):
         along = self._along(*self._order, *values)
         numbered = f"SELECT {known}, row_number() {along} - rank() {along} + 1 AS i FROM ({rows}) AS r"
         ranked = f"SELECT {known}, i, {self._row_rank()} AS w FROM ({numbered}) AS r"
-        if self.all_rows is None:
-            most, along = self.max_rows, self._along(*self._order, "w", *values, "i")
-        else:
-            most, along = self.all_rows, self._along("w", *self._order, *values, "i")
+        along = self._along(*self._order, "w", *values, "i")
         place = f"row_number() {along}{' - f + 1' if grouped else ''} AS place"
         placed = f"SELECT {known}, {place} FROM ({ranked}) AS r"
         every = ", ".join((*self._columns, *(("h",) if grouped else ())))
-        return f"SELECT {every} FROM ({placed}) AS r WHERE place <= {most}"
+        return f"SELECT {every} FROM ({placed}) AS r WHERE place <= {self.max_rows}"
 
     def _rows_of_parts(self) -> str:
-        return self._chosen_rows() if self.trims_rows else self.rows("parts")
+        return self._chosen_rows() if self._chooses else self.rows("parts")
 
     def _measure_total(self, index: int) -> str:
         """Return the exact sum of a measure: in 64 bits where it takes 2**36 units to leave these.
@@ -119,7 +123,7 @@ class SparkBounding(WindowedBounding):
 
     def answer(self, prepared: CompiledJob) -> str:
         """Return the SELECT of the answer, with ``g`` where groups are public, in no order."""
-        totals = self.totals(unit=prepared.unit, any_crowded=False)
+        totals = self.totals(unit=prepared.unit, any_crowded=prepared.unit and self.crowds)
         if not prepared.public:
             return totals
         measures = (f"coalesce(t.m{i}, 0) AS m{i}" for i in range(len(self.slots.measures)))
