@@ -1,125 +1,109 @@
-"""Intervals: how wide they are beside the error, and how often they hold the bounded answer.
+"""Intervals: how often they hold the bounded answer, and how wide they are, over a named grid.
 
-Exact integers of one group are fixed, and noised as many times as ``--draws`` says, as a query's own. A width
-is the median one, over the root mean squared error of the estimate, and over the central 95 % interval of the
-estimate's law at these integers. The release's own numbers are used, not clamped further.
-``python -m benchmarks intervals [--draws N] [--units N] [--epsilon E]``
+Exact integers of one group are fixed. Their noise is drawn as many times as ``--draws`` says, as a query's
+own, or enumerated where that is possible. A width is the median of the 95 % interval's, over the root mean
+squared error of the estimate, and over the width of the exact central 95 % interval of the estimate's
+distribution at these integers. ``!`` marks a coverage below .95 by more than 4 standard errors, and a width
+above 1.1 times the central interval's.
+``python -m benchmarks intervals [--draws N] [--epsilon E] [--part NAME] [--all]``
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from sfumato.frames.sources import open_source
-from sfumato.numerics.randomness.source import random_source
-from sfumato.queries.engines.duckdb.engine import DuckDBEngine
-from sfumato.queries.plan.query import Scan
-from sfumato.queries.pricing.price import PricedQuery, price
-from sfumato.queries.release.computed_columns import with_computed
-from sfumato.queries.release.noise import add_noise
-from sfumato.queries.release.table import TableRelease
-from sfumato.queries.sql.analysis import read
-from sfumato.queries.sql.catalog import Catalog
+from benchmarks.interval_cases import Case, cases, rows
+from benchmarks.interval_coverage import Coverage, NoisedGroup, priced_and_exact
 
 __all__ = ["main"]
 
-_ROW = "contribution_bounds_per_row => (0, 100)"
-_GROUP = "contribution_bounds_per_group => (0, 100)"
-_TWO = "contribution_bounds_per_row => ((0, 100), (0, 100))"
-_JOBS = {
-    "COUNT": "COUNT(*)",
-    "SUM": f"SUM(x, {_GROUP})",
-    "AVG": f"AVG(x, {_GROUP})",
-    "SUM / COUNT": f"SUM(x, {_GROUP}) / COUNT(*)",
-    "COUNT / COUNT": "COUNT(y) / COUNT(*)",
-    "ROUND(100 * SUM / COUNT)": f"ROUND(100 * SUM(x, {_GROUP}) / COUNT(*), 1)",
-    "SUM + SUM": f"SUM(x, {_GROUP}) + SUM(y, {_GROUP})",
-    "SUM / (COUNT + COUNT)": f"SUM(x, {_GROUP}) / (COUNT(x) + COUNT(y))",
-    "VAR_POP": f"VAR_POP(x, {_ROW})",
-    "STDDEV_SAMP": f"STDDEV_SAMP(x, {_ROW})",
-    "COVAR_POP": f"COVAR_POP(x, y, {_TWO})",
-    "CORR": f"CORR(x, y, {_TWO})",
-}
+_MOST = 1.1
+_SEEN = 400
 
 
-def people(units: int, spread: float = 20.0, correlation: float = 0.6) -> pa.Table:
-    """Return one row for each unit: x and y within (0, 100), correlated; y is missing in every third row."""
-    rng = np.random.default_rng(1)
-    first, other = rng.standard_normal((2, units))
-    second = correlation * first + np.sqrt(1 - correlation**2) * other
-    y = pa.array(50 + spread * second, mask=np.arange(units) % 3 == 0)
-    return pa.table({"id": np.arange(units), "g": ["a"] * units, "x": 50 + spread * first, "y": y})
+def threshold_of(call: str, options: str) -> int:
+    """Return how many units a group has that is shown half of the time."""
+    priced, _ = priced_and_exact(rows("apart", 4), f"{call} AS v", options, grouped=True)
+    return 0 if priced.threshold is None else priced.threshold.units
 
 
-def noised(
-    table: pa.Table, call: str, options: str, draws: int, *, threshold: bool = False
-) -> tuple[TableRelease, TableRelease]:
-    """Return releases of one group: as many draws of its noise, and its bounded answer without any."""
-    group = "GROUP BY g" if threshold else ""
-    text = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) {call} AS v FROM data {group}"
-    with DuckDBEngine(open_source(table)) as engine:
-        priced: PricedQuery = price(read(text, Catalog({"data": Scan("data", engine.schemas["data"], "id")})))
-        exact = engine.aggregate(priced.job, bytes(32))
-    many = exact.take(pa.array(np.zeros(draws, np.int64)))
-    record = add_noise(priced, many, random_source(7), privacy_unit="id")
-    bare = replace(record, table=exact, computed=())
-    return (
-        TableRelease(record, None, priced),
-        TableRelease(with_computed(bare, priced.query.computed), None, priced),
-    )
+def measured(case: Case, draws: int) -> Coverage | None:
+    """Return a case's coverage and widths; None where its group is hardly ever shown."""
+    table = rows(case.shape, case.units)
+    priced, exact = priced_and_exact(table, case.call, case.options, grouped=case.threshold)
+    group = NoisedGroup.enumerated(priced, exact) if case.exact else NoisedGroup.drawn(priced, exact, draws)
+    if not case.exact and group.count < min(draws, _SEEN):
+        return None
+    return group.coverage("v", _middle(table) if case.part == "quantiles" else None)
 
 
-def measured(noisy: TableRelease, exact: TableRelease) -> tuple[float, float, float, float]:
-    """Return width over error, width over the law's own interval, coverage, and seconds for 1,000 groups."""
-    before = time.process_time()
-    answer = noisy.to_arrow(intervals=True)
-    seconds = time.process_time() - before
-    value, lower, upper = (_column(answer, name) for name in ("v", "v_lower", "v_upper"))
-    truth = float(exact.to_arrow()["v"][0].as_py())
-    slack = 1e-9 * abs(truth)
-    width = float(np.median(upper - lower))
-    error = float(np.sqrt(np.nanmean((value - truth) ** 2)))
-    low, high = np.nanquantile(value, (0.025, 0.975))
-    held = (lower - slack <= truth) & (truth <= upper + slack)
-    law = width / (high - low) if high > low else np.nan
-    return width / error, law, float(held.mean()), 1000 * seconds / len(value)
-
-
-def _column(answer: pa.Table, name: str) -> NDArray[np.float64]:
-    if name not in answer.column_names:
-        return np.full(answer.num_rows, np.nan)
-    return np.asarray(answer[name].to_numpy(), np.float64)
+def _middle(table: pa.Table) -> tuple[float, float]:
+    """Return the two values in the middle, as near as bins of a 2,048th of the range tell them."""
+    ordered, width = np.sort(table["x"].to_numpy()), 100 / 2048
+    return float(ordered[(len(ordered) - 1) // 2]) + width, float(ordered[len(ordered) // 2]) - width
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print a row for each aggregate, and for each distribution of noise."""
+    """Print a row for each part of the grid, and for each case that fails, or for every case."""
     parser = argparse.ArgumentParser(prog="intervals", description=__doc__)
-    parser.add_argument("--draws", type=int, default=4000)
-    parser.add_argument("--units", type=int, default=3000)
+    parser.add_argument("--draws", type=int, default=40_000)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--part", default="", help="only the parts of this name")
+    parser.add_argument("--all", action="store_true", help="a row for every case")
     chosen = parser.parse_args(argv)
-    table = people(chosen.units)
-    print(f"{chosen.units:,} units, epsilon {chosen.epsilon:g}, {chosen.draws:,} draws of the noise")
-    heads = "/ RMSE", "/ its law", "coverage", "CPU s"
-    print(f"{'width of the 95 % interval':<28}{'noise':<22}" + "".join(f"{head:>11}" for head in heads))
-    once = f"epsilon={chosen.epsilon}, max_rows_per_group=1"
-    for name, call in _JOBS.items():
-        for noise, options, threshold in (
-            ("Laplace", f"{once}, delta=0, max_groups_contributed=1", False),
-            ("Gaussian", f"{once}, delta=1e-6, max_groups_contributed=50", True),
-            ("Laplace, threshold", f"{once}, delta=1e-6, max_groups_contributed=1", True),
-        ):
-            found = measured(*noised(table, call, options, chosen.draws, threshold=threshold))
-            shown = "".join(f"{figure:>11.3f}" for figure in found)
-            print(f"{name:<28}{noise:<22}{shown}")
+    grid = [each for each in cases(functools.cache(threshold_of), chosen.epsilon) if chosen.part in each.part]
+    print(f"epsilon {chosen.epsilon:g}, {chosen.draws:,} draws of the noise where it is not enumerated")
+    print("| part | aggregate | noise | shapes | coverage | width / RMSE | width / central |")
+    print("|---|---|---|---|---|---|---|")
+    before = time.process_time()
+    for (part, name, noise), each in groupby(sorted(grid, key=_row), key=_row):
+        found = [(case, measured(case, chosen.draws)) for case in each]
+        known = [(case, result) for case, result in found if result is not None]
+        _print_row(part, name, noise, [result for _, result in known])
+        for case, result in known:
+            if chosen.all or not result.enough or _ratio(result) > _MOST:
+                marks = "" if result.enough else " !"
+                print(
+                    f"| | {case.title} | {noise} | {result.count or 'all'} | {result.held:.4f}{marks} | "
+                    f"{result.width / max(result.error, 1e-300):.2f} | {_written(_ratio(result))} |",
+                    flush=True,
+                )
+    print(f"{time.process_time() - before:.0f} s of CPU time")
     return 0
+
+
+def _row(case: Case) -> tuple[str, str, str]:
+    return case.part, case.name, case.noise
+
+
+def _ratio(result: Coverage) -> float:
+    return result.width / result.central if result.central > 0 else float(np.nan)
+
+
+def _written(ratio: float) -> str:
+    return "-" if np.isnan(ratio) else f"{ratio:.2f}{' !' if ratio > _MOST else ''}"
+
+
+def _print_row(part: str, name: str, noise: str, found: Sequence[Coverage]) -> None:
+    """Print the extremes of a row's cases."""
+    if not found:
+        return
+    held = [each.held for each in found]
+    errors = [each.width / max(each.error, 1e-300) for each in found]
+    ratios = [_ratio(each) for each in found]
+    bad = "" if all(each.enough for each in found) else " !"
+    print(
+        f"| {part} | {name} | {noise} | {len(found)} | {min(held):.4f}{bad} | "
+        f"{min(errors):.2f} to {max(errors):.2f} | {_written(min(ratios))} to {_written(max(ratios))} |",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

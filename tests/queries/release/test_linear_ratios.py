@@ -68,6 +68,7 @@ def test_what_is_no_ratio_of_weighted_sums(text: str) -> None:
         ("100 / (a / b)", {"b": 100.0}, {"a": 1.0}),
         ("a - a + b", {"b": 1.0}, {}),
         ("(a / c) / (b / c)", {"a": 1.0}, {"b": 1.0}),
+        ("(a / c) / (4 / c)", {"a": 0.25}, {}),
     ],
 )
 def test_what_is_one(text: str, above: dict[str, float], below: dict[str, float]) -> None:

@@ -7,7 +7,7 @@ extensions or to settings. What runs there was released before, so it may take i
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -58,7 +58,7 @@ def text_of(tree: exp.Expr) -> str:
     return str(written)
 
 
-def check(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+def check(sql: str, schemas: Mapping[str, pa.Schema], lists: Collection[str] = ()) -> pa.Schema:
     """Run a statement over tables without rows, and return the columns that it makes.
 
     Parameters
@@ -67,6 +67,8 @@ def check(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
         Of `text_of`.
     schemas : mapping of str to pyarrow.Schema
         The tables.
+    lists : collection of str
+        The columns that are lists of whole numbers, which no other may be.
 
     Raises
     ------
@@ -99,7 +101,10 @@ def check(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
             raise SchemaError(f"columns must have different names, got {name!r} twice; name one with AS")
         if not name.isprintable() or len(name) > 300:
             raise SchemaError("a column's name must be printable and at most 300 long; choose one with AS")
-    return pa.schema([_column(field) for field in found.schema])
+    whole = pa.list_(pa.int64())
+    return pa.schema(
+        [pa.field(each.name, whole) if each.name in lists else _column(each) for each in found.schema]
+    )
 
 
 def run(

@@ -2,8 +2,9 @@
 
 What is carried follows from one released number: a column of an answer that is passed on as it is, or an
 expression that is monotone in that one column (sums and products with numbers that have no noise, rounding,
-casts of numbers). The interval's coverage is then that of the number's own. Windows, aggregates, DISTINCT,
-GROUP BY and expressions of several noisy columns carry none.
+casts of numbers). The interval's coverage is then that of the number's own. Of weighted sums of several
+released counts and sums, and ratios of two, the cells go along (`noise_forms`), so that their own noise is
+known. All else carries none.
 
 On the way every ``*`` is written out and every column of a SELECT list has a name, so that hidden columns are
 reached by nothing that was written.
@@ -13,45 +14,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from sqlglot import exp
 
 from sfumato.errors import SchemaError
-from sfumato.queries.outer.monotone_expressions import Trees, moved
+from sfumato.queries.outer.monotone_expressions import Trees
+from sfumato.queries.outer.noise_forms import ColumnNoise, NoiseTrees, noise_of
+from sfumato.queries.outer.source_columns import (
+    Ends,
+    Source,
+    SourceColumn,
+    ends_of,
+    expanded,
+    free,
+    noise_lookup,
+    with_shared,
+)
 from sfumato.queries.sql.catalog import free_name
 
 __all__ = ["Ends", "carry_intervals"]
 
-Ends: TypeAlias = tuple[str, str]
-"""Names of the columns of the lower and the upper ends."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column of a table or subquery, and the hidden columns of its ends, if it carries an interval."""
-
-    name: str
-    ends: Ends | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """An item of FROM: what qualifies its columns, these, and which of them USING merges away."""
-
-    alias: str
-    columns: tuple[_Column, ...]
-    merged: frozenset[str] = frozenset()
-    shared: frozenset[str] = frozenset()
-
 
 @dataclass(slots=True)
 class _Item:
-    """An item of a SELECT list: its name, its expression, and those of its ends."""
+    """An item of a SELECT list: its name, its expression, and those of its ends and cells."""
 
     name: str
     tree: exp.Expr
     ends: Trees | None
+    noise: NoiseTrees | None = None
+    free: bool = False
 
     def written(self) -> exp.Expr:
         """Return it as it stands in the list: a column under its own name needs no other."""
@@ -67,33 +59,49 @@ class _Query:
     parts: list[tuple[exp.Select, list[_Item]]]
     carries: bool
 
-    def finish(self, taken: set[str], *, carry: bool = True) -> tuple[_Column, ...]:
+    def finish(self, taken: set[str], *, carry: bool = True) -> tuple[SourceColumn, ...]:
         """Write the SELECT lists, hidden columns last, and return the columns."""
-        _, first = self.parts[0]
-        positions = [
-            index
-            for index in range(len(first))
-            if carry and self.carries and all(items[index].ends is not None for _, items in self.parts)
-        ]
-        names = {
-            index: (
-                free_name(f"{first[index].name}_low", taken),
-                free_name(f"{first[index].name}_high", taken),
-            )
-            for index in positions
-        }
-        for select, items in self.parts:
-            written = [item.written() for item in items]
-            for index in positions:
-                pair = zip(items[index].ends or (), names[index], strict=True)
-                written += [exp.alias_(end, name, quoted=True) for end, name in pair]
-            select.set("expressions", written)
-        return tuple(_Column(item.name, names.get(index)) for index, item in enumerate(first))
+        lists = [items for _, items in self.parts]
+        columns, hidden = [], []
+        for each in zip(*lists, strict=True):
+            first, ends, noise = each[0], None, None
+            if carry and self.carries and all(item.ends is not None for item in each):
+                ends = _named(first.name, ("low", "high"), taken)
+                hidden.append([(*zip(item.ends or (), ends, strict=True),) for item in each])
+            shapes = {None if item.noise is None else item.noise.shape for item in each}
+            if carry and self.carries and len(shapes) == 1 and first.noise is not None:
+                noise, written = _named_noise(first.name, [item.noise for item in each if item.noise], taken)
+                hidden.append(written)
+            columns.append(SourceColumn(first.name, ends, noise, all(item.free for item in each)))
+        for index, (select, items) in enumerate(self.parts):
+            made = [exp.alias_(tree, name, quoted=True) for each in hidden for tree, name in each[index]]
+            select.set("expressions", [*(item.written() for item in items), *made])
+        return tuple(columns)
+
+
+def _named(name: str, words: Sequence[str], taken: set[str]) -> tuple[str, str]:
+    one, other = (free_name(f"{name}_{word}", taken) for word in words)
+    return one, other
+
+
+def _named_noise(
+    name: str, trees: Sequence[NoiseTrees], taken: set[str]
+) -> tuple[ColumnNoise, list[tuple[tuple[exp.Expr, str], ...]]]:
+    """Return the noise of a column by the names of hidden columns, and these for each part of a query."""
+    cells = tuple(free_name(f"{name}_cells", taken) for _ in trees[0].cells)
+    ratio = None if trees[0].ratio is None else _named(name, ("above", "below"), taken)
+    names = (*cells, *(ratio or ()))
+    written = [(*zip((*each.cells, *(each.ratio or ())), names, strict=True),) for each in trees]
+    return ColumnNoise(trees[0].weights, cells, ratio), written
 
 
 def carry_intervals(
-    tree: exp.Expr, shown: Mapping[str, Sequence[str]], known: Mapping[str, Sequence[str]]
-) -> tuple[exp.Expr, dict[str, Ends]]:
+    tree: exp.Expr,
+    shown: Mapping[str, Sequence[str]],
+    known: Mapping[str, Sequence[str]],
+    cells: Mapping[str, Mapping[str, str]] | None = None,
+    keys: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[exp.Expr, dict[str, Ends], dict[str, ColumnNoise]]:
     """Return outer SQL that makes the ends of intervals beside the columns that carry one.
 
     Parameters
@@ -104,11 +112,16 @@ def carry_intervals(
         The columns of each table.
     known : mapping of str to sequence of str
         For answers, their columns with those of intervals, which are called ``<name>_lower`` and ``_upper``.
+    cells : mapping or None
+        For answers, the columns of lists of cells, by those that they are beside; without it there are none.
+    keys : mapping of str to sequence of str or None
+        For answers, the columns that hold no released number.
 
     Returns
     -------
     tuple
-        The tree, and for each column of its answer that carries an interval the names of the ends' columns.
+        The tree; for each column of its answer that carries an interval the names of the ends' columns; and
+        for each other one that cells are carried to, what noise it has.
 
     Raises
     ------
@@ -119,22 +132,27 @@ def carry_intervals(
     --------
     >>> from sqlglot import parse_one
     >>> outer = parse_one("SELECT n * 2 AS twice FROM (SELECT * FROM answer) AS a", dialect="bigquery")
-    >>> carried, ends = carry_intervals(outer, {"answer": ["n"]}, {"answer": ["n", "n_lower", "n_upper"]})
+    >>> carried, ends, _ = carry_intervals(outer, {"answer": ["n"]}, {"answer": ["n", "n_lower", "n_upper"]})
     >>> ends
     {'twice': ('twice_low', 'twice_high')}
     """
     copied = tree.copy()
     taken = {node.name.casefold() for node in copied.find_all(exp.Identifier)}
     taken |= {name.casefold() for names in (*shown.values(), *known.values()) for name in names}
-    writer = _Writer(shown, known, taken)
+    writer = _Writer(shown, known, taken, cells or {}, keys or {})
     query = writer.query(copied, {})
     for _, items in query.parts:  # an interval's columns never hide one that was asked for
         names = {item.name.casefold() for item in items}
         for item in items:
             if names & {f"{item.name.casefold()}_{end}" for end in ("lower", "upper")}:
-                item.ends = None
+                item.ends = item.noise = None
+    for column in zip(*(items for _, items in query.parts), strict=True):
+        if all(item.ends is not None for item in column):  # which are enough
+            for item in column:
+                item.noise = None
     columns = query.finish(taken)
-    return copied, {column.name: column.ends for column in columns if column.ends is not None}
+    ends = {column.name: column.ends for column in columns if column.ends is not None}
+    return copied, ends, {column.name: column.noise for column in columns if column.noise is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +162,10 @@ class _Writer:
     shown: Mapping[str, Sequence[str]]
     known: Mapping[str, Sequence[str]]
     taken: set[str]
+    cells: Mapping[str, Mapping[str, str]]
+    keys: Mapping[str, Sequence[str]]
 
-    def query(self, node: exp.Expr, above: Mapping[str, tuple[_Column, ...]]) -> _Query:
+    def query(self, node: exp.Expr, above: Mapping[str, tuple[SourceColumn, ...]]) -> _Query:
         """Return a query with its items; what is inside of it is written already."""
         common = dict(above)
         clause = node.args.get("with_")
@@ -169,11 +189,11 @@ class _Writer:
             raise SchemaError(f"a query must be a SELECT, got {node.key.upper()}; write a SELECT")
         sources = self._sources(node, common)
         self._subqueries(node, common)
-        items = self._items(node, sources)
-        grouped = node.args.get("group") or node.args.get("distinct") or _aggregates(node)
-        return _Query([(node, items)], not grouped)
+        grouped = bool(node.args.get("group")) or _aggregates(node)
+        items = self._items(node, sources, grouped=grouped)
+        return _Query([(node, items)], not node.args.get("distinct"))
 
-    def _aliased(self, item: exp.Expr, query: _Query) -> tuple[_Column, ...]:
+    def _aliased(self, item: exp.Expr, query: _Query) -> tuple[SourceColumn, ...]:
         """Return the columns of a named query, which a list of names may rename; that carries nothing."""
         alias = item.args.get("alias")
         names = [each.name for each in (alias.args.get("columns") or [])] if alias is not None else []
@@ -185,10 +205,16 @@ class _Writer:
                 f"{item.alias!r} must name each of its columns, got {len(names)} names for {len(columns)}; "
                 "correct them"
             )
-        return tuple(map(_Column, names))
+        return tuple(
+            SourceColumn(name, free=column.free) for name, column in zip(names, columns, strict=True)
+        )
 
     def _subqueries(
-        self, node: exp.Expr, common: Mapping[str, tuple[_Column, ...]], *, but: tuple[exp.Expr, ...] = ()
+        self,
+        node: exp.Expr,
+        common: Mapping[str, tuple[SourceColumn, ...]],
+        *,
+        but: tuple[exp.Expr, ...] = (),
     ) -> None:
         """Write the queries that stand in expressions, which carry nothing."""
         pending = [each for slot, each in _children(node) if slot not in ("with_", "from_", "joins")]
@@ -204,17 +230,17 @@ class _Writer:
             else:
                 pending += [each for _, each in _children(child)]
 
-    def _sources(self, select: exp.Select, common: Mapping[str, tuple[_Column, ...]]) -> list[_Source]:
+    def _sources(self, select: exp.Select, common: Mapping[str, tuple[SourceColumn, ...]]) -> list[Source]:
         from_ = select.args.get("from_")
         sources = [] if from_ is None else [self._source(from_.this, common)]
         for join in select.args.get("joins") or []:
             right = self._source(join.this, common)
             using = frozenset(column.name.casefold() for column in join.args.get("using") or [])
-            sources = [_with_shared(each, using) for each in sources]
-            sources.append(_Source(right.alias, right.columns, merged=using))
+            sources = [with_shared(each, using) for each in sources]
+            sources.append(Source(right.alias, right.columns, merged=using))
         return sources
 
-    def _source(self, item: exp.Expr, common: Mapping[str, tuple[_Column, ...]]) -> _Source:
+    def _source(self, item: exp.Expr, common: Mapping[str, tuple[SourceColumn, ...]]) -> Source:
         if item.args.get("joins"):
             raise SchemaError(
                 "a join in parentheses must be a SELECT of its own; write (SELECT * FROM a JOIN b)"
@@ -226,40 +252,41 @@ class _Writer:
                 raise SchemaError("UNNEST must have one name; write UNNEST(['a', 'b']) AS name")
             made = free_name("listed", self.taken)
             alias.set("this", exp.to_identifier(made))
-            return _Source(made, (_Column(names[0]),))
+            return Source(made, (SourceColumn(names[0], free=True),))
         if isinstance(item, exp.Subquery):
             columns = self._aliased(item, self.query(item.this, common))
             if not item.alias:
                 names_ = exp.to_identifier(free_name("inner", self.taken))
                 item.set("alias", exp.TableAlias(this=names_))
-            return _Source(item.alias, columns)
+            return Source(item.alias, columns)
         name = item.name
         if name in self.shown:
-            return _Source(item.alias or name, self._answer(name))
+            return Source(item.alias or name, self._answer(name))
         columns = common.get(name.casefold(), ())
         alias = item.args.get("alias")
         if not columns or (alias is not None and alias.args.get("columns")):
             raise SchemaError(f"the columns of {name!r} must be those it has; leave names of columns out")
-        return _Source(item.alias or name, columns)
+        return Source(item.alias or name, columns)
 
-    def _answer(self, name: str) -> tuple[_Column, ...]:
+    def _answer(self, name: str) -> tuple[SourceColumn, ...]:
         plain, every = self.shown[name], set(self.known.get(name, ()))
-        pairs = ((column, (f"{column}_lower", f"{column}_upper")) for column in plain)
-        return tuple(
-            _Column(column, ends if set(ends) <= every and not set(ends) & set(plain) else None)
-            for column, ends in pairs
-        )
+        keys = set(self.keys.get(name, ()) if name in self.known else plain)
+        made = []
+        for column in plain:
+            ends, cells = (f"{column}_lower", f"{column}_upper"), self.cells.get(name, {}).get(column)
+            carried = ends if set(ends) <= every and not set(ends) & set(plain) else None
+            noise = None if cells is None else ColumnNoise(((1.0, 0.0),), (cells,))
+            made.append(SourceColumn(column, carried, noise, column in keys))
+        return tuple(made)
 
-    def _items(self, select: exp.Select, sources: Sequence[_Source]) -> list[_Item]:
+    def _items(self, select: exp.Select, sources: Sequence[Source], *, grouped: bool) -> list[_Item]:
         items: list[_Item] = []
         for node in select.expressions:
-            for name, tree in _expanded(node, sources):
-                items.append(_Item(name or f"f{len(items)}_", tree, _ends_of(tree, sources)))
+            for name, tree in expanded(node, sources):
+                ends = None if grouped else ends_of(tree, sources)
+                noise = noise_of(tree, lambda node: noise_lookup(node, sources), grouped=grouped)
+                items.append(_Item(name or f"f{len(items)}_", tree, ends, noise, free(tree, sources)))
         return items
-
-
-def _with_shared(source: _Source, using: frozenset[str]) -> _Source:
-    return _Source(source.alias, source.columns, source.merged, source.shared | using)
 
 
 def _children(node: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
@@ -281,74 +308,3 @@ def _aggregates(select: exp.Select) -> bool:
         elif not isinstance(node, exp.Query):
             pending += [each for _, each in _children(node)]
     return False
-
-
-def _expanded(node: exp.Expr, sources: Sequence[_Source]) -> Iterator[tuple[str, exp.Expr]]:
-    """Yield the names and expressions that an item of a SELECT list means."""
-    star = node.this if isinstance(node, exp.Column) else node
-    if not isinstance(star, exp.Star):
-        inner = node.this if isinstance(node, exp.Alias) else node
-        name = node.alias if isinstance(node, exp.Alias) else ""
-        if not name and isinstance(inner, exp.Column):
-            owner = _owner(inner, sources)
-            name = inner.name if owner is None else owner[1].name
-        yield name, inner
-        return
-    qualifier = node.table.casefold() if isinstance(node, exp.Column) else ""
-    members = [each for each in sources if qualifier in ("", each.alias.casefold())]
-    if not members:
-        raise SchemaError(f"{node.sql()} must be of tables in FROM, got none; name the columns")
-    left_out = {each.name.casefold() for each in star.args.get("except_") or []}
-    replaced = {each.alias.casefold(): each.this for each in star.args.get("replace") or []}
-    for source in members:
-        for column in source.columns:
-            folded = column.name.casefold()
-            if folded in left_out or (not qualifier and folded in source.merged):
-                continue
-            both = folded in source.shared and not qualifier
-            table = None if both else exp.to_identifier(source.alias)
-            plain = exp.Column(this=exp.to_identifier(column.name, quoted=True), table=table)
-            yield column.name, replaced.get(folded, plain)
-
-
-def _ends_of(tree: exp.Expr, sources: Sequence[_Source]) -> Trees | None:
-    """Return the expressions of the ends of an expression's interval, if it is of one noisy column."""
-    if any(tree.find_all(exp.Window, exp.AggFunc, exp.Query)):
-        return None
-    noisy: dict[tuple[str, str], Trees] = {}
-    for node in tree.find_all(exp.Column):
-        owner = _owner(node, sources)
-        if owner is None:
-            return None
-        source, column = owner
-        if column.ends is not None:
-            low, high = (
-                exp.Column(this=exp.to_identifier(end, quoted=True), table=exp.to_identifier(source.alias))
-                for end in column.ends
-            )
-            noisy[source.alias, column.name] = (low, high)
-    if len(noisy) != 1:
-        return None
-    (ends,) = noisy.values()
-
-    def of_column(node: exp.Column) -> Trees | None:
-        owner = _owner(node, sources)
-        return None if owner is None or owner[1].ends is None else ends
-
-    return moved(tree, of_column)
-
-
-def _owner(node: exp.Column, sources: Sequence[_Source]) -> tuple[_Source, _Column] | None:
-    """Return the table of a column; None where that is not known, or USING has merged it."""
-    wanted, qualifier = node.name.casefold(), node.table.casefold()
-    found = [
-        (source, column)
-        for source in sources
-        if qualifier in ("", source.alias.casefold())
-        for column in source.columns
-        if column.name.casefold() == wanted and (qualifier or wanted not in source.merged | source.shared)
-    ]
-    if len(found) == 1:
-        return found[0]
-    merged = [source for source in sources if wanted in source.shared and not qualifier]
-    return (merged[0], _Column(node.name)) if merged and not found else None

@@ -62,7 +62,7 @@ class PostprocessedRelease:
     ...           smokes, COUNT(*) AS n FROM data GROUP BY smokes)
     ...         SELECT smokes, n, n / SUM(n) OVER () AS share FROM counts ORDER BY n DESC''')
     >>> release.to_arrow(intervals=True).column_names
-    ['smokes', 'n', 'n_lower', 'n_upper', 'share']
+    ['smokes', 'n', 'n_lower', 'n_upper', 'share', 'share_lower', 'share_upper']
     >>> release.epsilon, len(release.releases)
     (1.0, 1)
     """
@@ -178,7 +178,9 @@ class PostprocessedRelease:
         intervals : bool
             Put ``<name>_lower`` and ``<name>_upper`` after every column that carries an interval: one of a
             private SELECT's answer that is passed on, or put through an expression that grows or falls with
-            it. Other columns have none, such as windows, aggregates and what is computed from several.
+            it; a weighted sum of counts and sums, of one row or of many by SUM or in a window, and a ratio of
+            two. Other columns have none. They are NULL where the answers have more than 2,048 rows together
+            and several are in a number.
         level : float
             Coverage of the intervals, strictly between 0 and 1, of each value on its own. Rows that were
             chosen or put in order by their noise are covered less often.

@@ -93,9 +93,9 @@ def computed_interval(
     -----
     Guarantee: each interval holds, with probability at least ``level``, the value of the expression at the
     bounded answers. A weighted sum of columns, and a ratio of two, is one part, whose interval is that of its
-    own noise (`ratio_interval`, `sum_interval`) as long as this is of at most two kinds; any other column is
-    one, too. Where there are several parts, each has the same share of the error probability (a union bound),
-    and the ends follow by interval arithmetic.
+    own noise (`ratio_interval`, `sum_interval`); any other column is one, too. Where there are several parts,
+    each has the same share of the error probability (a union bound), and the ends follow by interval
+    arithmetic.
     """
     if computed.type not in NUMERIC | {ColumnType.DATE}:
         return None
@@ -133,10 +133,9 @@ def _with_parts(
         ratio = linear_ratio(node, sums)
         if ratio is not None and (len(ratio.names) > 1 or ratio.denominator.weights):
             part = _Part(node, ratio, {name: sums[name] for name in sorted(ratio.names)})
-            if part.testable:
-                name = next((name for name, each in parts.items() if each.tree == node), f"/part{len(parts)}")
-                parts[name] = part
-                return column(name, None).tree
+            name = next((name for name, each in parts.items() if each.tree == node), f"/part{len(parts)}")
+            parts[name] = part
+            return column(name, None).tree
         for key, child in list(node.args.items()):
             if isinstance(child, exp.Expression):
                 node.set(key, replaced(child))
@@ -173,11 +172,6 @@ class _Part:
     ratio: LinearRatio
     columns: Mapping[str, ReleasedColumn]
 
-    @property
-    def testable(self) -> bool:
-        """Whether the noise in it is of at most two kinds, by what it is multiplied by above and below."""
-        return len(self._kinds()) <= 2
-
     def _kinds(self) -> list[list[tuple[int, float, float]]]:
         """Return the measures with their weights above and below, together where these are in proportion."""
         above, below = self.ratio.numerator.weights, self.ratio.denominator.weights
@@ -211,7 +205,10 @@ class _Part:
             found = sum_interval(above, terms, miss)
         if shown is None or not shown.small.any():
             return found
-        return hull(found, self._of_few(record, base, shown), shown.small)
+        low, high = self._of_few(record, base, shown)
+        if self.ratio.denominator.weights:
+            low, high = (np.clip(end, *self._bounds(record)) for end in (low, high))
+        return hull(found, (low, high), shown.small)
 
     def possible(self, record: ReleaseRecord) -> tuple[float, float]:
         """Return what the part cannot leave, where that is zero: by the signs of its columns and weights."""

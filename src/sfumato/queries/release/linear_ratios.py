@@ -110,10 +110,17 @@ def _quotient(left: LinearRatio, right: LinearRatio) -> LinearRatio | None:
     if right.number is not None:
         return left.times(1 / right.number) if right.number else None
     if left.number is not None:
-        return LinearRatio(right.denominator.times(left.number), right.numerator)
+        return _over(right.denominator.times(left.number), right.numerator)
     if left.denominator == right.denominator:
-        return LinearRatio(left.numerator, right.numerator)
+        return _over(left.numerator, right.numerator)
     return None
+
+
+def _over(numerator: LinearForm, denominator: LinearForm) -> LinearRatio | None:
+    """Return a ratio whose denominator is 1 where it is a number."""
+    if denominator.weights:
+        return LinearRatio(numerator, denominator)
+    return LinearRatio(numerator.times(1 / denominator.constant)) if denominator.constant else None
 
 
 _RULES: Final[dict[type[exp.Expr], Callable[[LinearRatio, LinearRatio], LinearRatio | None]]] = {

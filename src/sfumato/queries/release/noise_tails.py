@@ -28,7 +28,7 @@ from sfumato.numerics.distributions.discrete import (
 )
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
 
-__all__ = ["NoiseTail", "noise_tail", "sum_tail"]
+__all__ = ["NoiseTail", "combined_tail", "noise_tail", "sum_tail", "tabulated_tail"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -205,6 +205,21 @@ def noise_tail(noise: SymmetricDistribution) -> NoiseTail:
     return _Table(np.array(tails), noise.stddev, 1.0, 1.0)
 
 
+def tabulated_tail(tails: Floats, stddev: float, apart: float, farther: float) -> NoiseTail:
+    """Return a tail from bounds on the probabilities of being at least each multiple of a number.
+
+    Parameters
+    ----------
+    tails : array
+        For the multiples from 0 on; the last holds for all that is farther out.
+    stddev, apart : float
+        The standard deviation, and how far the multiples are apart.
+    farther : float
+        How much farther out a bound is surely no more than the probability of lying beyond a number.
+    """
+    return _Table(tails, stddev, apart, farther)
+
+
 def sum_tail(noises: Sequence[SymmetricDistribution], weights: Sequence[float]) -> NoiseTail:
     """Return the tail of a weighted sum of independent noises.
 
@@ -222,20 +237,37 @@ def sum_tail(noises: Sequence[SymmetricDistribution], weights: Sequence[float]) 
     -------
     NoiseTail
     """
-    pairs = tuple((noise, abs(weight)) for noise, weight in zip(noises, weights, strict=True))
-    return _sum_tail(pairs)
+    return combined_tail([noise_tail(noise) for noise in noises], weights)
+
+
+def combined_tail(tails: Sequence[NoiseTail], weights: Sequence[float]) -> NoiseTail:
+    """Return the tail of a weighted sum of independent noises, from their tails.
+
+    Parameters
+    ----------
+    tails : sequence of NoiseTail
+    weights : sequence of float
+        None of them zero.
+
+    Returns
+    -------
+    NoiseTail
+        As `sum_tail` describes it.
+    """
+    return _combined_tail(tuple((tail, abs(weight)) for tail, weight in zip(tails, weights, strict=True)))
 
 
 @lru_cache(maxsize=64)
-def _sum_tail(pairs: tuple[tuple[SymmetricDistribution, float], ...]) -> NoiseTail:
-    tails = [(noise_tail(noise), weight) for noise, weight in pairs]
+def _combined_tail(tails: tuple[tuple[NoiseTail, float], ...]) -> NoiseTail:
     stddev = math.hypot(*(tail.stddev * weight for tail, weight in tails))
     step, reach = stddev / _STEPS, math.ceil(_FAR * _STEPS)
     size = 1 << (2 * len(tails) * reach).bit_length()
     # the numbers from one multiple of the step to the next count as the farther one, on either side
     transform = np.ones(size // 2 + 1, dtype=np.complex128)
     for tail, weight in tails:
-        ends = np.floor(np.arange(reach + 1) * (step / weight)) + 1  # of |Z| > end of the block
+        ends = np.arange(reach + 1) * (step / weight)  # of |Z| > end of the block
+        if tail.gap == tail.step:  # noise on a grid
+            ends = (np.floor(ends / tail.step) + 1) * tail.step
         beyond = np.minimum(1.0, 2 * tail.upper(ends))
         beyond[-1] = 0.0
         masses = np.zeros(size)

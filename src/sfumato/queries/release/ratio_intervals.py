@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sfumato.queries.release.direction_tails import DirectionTails, direction_tails
 from sfumato.queries.release.inversion import first_rejected
 from sfumato.queries.release.noise_tails import NoiseTail
 
@@ -59,7 +60,7 @@ def ratio_interval(
     numerator, denominator : array
         The noisy sums of each group.
     noise : sequence of NoiseTerm
-        One or two independent terms, of both sums together.
+        Independent terms, of both sums together.
     miss : array
         The probability that each interval may miss its ratio with.
     bounds : tuple of two floats
@@ -77,8 +78,8 @@ def ratio_interval(
     every exact denominator but zero. What is tested is :math:`|\tilde A - \theta \tilde B|` against the tail
     of :math:`|Z_A - \theta Z_B|`, which is bounded from above: one term's probabilities are summed block by
     block, each at its farther end (single numbers, where their standard deviation is at most 16), the other's
-    tail is its closed form. Nothing in it is asymptotic. The width exceeds the exact test's by at most about
-    2 %, through the blocks.
+    tail is its closed form. Of more than two terms the tails are those of `DirectionTails`. Nothing in it is
+    asymptotic. The width exceeds the exact test's by at most about 2 %, through the blocks.
 
     The ratios that are not rejected are those of the points of a convex set around the noisy sums (for
     continuous log-concave noise, whose quantiles are the support function of its floating body: Bobkov,
@@ -133,7 +134,11 @@ def _arc(
     scaled = [NoiseTerm(term.tail, term.numerator / above, term.denominator / below) for term in noise]
     y, x = numerator / above, denominator / below
     estimate = np.where(x == 0, math.pi / 2, np.arctan(y / np.where(x == 0, 1.0, x)))
-    sides = [_Turned(side, estimate, y, x, scaled) for side in (-1.0, 1.0)]
+    many = None
+    if len(noise) > 2:
+        terms = [(term.tail, term.numerator, term.denominator) for term in scaled]
+        many = direction_tails(terms, float(np.min(miss, initial=1.0)))
+    sides = [_Turned(side, estimate, y, x, scaled, many) for side in (-1.0, 1.0)]
     quarter = np.full_like(y, math.pi / 2)
     start, end = (first_rejected(side.p_value, miss, side.normal_turn(miss), quarter) for side in sides)
     whole = (start >= math.pi / 2) | (end >= math.pi / 2)
@@ -172,6 +177,7 @@ class _Turned:
     y: Floats
     x: Floats
     noise: Sequence[NoiseTerm]
+    many: DirectionTails | None = None
 
     def weights(self, turn: Floats) -> tuple[Floats, list[Floats]]:
         """Return what was seen if the ratio is this one, and the weight of each noise in it."""
@@ -182,6 +188,9 @@ class _Turned:
     def p_value(self, turn: Floats) -> Floats:
         """Return an upper bound on the probability of what was seen, or of more."""
         seen, weights = self.weights(turn)
+        if self.many is not None:
+            angle = self.estimate + self.side * turn
+            return self.many.beyond(seen, np.cos(angle), np.sin(angle))
         tails = [term.tail for term in self.noise]
         if len(tails) == 1:
             return np.minimum(1.0, 2 * tails[0].upper(seen / np.maximum(weights[0], _TINY)))
