@@ -69,9 +69,10 @@ def cell_ends(
     `CellMeasure.far`), of k in all, and s k a fiftieth of the error probability. The others' noise, given
     that they are shown, misses at most 1 / (1 - s k) times as often as without this condition. That of N is
     within their own intervals, at 1/k of half the error probability each; these are added to the noise of all
-    cells, which is wider than that of the others alone (a sum of symmetric unimodal noises; Birnbaum, "On
-    random variables with comparable peakedness", Ann. Math. Stat. 19, 1948). Where no group seems to be in N,
-    the whole error probability is for the noise.
+    cells, which is wider than that of the others alone (a sum of symmetric unimodal noises on one lattice;
+    Birnbaum, "On random variables with comparable peakedness", Ann. Math. Stat. 19, 1948; where weights make
+    the lattices differ, up to one step of the coarser one). Where no group seems to be in N, the whole error
+    probability is for the noise.
     """
     values = [table[each].to_numpy().astype(np.float64) for each in (noise.ratio or (name,))]
     cells = _summed(noise, table)
