@@ -13,8 +13,8 @@ from sfumato.numerics.distributions.discrete import (
     DiscreteLaplaceDistribution,
     SymmetricDistribution,
 )
-from sfumato.queries.release.noise_tails import noise_tail, sum_tail
 from sfumato.queries.release.percentile_intervals import noise_points, percentile_interval
+from sfumato.queries.release.tails.noise_tails import noise_tail, sum_tail
 from tests.cases import cases
 from tests.queries.release.noised_group import drawn, exact_integers, priced_query
 

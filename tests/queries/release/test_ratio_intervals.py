@@ -15,8 +15,8 @@ from sfumato.numerics.distributions.discrete import (
     SymmetricDistribution,
 )
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
-from sfumato.queries.release.noise_tails import noise_tail, sum_tail
 from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval
+from sfumato.queries.release.tails.noise_tails import noise_tail, sum_tail
 from tests.cases import cases
 from tests.queries.release.noise_lattice import lattice
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.queries.outer.noise_forms import ColumnNoise
 from sfumato.queries.outer.noisy_cells import CellMeasure, measures_and_rows
-from sfumato.queries.release.noise_tails import combined_tail
 from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval, sum_interval
-from sfumato.queries.release.repeated_noise import repeated_tail
+from sfumato.queries.release.tails.noise_tails import combined_tail
+from sfumato.queries.release.tails.repeated_noise import repeated_tail
 
 __all__ = ["cell_ends"]
 

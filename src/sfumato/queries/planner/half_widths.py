@@ -43,10 +43,10 @@ from sfumato.queries.plan.query import ADDITIVE, MOMENT_KINDS, AggregateKind
 from sfumato.queries.pricing.aggregate_measures import ColumnEstimator
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.release.noise import public_measures
-from sfumato.queries.release.noise_tails import noise_tail
 from sfumato.queries.release.percentile_intervals import noise_points, percentile_interval
 from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval
 from sfumato.queries.release.record import NoisyMeasure
+from sfumato.queries.release.tails.noise_tails import noise_tail
 from sfumato.queries.release.variance_estimates import SAMPLED, PlainSum, correlation_line, covariance_line
 
 __all__ = ["BY_RANK", "expected_errors", "remark_on", "unit_of"]

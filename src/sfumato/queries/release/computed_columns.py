@@ -31,10 +31,10 @@ from sfumato.queries.release.estimates import (
 )
 from sfumato.queries.release.intervals import ShownCounts, hull
 from sfumato.queries.release.linear_ratios import LinearForm, LinearRatio, linear_ratio
-from sfumato.queries.release.noise_tails import noise_tail, sum_tail
 from sfumato.queries.release.postprocessing import column_types, ends, evaluate, named_columns, parsed
 from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval, sum_interval
 from sfumato.queries.release.record import ComputedColumn, ReleasedColumn, ReleaseRecord
+from sfumato.queries.release.tails.noise_tails import noise_tail, sum_tail
 from sfumato.queries.sql.clauses.answer_expressions import released_type
 
 __all__ = ["clamped_values", "computed_interval", "released_columns", "with_computed"]

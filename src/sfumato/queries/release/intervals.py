@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
-from sfumato.queries.release.noise_tails import noise_tail
 from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval
 from sfumato.queries.release.record import NoisyMeasure
+from sfumato.queries.release.tails.noise_tails import noise_tail
 
 __all__ = [
     "ShownCounts",

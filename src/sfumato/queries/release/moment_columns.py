@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sfumato.queries.release.estimated_column import EstimatedColumn
 from sfumato.queries.release.intervals import central_interval, hull
-from sfumato.queries.release.noise_tails import noise_tail
 from sfumato.queries.release.percentile_intervals import noise_points, percentile_interval
+from sfumato.queries.release.tails.noise_tails import noise_tail
 from sfumato.queries.release.variance_estimates import (
     SAMPLED,
     Ends,

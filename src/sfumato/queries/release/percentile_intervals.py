@@ -5,7 +5,7 @@ line in x, whose slope and height follow from the other sums. So of the noise of
 and only the others' is distributed over a fixed set of points.
 
 >>> from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
->>> from sfumato.queries.release.noise_tails import noise_tail
+>>> from sfumato.queries.release.tails.noise_tails import noise_tail
 >>> tail = noise_tail(DiscreteLaplaceDistribution(100))
 >>> slope, height = np.full((1, 1), 50.0), np.full((1, 1), -1000.0)  # P is 1000; P / 50 is at most x
 >>> low, high = percentile_interval(tail, (slope, height), np.array([0.05]), (0.0, 99.0))
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.queries.release.inversion import first_rejected
-from sfumato.queries.release.noise_tails import NoiseTail
+from sfumato.queries.release.tails.noise_tails import NoiseTail
 
 __all__ = ["noise_points", "percentile_interval"]
 

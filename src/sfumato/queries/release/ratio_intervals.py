@@ -5,7 +5,7 @@ If the exact sums are A and B, then for their ratio :math:`\theta = A / B` the n
 :math:`\theta` that a two-sided test of this does not reject.
 
 >>> from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
->>> from sfumato.queries.release.noise_tails import noise_tail
+>>> from sfumato.queries.release.tails.noise_tails import noise_tail
 >>> noise = NoiseTerm(noise_tail(DiscreteLaplaceDistribution(100)), 1.0, 0.0)
 >>> count = NoiseTerm(noise_tail(DiscreteLaplaceDistribution(2)), 0.0, 1.0)
 >>> low, high = ratio_interval(np.array([5000.0]), np.array([200.0]), [noise, count], np.array([0.05]))
@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sfumato.queries.release.direction_tails import DirectionTails, direction_tails
 from sfumato.queries.release.inversion import first_rejected
-from sfumato.queries.release.noise_tails import NoiseTail
+from sfumato.queries.release.tails.direction_tails import DirectionTails, direction_tails
+from sfumato.queries.release.tails.noise_tails import NoiseTail
 
 __all__ = ["NoiseTerm", "ratio_interval", "sum_interval"]
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.queries.plan.stated_limits import CutOff
 from sfumato.queries.release.display import printable
-from sfumato.queries.release.noise_tails import noise_tail
 from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval
 from sfumato.queries.release.record import NoisyCut
+from sfumato.queries.release.tails.noise_tails import noise_tail
 
 __all__ = ["TruncatedShare", "Truncation"]
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
-from sfumato.queries.release.direction_tails import direction_tails
-from sfumato.queries.release.noise_tails import noise_tail
+from sfumato.queries.release.tails.direction_tails import direction_tails
+from sfumato.queries.release.tails.noise_tails import noise_tail
 from tests.queries.release.noise_lattice import lattice
 
 

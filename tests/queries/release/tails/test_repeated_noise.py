@@ -10,7 +10,7 @@ from sfumato.numerics.distributions.discrete import (
     DiscreteLaplaceDistribution,
     SymmetricDistribution,
 )
-from sfumato.queries.release.repeated_noise import repeated_tail
+from sfumato.queries.release.tails.repeated_noise import repeated_tail
 from tests.cases import cases
 
 

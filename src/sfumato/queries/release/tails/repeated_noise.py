@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
-from sfumato.queries.release.noise_tails import NoiseTail, noise_tail, tabulated_tail
+from sfumato.queries.release.tails.noise_tails import NoiseTail, noise_tail, tabulated_tail
 
 __all__ = ["repeated_tail"]
 

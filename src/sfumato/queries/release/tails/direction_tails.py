@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.queries.release.noise_tails import NoiseTail, combined_tail
+from sfumato.queries.release.tails.noise_tails import NoiseTail, combined_tail
 
 __all__ = ["DirectionTails", "direction_tails"]
 
