@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import hypothesis.strategies as st
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from sqlglot import exp, parse_one
@@ -90,7 +91,16 @@ def check(text: str) -> bool:
     rows |= {name: engine().public_rows(known) for name, known in outer.public.items()}
     made = run(outer.sql, rows, outer.schema)
     assert set(outer.columns) <= set(made.column_names)
-    assert all(end in made.column_names for pair in outer.intervals.values() for end in pair)
+    from_cells = {} if outer.cells is None else outer.cells.noise
+    ends = [end for name, pair in outer.intervals.items() if name not in from_cells for end in pair]
+    assert set(ends) <= set(made.column_names)
+    if outer.cells is not None:
+        for name, index in outer.answers.items():
+            for cell in outer.cells.names[index].values():
+                rows[name] = rows[name].append_column(cell, pa.array([], pa.list_(pa.int64())))
+        again = run(outer.cells.sql, rows, outer.cells.schema)
+        assert set(outer.columns) <= set(again.column_names)
+        assert {cells for noise in from_cells.values() for cells in noise.cells} <= set(again.column_names)
     return True
 
 
