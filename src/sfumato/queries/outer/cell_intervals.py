@@ -120,14 +120,16 @@ def _summed(noise: ColumnNoise, table: pa.Table) -> _Cells:
         flat = lists.flatten()
         known = flat.is_valid().to_numpy(zero_copy_only=False)
         cell = flat.fill_null(0).to_numpy(zero_copy_only=False)[known]
-        parts.append((row[known], cell, np.full(cell.size, above), np.full(cell.size, below)))
-    row, cell, above_, below_ = (np.concatenate(each) for each in zip(*parts, strict=True))
+        parts.append((row[known], cell, np.full(cell.size, float(above)), np.full(cell.size, float(below))))
+    row, cell = (np.concatenate([part[place] for part in parts]) for place in (0, 1))
     order = np.lexsort((cell, row))
-    row, cell, above_, below_ = (each[order] for each in (row, cell, above_, below_))
+    row, cell = row[order], cell[order]
+    above_: Floats = np.concatenate([part[2] for part in parts])[order]
+    below_: Floats = np.concatenate([part[3] for part in parts])[order]
     first = np.flatnonzero(np.diff(row, prepend=-1).astype(bool) | np.diff(cell, prepend=-1).astype(bool))
     if not first.size:
         return _Cells(row, cell, above_, below_)
-    above_, below_ = (np.add.reduceat(each, first) for each in (above_, below_))
+    above_, below_ = np.add.reduceat(above_, first), np.add.reduceat(below_, first)
     some = (above_ != 0) | (below_ != 0)
     return _Cells(row[first][some], cell[first][some], above_[some], below_[some])
 

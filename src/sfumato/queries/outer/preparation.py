@@ -107,11 +107,11 @@ class PreparedOuter:
         -------
         pyarrow.Table
         """
-        tables, shown = {}, []
+        shown: list[pa.Table] = []
         for release, schema in zip(releases, self.answer_schemas, strict=True):
             released = release.to_arrow(intervals=True, level=level)
             shown.append(released.select(schema.names).cast(schema))
-        tables |= {name: shown[index] for name, index in self.answers.items()}
+        tables = {name: shown[index] for name, index in self.answers.items()}
         open_ = {name: public[known] for name, known in self.public.items()}
         if self.cells is None:
             return run(self.sql, tables | open_, self.schema)

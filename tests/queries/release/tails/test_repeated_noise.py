@@ -20,8 +20,10 @@ def _convolved(noise: SymmetricDistribution, times: int) -> NDArray[np.float64]:
     size = 1 << (2 * last * times + 1).bit_length()
     one = np.zeros(size)
     away = np.arange(last + 1.0)
-    laplace = isinstance(noise, DiscreteLaplaceDistribution)
-    rate = away / float(noise.scale) if laplace else away**2 / 2 / noise.stddev**2
+    if isinstance(noise, DiscreteLaplaceDistribution):
+        rate = away / float(noise.scale)
+    else:
+        rate = away**2 / 2 / noise.stddev**2
     half = noise.pmf(0).upper * np.exp(-rate)
     one[: last + 1], one[-last:] = half, half[:0:-1]
     found = np.fft.irfft(np.fft.rfft(one) ** times, size)

@@ -265,7 +265,9 @@ def _combined_tail(tails: tuple[tuple[NoiseTail, float], ...]) -> NoiseTail:
     # the numbers from one multiple of the step to the next count as the farther one, on either side
     transform = np.ones(size // 2 + 1, dtype=np.complex128)
     for tail, weight in tails:
-        ends = np.arange(reach + 1) * (step / weight)  # of |Z| > end of the block
+        ends: Floats = np.arange(reach + 1, dtype=np.float64) * float(
+            step / weight
+        )  # of |Z| > end of the block
         if tail.gap == tail.step:  # noise on a grid
             ends = (np.floor(ends / tail.step) + 1) * tail.step
         beyond = np.minimum(1.0, 2 * tail.upper(ends))
