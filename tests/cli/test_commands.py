@@ -432,7 +432,7 @@ def test_parameters_and_larger_sql(tmp_path: Path) -> None:
     first = answered("sql", ACS, *budget, *params, "--format", "json", text)
     records = json.loads(first.stdout)
     assert sum(record["share"] for record in records) == pytest.approx(1)
-    assert list(records[0]) == ["state", "n", "n_lower", "n_upper", "share"]
+    assert list(records[0]) == ["state", "n", "n_lower", "n_upper", "share", "share_lower", "share_upper"]
     assert "cost (0.5, 1e-08)-DP" in first.stderr
     assert "cost nothing" in answered("sql", ACS, *budget, *params, text).stderr
     assert "Around them: SQL over the answers" in answered("explain", ACS, *budget, *params, text).stdout

@@ -494,6 +494,7 @@ def test_the_fuzz_catches_distinct_values_of_units_that_may_not_bring_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every distinct value of a unit counts, not only so many."""
+    monkeypatch.setitem(globals(), "_KERNEL", (False,))
     distinct = bounding.Bounding.distinct
 
     def all_of_them(self: bounding.Bounding, index: int, *, unit: bool, any_crowded: bool) -> str:

@@ -36,6 +36,7 @@ from sfumato.session.units import ROW
 from tests.cases import cases
 from tests.chance import accepts_only, at_least
 from tests.queries.canonical_sql import canonical_text
+from tests.queries.one_order import rank_by_sql
 
 _SCHEMA = Schema(
     (
@@ -604,6 +605,7 @@ def test_one_unit_moves_no_level_by_more_than_its_noise_is_made_for(block: int) 
 def test_rows_beyond_the_limit_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.queries.engines.compilation.bounding import Bounding  # noqa: PLC0415
 
+    rank_by_sql(monkeypatch)
     leaves = Bounding.leaves
     monkeypatch.setattr(
         Bounding,

@@ -200,7 +200,8 @@ def test_columns_have_standard_types(url: str, database: psycopg.Connection[Any]
             Column("u", ColumnType.INTEGER), Column("n", ColumnType.DECIMAL), Column("r", ColumnType.FLOAT),
             Column("d", ColumnType.DATE), Column("t", ColumnType.TIMESTAMP), Column("e", ColumnType.TEXT),
             Column("c", ColumnType.TEXT), Column("j", ColumnType.TEXT), Column("h", ColumnType.TEXT),
-            Column("i", ColumnType.TEXT), Column("a", ColumnType.TEXT), Column("m", None),
+            Column("i", ColumnType.TEXT), Column("a", ColumnType.TEXT, element=ColumnType.TEXT),
+            Column("m", None),
         )  # fmt: skip
     digits = [("-1" + "0" * 400, 1), ("0." + "0" * 399 + "1", 1), ("1" + "0" * 400, 1), (None, 1)]
     assert _one(url, "n", _ROWS) == digits
