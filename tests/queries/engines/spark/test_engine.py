@@ -322,7 +322,7 @@ def test_columns_have_standard_types(settled: Any) -> None:
         assert engine.schemas["data"].columns == (
             Column("u", ColumnType.INTEGER), Column("n", ColumnType.DECIMAL), Column("r", ColumnType.FLOAT),
             Column("d", ColumnType.DATE), Column("s", ColumnType.TEXT), Column("t", ColumnType.TIMESTAMP),
-            Column("b", None), Column("a", None),
+            Column("b", None), Column("a", None, element=ColumnType.INTEGER),
         )  # fmt: skip
     digits = [("-0.5", 1), ("1.5", 1), ("12345678901234567890.5", 1), (None, 1)]
     assert _one(source, settled, "n", _ROWS) == digits
