@@ -129,12 +129,15 @@ def _arrow() -> dict[str, pa.Array]:
              for signed, types in ((True, (pa.int8(), pa.int16(), pa.int32(), pa.int64())),
                                    (False, (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())))
              for type_ in types}  # fmt: skip
+    narrow = {}
+    if hasattr(pa, "decimal32"):  # pyarrow has had it since 18
+        narrow["decimal32"] = pa.array([Decimal("9999999.99"), Decimal("-0.01")], pa.decimal32(9, 2))
+        narrow["decimal64"] = pa.array([Decimal("9" * 18), Decimal("9007199254740993")], pa.decimal64(18, 0))
     return {
         **whole,
         "float16": pa.array(np.array([65504, -65504, 6e-8, 0.1, 1], np.float16)),
         "float32": pa.array([3.4028234663852886e38, 1e-45, 0.5], pa.float32()),
-        "decimal32": pa.array([Decimal("9999999.99"), Decimal("-0.01")], pa.decimal32(9, 2)),
-        "decimal64": pa.array([Decimal("9" * 18), Decimal("9007199254740993")], pa.decimal64(18, 0)),
+        **narrow,
         "decimal128": pa.array(
             [Decimal("9" * 38), Decimal("9" * 37 + "8"), Decimal(0)], pa.decimal128(38, 0)
         ),
