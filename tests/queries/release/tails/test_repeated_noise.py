@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +40,7 @@ def _convolved(noise: SymmetricDistribution, times: int) -> NDArray[np.float64]:
         (DiscreteLaplaceDistribution(3), 60, 1e-6),
         (DiscreteGaussianDistribution(4), 9, 1e-6),
         (DiscreteLaplaceDistribution(2000), 2, 0.12),
+        (DiscreteLaplaceDistribution(Fraction(1, 8)), 3, 1e-6),
     ],
 )
 def test_no_tail_is_below_the_convolution_nor_far_above(

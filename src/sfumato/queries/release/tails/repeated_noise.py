@@ -54,7 +54,7 @@ def repeated_tail(noise: SymmetricDistribution, times: int) -> NoiseTail:
     stddev = one.stddev * math.sqrt(times)
     exact = _size(stddev, 1) <= _EXACT
     apart = 1 if exact else max(1, math.floor(one.stddev / _FINE))
-    reach = math.ceil(_FAR * stddev / apart)
+    reach = _reach(stddev, apart)
     size = _size(stddev, apart)
     # P(Z rounds to j or more), for j from 0 on; a half is rounded to either side, by a coin
     ends = np.maximum(0.0, (np.arange(reach + 1) - 0.5) * apart)
@@ -78,6 +78,11 @@ def repeated_tail(noise: SymmetricDistribution, times: int) -> NoiseTail:
     return tabulated_tail(np.minimum(1.0, tails[: reach + 1]), stddev, float(apart), farther)
 
 
+def _reach(stddev: float, apart: int) -> int:
+    """Return how far the table goes; noise that is hardly any has one of two steps."""
+    return max(2, math.ceil(_FAR * stddev / apart))
+
+
 def _size(stddev: float, apart: int) -> int:
     """Return how long the transforms are: twice as far as the table, so that nothing comes round."""
-    return 1 << (4 * math.ceil(_FAR * stddev / apart)).bit_length()
+    return 1 << (4 * _reach(stddev, apart)).bit_length()
