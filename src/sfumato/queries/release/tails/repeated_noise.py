@@ -79,8 +79,8 @@ def repeated_tail(noise: SymmetricDistribution, times: int) -> NoiseTail:
 
 
 def _reach(stddev: float, apart: int) -> int:
-    """Return how far the table goes; noise that is hardly any has one of two steps."""
-    return max(2, math.ceil(_FAR * stddev / apart))
+    """Return how far the table goes; noise that is hardly any has a few steps."""
+    return max(8, math.ceil(_FAR * stddev / apart))
 
 
 def _size(stddev: float, apart: int) -> int:
