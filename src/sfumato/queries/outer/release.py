@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, final
 import pyarrow as pa
 
 from sfumato import _check
-from sfumato.errors import MissingExtra
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 from sfumato.queries.outer.preparation import PreparedOuter
-from sfumato.queries.release.display import as_html, as_text, printable
+from sfumato.queries.release.data_frames import as_pandas, as_polars
+from sfumato.queries.release.display import as_html, as_text, printable, promise
 from sfumato.queries.release.table import TableRelease
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ class PostprocessedRelease:
 
     @property
     def _promise(self) -> str:
-        made = f"({self.epsilon:g}, {self.delta:g})-DP for each {self.privacy_unit}"
-        return f"simulated, protects nobody: would be {made}" if self.simulated else made
+        return promise(f"({self.epsilon:g}, {self.delta:g})", self.privacy_unit, simulated=self.simulated)
 
     @property
     def epsilon(self) -> float:
@@ -216,12 +215,7 @@ class PostprocessedRelease:
         -------
         pandas.DataFrame
         """
-        try:
-            import pandas as pd  # noqa: F401, PLC0415 - an optional library
-        except ImportError as missing:
-            raise MissingExtra("to_pandas needs pandas; pip install 'sfumato[pandas]'") from missing
-        frame: pd.DataFrame = self.to_arrow(intervals=intervals, level=level).to_pandas()
-        return frame
+        return as_pandas(self.to_arrow(intervals=intervals, level=level))
 
     def to_polars(self, *, intervals: bool = False, level: float = _LEVEL) -> pl.DataFrame:
         """Return the answer as a Polars DataFrame; needs the extra ``sfumato[polars]``.
@@ -235,11 +229,7 @@ class PostprocessedRelease:
         -------
         polars.DataFrame
         """
-        try:
-            import polars as pl  # noqa: PLC0415 - an optional library
-        except ImportError as missing:
-            raise MissingExtra("to_polars needs Polars; pip install 'sfumato[polars]'") from missing
-        return pl.DataFrame(self.to_arrow(intervals=intervals, level=level))
+        return as_polars(self.to_arrow(intervals=intervals, level=level))
 
 
 def outer_lines(explained: list[str], outer: PreparedOuter) -> list[str]:

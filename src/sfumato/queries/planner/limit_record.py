@@ -29,6 +29,7 @@ from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
+from sfumato.queries.release.record import UNKNOWN_FORMAT
 
 __all__ = ["FORMAT", "CellCounts", "LimitsRecord"]
 
@@ -117,10 +118,7 @@ class LimitsRecord:
             _, fields = FORMAT.unwrap("release", parse("release", payload))
             record: LimitsRecord = _RECORD.decode("release", fields)
         except ParameterError:
-            raise LedgerUnavailable(
-                "a committed release must be of a format that this version knows, got another; install a "
-                "newer sfumato"
-            ) from None
+            raise LedgerUnavailable(UNKNOWN_FORMAT) from None
         return record
 
     @classmethod

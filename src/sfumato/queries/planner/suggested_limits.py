@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import MissingExtra
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -25,7 +24,8 @@ from sfumato.queries.planner.limit_candidates import Candidate, Limit, LimitChoi
 from sfumato.queries.planner.limit_estimates import Distribution, Estimate, NoisyHistogram, tail_bound
 from sfumato.queries.planner.limit_pricing import PricedHistograms
 from sfumato.queries.planner.limit_record import LimitsRecord
-from sfumato.queries.release.display import as_html, as_text, printable
+from sfumato.queries.release.data_frames import as_pandas
+from sfumato.queries.release.display import as_html, as_text, printable, promise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,12 +189,7 @@ class SuggestedLimits:
         -------
         pandas.DataFrame
         """
-        try:
-            import pandas as pd  # noqa: F401, PLC0415 - an optional library
-        except ImportError as missing:
-            raise MissingExtra("to_pandas needs pandas; pip install 'sfumato[pandas]'") from missing
-        frame: pd.DataFrame = self.to_arrow().to_pandas()
-        return frame
+        return as_pandas(self.to_arrow())
 
     def explain(self) -> str:
         """Say what was counted, with which noise, and what is recommended.
@@ -215,8 +210,7 @@ class SuggestedLimits:
     @property
     def _footer(self) -> str:
         named = ", ".join(f"{name} = {_shown(value)}" for name, value in self.recommended.items())
-        made = f"{self.epsilon:g}-DP for each {printable(self.privacy_unit)}"
-        made = f"simulated, protects nobody: would be {made}" if self.simulated else made
+        made = promise(f"{self.epsilon:g}", printable(self.privacy_unit), simulated=self.simulated)
         return f"recommended: {named or 'nothing, for nothing stands out of the noise'}; {made}"
 
     def _short(self) -> pa.Table:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import pyarrow as pa
 
-__all__ = ["as_html", "as_text", "printable", "shown"]
+__all__ = ["as_html", "as_text", "printable", "promise", "shown"]
 
 _MAX_ROWS = 10
 _MAX_HTML_ROWS = 20
@@ -41,6 +41,18 @@ def shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
     return f"{value:,}"
+
+
+def promise(guarantee: str, privacy_unit: str, *, simulated: bool) -> str:
+    """Say what one release promises to whom; a simulated one protects nobody.
+
+    Examples
+    --------
+    >>> promise("1", "person", simulated=False)
+    '1-DP for each person'
+    """
+    made = f"{guarantee}-DP for each {privacy_unit}"
+    return f"simulated, protects nobody: would be {made}" if simulated else made
 
 
 def as_text(table: pa.Table, footer: str, keys: Collection[str] = ()) -> str:

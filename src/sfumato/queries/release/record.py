@@ -45,7 +45,20 @@ from sfumato.queries.plan.stated_limits import CutOff
 from sfumato.queries.plan.wire_names import AGGREGATE, COLUMN_TYPE
 from sfumato.queries.pricing.calibration import AnyMechanism, NoiseDistribution
 
-__all__ = ["ComputedColumn", "NoisyCut", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
+__all__ = [
+    "UNKNOWN_FORMAT",
+    "ComputedColumn",
+    "NoisyCut",
+    "NoisyMeasure",
+    "ReleaseRecord",
+    "ReleasedColumn",
+    "scale_of",
+]
+
+UNKNOWN_FORMAT: Final = (
+    "a committed release must be of a format that this version knows, got another; install a newer sfumato"
+)
+"""What is said of a stored record that a later version wrote."""
 
 _FORMAT: Final = Format("sfumato.release", 1)
 _METADATA_KEY = b"sfumato.release"
@@ -234,10 +247,7 @@ class ReleaseRecord:
             form = _REPORTED if _TRUNCATION in fields else _FACTS
             facts: Any = form.decode("release", fields)
         except (pa.ArrowInvalid, KeyError, TypeError, ParameterError):
-            raise LedgerUnavailable(
-                "a committed release must be of a format that this version knows, got another; install a "
-                "newer sfumato"
-            ) from None
+            raise LedgerUnavailable(UNKNOWN_FORMAT) from None
         return cls(table=table.replace_schema_metadata(None), **facts)
 
 

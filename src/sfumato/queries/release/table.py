@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato import _check
-from sfumato.errors import LedgerError, MissingExtra
+from sfumato.errors import LedgerError
 from sfumato.ledger.view import LedgerView
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -21,7 +21,8 @@ from sfumato.privacy.receipt import Receipt
 from sfumato.queries.plan.query import FoundBounds
 from sfumato.queries.pricing.price import PricedQuery
 from sfumato.queries.release.computed_columns import clamped_values, computed_interval
-from sfumato.queries.release.display import as_html, as_text, printable
+from sfumato.queries.release.data_frames import as_pandas, as_polars
+from sfumato.queries.release.display import as_html, as_text, printable, promise
 from sfumato.queries.release.estimates import as_arrow_array, interval, reports
 from sfumato.queries.release.estimates import values as values_of
 from sfumato.queries.release.explanation import explain
@@ -125,8 +126,9 @@ class TableRelease:
     def _facts(self) -> dict[str, str]:
         """What a notebook says below the rows: intervals, cost, receipt, and what is left now."""
         facts = {"in brackets": "95 % intervals for the bounded answer"} if self.record.columns else {}
-        if self.truncation is not None:
-            facts["cut off"] = str(self.truncation)
+        report = self.truncation
+        if report is not None:
+            facts["cut off"] = str(report)
         facts["cost"] = f"({self.epsilon:g}, {self.delta:g})-DP" + (", paid before" if self.replayed else "")
         if self.receipt is not None:
             facts["receipt"] = str(self.receipt)
@@ -137,8 +139,7 @@ class TableRelease:
 
     @property
     def _promise(self) -> str:
-        made = f"({self.epsilon:g}, {self.delta:g})-DP for each {self.privacy_unit}"
-        return f"simulated, protects nobody: would be {made}" if self.simulated else made
+        return promise(f"({self.epsilon:g}, {self.delta:g})", self.privacy_unit, simulated=self.simulated)
 
     @property
     def epsilon(self) -> float:
@@ -214,8 +215,9 @@ class TableRelease:
                 groups = f", in the median of {len(lower)} groups" if self.record.keys else ""
                 side = f"{np.median(known):.4g} to a side"
                 yield f"In this answer: the 95 % interval of {column.name} is {side}{groups}."
-        if self.truncation is not None:
-            yield from (f"In this answer: {line}." for line in self.truncation.lines())
+        report = self.truncation
+        if report is not None:
+            yield from (f"In this answer: {line}." for line in report.lines())
 
     def to_arrow(self, *, intervals: bool = False, level: float = 0.95, clamp: bool = False) -> pa.Table:
         """Return the answer as an Arrow table.
@@ -272,12 +274,7 @@ class TableRelease:
         -------
         pandas.DataFrame
         """
-        try:
-            import pandas as pd  # noqa: F401, PLC0415 - an optional library
-        except ImportError as missing:
-            raise MissingExtra("to_pandas needs pandas; pip install 'sfumato[pandas]'") from missing
-        frame: pd.DataFrame = self.to_arrow(intervals=intervals, level=level, clamp=clamp).to_pandas()
-        return frame
+        return as_pandas(self.to_arrow(intervals=intervals, level=level, clamp=clamp))
 
     def to_polars(self, *, intervals: bool = False, level: float = 0.95, clamp: bool = False) -> pl.DataFrame:
         """Return the answer as a Polars DataFrame; needs the extra ``sfumato[polars]``.
@@ -291,11 +288,7 @@ class TableRelease:
         -------
         polars.DataFrame
         """
-        try:
-            import polars as pl  # noqa: PLC0415 - an optional library
-        except ImportError as missing:
-            raise MissingExtra("to_polars needs Polars; pip install 'sfumato[polars]'") from missing
-        return pl.DataFrame(self.to_arrow(intervals=intervals, level=level, clamp=clamp))
+        return as_polars(self.to_arrow(intervals=intervals, level=level, clamp=clamp))
 
     def _column(self, name: str, *, clamp: bool = False) -> pa.ChunkedArray | pa.Array:
         """Return a column by name, shown or not, with a value for every group."""
