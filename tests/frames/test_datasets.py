@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -150,10 +151,18 @@ def test_a_delta_table_has_the_rows_of_its_version(tmp_path: Path) -> None:
         open_source(folder)
 
 
-@lakehouse
-def test_an_iceberg_table_has_the_rows_of_its_snapshot(tmp_path: Path) -> None:
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Any]:
+    """A catalog of Iceberg tables, whose connections are closed after the test."""
     sql = importlib.import_module("pyiceberg.catalog.sql")
-    catalog = sql.SqlCatalog("c", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}")
+    with sql.SqlCatalog(
+        "c", uri=f"sqlite:///{tmp_path}/catalog.db", warehouse=f"file://{tmp_path}"
+    ) as opened:
+        yield opened
+
+
+@lakehouse
+def test_an_iceberg_table_has_the_rows_of_its_snapshot(catalog: Any, tmp_path: Path) -> None:
     catalog.create_namespace("n")
     table = catalog.create_table("n.rows", schema=ROWS.schema)
     table.append(ROWS)
