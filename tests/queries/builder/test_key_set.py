@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import ParameterError, QueryError, SchemaError, SfumatoError
+from sfumato.queries.builder.key_factors import require_few
 from sfumato.queries.builder.key_set import KeySet
 from sfumato.queries.plan.query_key import query_key
+from sfumato.queries.sql.clauses.public_lists import MAX_GROUPS
 from tests.cases import cases
 
 CLAUSE = (
@@ -214,6 +216,24 @@ def test_a_product_is_not_written_out() -> None:
         wide.to_arrow()
     with pytest.raises(ParameterError, match="at most 1000000 rows"):
         wide.filter("a = b")
+
+
+def test_a_million_rows_are_written_out_and_no_more() -> None:
+    def keys(name: str, many: int) -> KeySet:
+        return KeySet.from_dict({("one", name): [("a", number) for number in range(many)]})
+
+    def numbers(name: str, many: int) -> KeySet:
+        return KeySet.from_range(name, 1, many)
+
+    require_few(MAX_GROUPS)
+    for make in (
+        lambda: require_few(MAX_GROUPS + 1),
+        lambda: keys("left", 1_000).join(keys("right", 1_001)),
+        (numbers("left", 1_000) * numbers("right", 1_001)).to_arrow,
+        lambda: (numbers("left", 1_000) * numbers("right", 1_001)).filter("`left` = `right`"),
+    ):
+        with pytest.raises(ParameterError, match="at most 1000000 rows that are written out"):
+            make()
 
 
 def test_values_of_other_libraries_are_plain_ones() -> None:

@@ -107,6 +107,25 @@ def test_errors_fall_with_the_units_and_are_unknown_without() -> None:
             assert math.isnan(planned(book, text(call), None))
 
 
+def test_no_error_is_larger_than_what_is_possible() -> None:
+    largest = {
+        "VAR_POP": 50.0**2,
+        "VAR_SAMP": 2 * 50.0**2,
+    }  # of a sample the half of its rows at either bound
+    with session("even") as book:
+        for name, limit in largest.items():
+            stated = [planned(book, text(SPREADS[name], epsilon=1e-3), units) for units in (1, 2)]
+            assert stated == pytest.approx([limit / 2] * 2, rel=1e-3)
+        narrow = [planned(book, text(SPREADS["VAR_SAMP"], epsilon=100.0), units) for units in (1, 2)]
+        assert narrow[0] == narrow[1] < 2000  # two rows are the smallest sample
+
+
+@pytest.mark.parametrize("call", ["SUM(x)", "AVG(x)", "VAR_POP(x)", "MEDIAN(x)"])
+def test_nothing_is_planned_for_bounds_that_are_searched_for(call: str) -> None:
+    with session("even") as book:
+        assert math.isnan(planned(book, text(call, delta=1e-5)))
+
+
 QUANTILES = {
     "MEDIAN": (f"MEDIAN(x, {BOUNDS})", (0.5,)),
     "PERCENTILE_CONT": (f"PERCENTILE_CONT(x, 0.9, {BOUNDS})", (0.9,)),

@@ -241,7 +241,7 @@ def _typed(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         if pa.types.is_dictionary(kind):
             column = column.cast(kind.value_type)
         if pa.types.is_timestamp(column.type):
-            found = column.cast(pa.timestamp("us", column.type.tz and "UTC"))
+            found = column.cast(pa.timestamp("us"))
         for is_kind, type_ in _ARROW_KINDS:
             if is_kind(column.type):
                 found = column.cast(ARROW_TYPES[type_])
