@@ -16,12 +16,13 @@ from sfumato.queries.engines.compilation.relations import relation_layer
 from sfumato.queries.engines.dialects.base import Dialect, StoredTable
 from sfumato.queries.plan.query import ColumnType, Scan
 from sfumato.queries.sql.expressions.scalar import read_expression
+from sfumato.queries.sql.parser import PrivateSql
 from tests.queries.engines.compilation.test_expressions import _Scope
 
 __all__ = ["Number", "Rows", "check", "columns", "drawn", "select"]
 
 Rows = list[Decimal | None]
-_CASTS = ("FLOAT64", "INT64", "STRING")
+_CASTS = ("FLOAT64", "INT64", "STRING", "NUMERIC", "UINT64")
 _LANDMARKS = [0, 1, 5, 10, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 10**15 + 1, 10**17 + 1]
 
 
@@ -90,7 +91,7 @@ def select(table: StoredTable, dialect: Dialect) -> tuple[str, list[tuple[str, s
         casts = [f"CAST({column.name} AS {type_})" for type_ in _CASTS]
         # the text of a float is no engine's own: it is checked with the other expressions
         for text in (column.name, *(casts[:2] if column.type is ColumnType.FLOAT else casts)):
-            tree = sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0]
+            tree = sqlglot.parse_one(f"SELECT {text}", read=PrivateSql()).expressions[0]
             expression = read_expression(tree, _Scope(table.schema), "x")
             made.append(f"{render(expression, layer.columns, dialect)} AS e{len(which)}")
             which.append((column.name, text))
@@ -119,8 +120,10 @@ def _own(type_: ColumnType | None) -> str:
 def _become(value: Decimal, target: str) -> object:
     if target == "FLOAT64":
         return float(value) + 0.0
-    if target == "STRING":
+    if target in ("STRING", "NUMERIC"):
         text = f"{value:f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     whole = int(value.to_integral_value(ROUND_HALF_UP, _context()))
+    if target == "UINT64":
+        return str(whole) if 0 <= whole < 2**64 else None
     return whole if -(2**63) <= whole < 2**63 else None

@@ -11,6 +11,7 @@ _TYPES = {
     "int32": "integer",
     "int64": "bigint",
     "double": "double precision",
+    "decimal128(30, 4)": "numeric(30, 4)",
     "string": "text",
     "bool": "boolean",
     "date32[day]": "date",

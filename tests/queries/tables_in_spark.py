@@ -12,6 +12,7 @@ _TYPES = {
     "int32": "INT",
     "int64": "BIGINT",
     "double": "DOUBLE",
+    "decimal128(30, 4)": "DECIMAL(30, 4)",
     "string": "STRING",
     "bool": "BOOLEAN",
     "date32[day]": "DATE",

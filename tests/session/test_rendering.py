@@ -32,6 +32,7 @@ from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from sfumato.queries.sql.expressions.scalar import read_expression
+from sfumato.queries.sql.parser import PrivateSql
 from sfumato.session.rendering import DIALECTS, render_sql
 from sfumato.session.units import ROW
 from tests.cases import cases
@@ -144,7 +145,7 @@ def _stored(made: Dialect) -> StoredTable:
 
 def _expression(text: str, made: Dialect, table: StoredTable) -> str:
     schema = table.schema
-    tree = sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0]
+    tree = sqlglot.parse_one(f"SELECT {text}", read=PrivateSql()).expressions[0]
     layer = relation_layer(Scan("data", schema, None), {"data": table}, made)
     expression = read_expression(tree, _Scope(schema), "x")
     return f"SELECT {render(expression, layer.columns, made)} FROM ({layer.sql}) AS r"
@@ -221,6 +222,8 @@ CAST(s AS INT64); CAST(s AS FLOAT64); CAST(s AS BOOL); CAST(s AS DATE); CAST(m A
 CAST(x AS STRING); CAST(b AS INT64); CAST(i AS BOOL); CAST(b AS STRING); EXTRACT(QUARTER FROM d)
 EXTRACT(DAYOFYEAR FROM d); EXTRACT(SECOND FROM m); DATE_TRUNC(d, MONTH); TIMESTAMP_TRUNC(m, HOUR)
 DATE_ADD(d, INTERVAL 1 MONTH); DATE_DIFF(d, DATE '2000-01-01', DAY); i IN (1, 2, 3); s || t
+CAST(i AS NUMERIC); CAST(s AS NUMERIC); CAST(i AS UINT64); CAST(CAST(s AS NUMERIC) AS INT64)
+CAST(s AS UINT64); CAST(CAST(i AS NUMERIC) AS UINT64)
 """
 _MACROS = {
     "safe_add": "TRY(a + b)",

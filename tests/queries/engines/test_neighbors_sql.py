@@ -23,7 +23,7 @@ from sfumato.queries.sql.catalog import Catalog
 from tests.queries.noised import noised
 
 _SECRET = bytes(range(32))
-_VALUES = ["x", "i", "x * i", "1 / i", "IF(i > 1, x, NULL)", "10 * SQRT(x)"]
+_VALUES = ["x", "i", "x * i", "1 / i", "IF(i > 1, x, NULL)", "10 * SQRT(x)", "CAST(i AS UINT64)"]
 
 
 def _table(draw: random.Random) -> pa.Table:

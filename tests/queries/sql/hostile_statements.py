@@ -75,10 +75,11 @@ def _mutated(draw: random.Random) -> str:
 def _hostile(draw: random.Random) -> str:
     inner = draw.choice(HOSTILE)
     for _ in range(draw.randint(0, 2)):
-        form = draw.choice(
-            ["({})", "-{}", "CAST({} AS STRING)", "IF(TRUE, {}, NULL)", "COALESCE({}, 1)", "[{}]"]
-        )
-        inner = form.format(inner)
+        form = draw.choice([
+            *("({})", "-{}", "CAST({} AS STRING)", "IF(TRUE, {}, NULL)", "COALESCE({}, 1)", "[{}]"),
+            *("CAST({} AS NUMERIC)", "CAST({} AS UINT64)", "CAST({} AS UINT{})"),
+        ])  # fmt: skip
+        inner = form.format(inner, inner)
     return draw.choice(FORMS).format(inner)
 
 

@@ -33,7 +33,7 @@ from sfumato.queries.plan.query import (
     PublicTable,
     Query,
 )
-from sfumato.queries.plan.typed_expressions import DATA_TYPES
+from sfumato.queries.plan.typed_expressions import DATA_TYPES, UNSIGNED
 from sfumato.queries.plan.wire_names import (
     AGGREGATE,
     COLUMN_TYPE,
@@ -45,7 +45,10 @@ from sfumato.queries.plan.wire_names import (
 __all__ = ["query_document", "query_key"]
 
 _FORMAT: Final = Format("sfumato.query", 1)
-_TYPE_NAMES: Final = {data_type.this: COLUMN_TYPE.encode(type_) for type_, data_type in DATA_TYPES.items()}
+_TYPE_NAMES: Final = {
+    **{data_type.this: COLUMN_TYPE.encode(type_) for type_, data_type in DATA_TYPES.items()},
+    UNSIGNED.this: "unsigned",
+}
 
 Document: TypeAlias = dict[str, object]
 _Names: TypeAlias = Mapping[str, object]

@@ -22,12 +22,14 @@ __all__ = [
     "DATA_TYPES",
     "NUMERIC",
     "TEMPORAL",
+    "UNSIGNED",
     "Compile",
     "Term",
     "TypedTree",
     "advice",
     "cast",
     "closest_name",
+    "coerced",
     "column",
     "from_decimal",
     "listing",
@@ -35,6 +37,7 @@ __all__ = [
     "operand",
     "require",
     "require_order",
+    "unsigned",
 ]
 
 _LIKENESS = 0.75
@@ -44,6 +47,9 @@ ANY = frozenset(ColumnType)
 
 DATA_TYPES = {type_: exp.DataType.build(type_.value, dialect="bigquery") for type_ in ColumnType}
 """The type node that a canonical tree casts to."""
+
+UNSIGNED = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind="UINT64")
+"""The node of a cast to integers from 0 to 2**64 - 1, whose values are carried as NUMERIC."""
 
 _OPERATORS: tuple[type[exp.Expr], ...] = (
     exp.Add, exp.And, exp.Between, exp.Div, exp.DPipe, exp.EQ, exp.GT, exp.GTE, exp.In, exp.Is, exp.LT,
@@ -114,6 +120,25 @@ def column(name: str, type_: ColumnType | None, declare: tuple[str, ...] = ()) -
 def cast(term: TypedTree, type_: ColumnType) -> TypedTree:
     """Return the term cast to a type; what cannot be cast becomes NULL."""
     return TypedTree(exp.TryCast(this=term.tree, to=DATA_TYPES[type_].copy(), safe=True), type_)
+
+
+def unsigned(term: TypedTree) -> TypedTree:
+    """Return the term cast to UINT64: a NUMERIC, and NULL where it is none of its integers."""
+    return TypedTree(exp.TryCast(this=term.tree, to=UNSIGNED.copy(), safe=True), ColumnType.DECIMAL)
+
+
+def coerced(read: Expression) -> Expression:
+    """Return a NUMERIC cast to FLOAT64, as GoogleSQL coerces it for a function of floats; others as they are.
+
+    Examples
+    --------
+    >>> price = column("price", ColumnType.DECIMAL)
+    >>> coerced(Expression(price.tree, ColumnType.DECIMAL)).sql
+    'SAFE_CAST(`price` AS FLOAT64)'
+    """
+    if read.type is not ColumnType.DECIMAL:
+        return read
+    return Expression(cast(TypedTree(read.tree, read.type), ColumnType.FLOAT).tree, ColumnType.FLOAT)
 
 
 def require(term: TermT, accepted: Collection[ColumnType], what: str) -> TermT:

@@ -63,7 +63,12 @@ _OTHER_CLAUSES = {
 
 
 class PrivateSql(BigQuery):
-    """BigQuery's dialect with its aggregates as plain calls, which take ``name => value`` arguments."""
+    """BigQuery's dialect with its aggregates as plain calls, which take ``name => value`` arguments.
+
+    A type of any name may be written in a CAST: UINT64 is read, others are refused by name.
+    """
+
+    SUPPORTS_USER_DEFINED_TYPES = True
 
     class Parser(BigQuery.Parser):  # type: ignore[misc, valid-type]
         """BigQuery's parser without its own opinion on the arguments of aggregates."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import pyarrow as pa
 import pytest
@@ -19,6 +20,7 @@ from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.query import ColumnType, Expression, Scan, Schema
 from sfumato.queries.plan.typed_expressions import TypedTree, column
 from sfumato.queries.sql.expressions.scalar import read_expression
+from sfumato.queries.sql.parser import PrivateSql
 from tests.cases import cases
 
 _INTEGERS = [0, 1, -1, 7, -(2**63), 2**63 - 1, 2**62, None]
@@ -74,6 +76,13 @@ REGEXP_CONTAINS(s, '.$')
 REGEXP_CONTAINS(s, r'abc|inf|nan'); REGEXP_EXTRACT(s, r'-([0-9]+)'); REGEXP_EXTRACT(t, '[^0-9]+')
 REGEXP_EXTRACT(s, r'^([0-9]{4})-(?:[0-9]{2})')
 REGEXP_EXTRACT('a' || s, '[a-z](?:[äβ]|b)?'); REGEXP_CONTAINS(s, '漢')
+CAST(i AS NUMERIC); CAST(s AS BIGNUMERIC); CAST(CAST(s AS NUMERIC) AS FLOAT64); CAST(i AS UINT64)
+CAST(CAST(s AS NUMERIC) AS INT64); CAST(CAST(s || t AS NUMERIC) AS UINT64); CAST(b AS UINT64)
+CAST(s AS UINT64); CAST(i AS NUMERIC) = CAST(j AS NUMERIC); NULLIF(CAST(i AS UINT64), CAST(s AS NUMERIC))
+COALESCE(CAST(s AS NUMERIC), CAST(i AS UINT64)); IF(b, CAST(s AS NUMERIC), NULL); CAST(NULL AS NUMERIC)
+CASE CAST(s AS NUMERIC) WHEN CAST(i AS NUMERIC) THEN 'same' WHEN NUMERIC '-12' THEN 'twelve' END
+CAST(CAST('1.50' AS NUMERIC) AS STRING) || s; CAST(x AS INT64) IS DISTINCT FROM i; CAST('-x' AS NUMERIC)
+CAST(CAST('18446744073709551615.5' AS NUMERIC) AS UINT64); CAST('18446744073709551615' AS UINT64)
 REGEXP_CONTAINS(s || '!', r'[\\^$.|?*+()\\[\\]{}!]'); REGEXP_EXTRACT(s, '[^é]+'); REGEXP_CONTAINS(s, r'\\s')
 """
 EXPRESSIONS = [text.strip() for line in _EXPRESSIONS.strip().splitlines() for text in line.split(";")]
@@ -124,7 +133,7 @@ def engine() -> Iterator[DuckDBEngine]:
 def _values(engine: DuckDBEngine, table: str, text: str) -> list[str]:
     """What the engine computes for each row, as text that tells NULL, NaN and -0.0 apart."""
     schema = engine.schemas[table]
-    tree = sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0]
+    tree = sqlglot.parse_one(f"SELECT {text}", read=PrivateSql()).expressions[0]
     expression = read_expression(tree, _Scope(schema), "x")
     layer = relation_layer(Scan(table, schema, None), engine._tables, DUCKDB)
     sql = f"SELECT CAST({render(expression, layer.columns, DUCKDB)} AS VARCHAR) FROM ({layer.sql})"
@@ -190,6 +199,76 @@ _READ = {
         "0001-01-01 00:00:00+01:00": "None", "9999-12-31 23:30:00-01:00": "None", "epoch": "None",
     },
 }  # fmt: skip
+
+
+_MANY = "9" * 38
+_READ_EXACTLY = {
+    "NUMERIC": {
+        **dict.fromkeys(["0", "-0", "+0", "-0.0", ".0", "000", "0.", "+.00", "0" * 400], "0"),
+        **dict.fromkeys(["1.5", "+1.5", "01.50", "0001.5000"], "1.5"),
+        **dict.fromkeys(["-1", "-1.", "-01", "-1.0", "-001.000"], "-1"),
+        **dict.fromkeys([".5", "0.5", "+0.50", "00.5"], "0.5"), "-.05": "-0.05", "-0.001000": "-0.001",
+        "100": "100", "1000.10": "1000.1", "9223372036854775807": "9223372036854775807",
+        "-9223372036854775808": "-9223372036854775808", "18446744073709551616": "18446744073709551616",
+        _MANY: _MANY, f"-{_MANY}": f"-{_MANY}", f"00{_MANY}.{_MANY}00": f"{_MANY}.{_MANY}",
+        f"-.{_MANY}": f"-0.{_MANY}", f"{_MANY}9": "None", f"1{'0' * 38}": "None", f"0.{_MANY}9": "None",
+        f"1.{'0' * 38}": "1", "." + "0" * 37 + "1": "0." + "0" * 37 + "1", "." + "0" * 38 + "1": "None",
+        "0" * 399 + "1": "1", "0" * 400 + "1": "None", "1." + "0" * 398: "1", "1." + "0" * 399: "None",
+        **dict.fromkeys(["", " 1", "1 ", "1e5", "1E5", "NaN", "nan", "inf", "Infinity", ".", "-", "+", "+-1"],
+                        "None"),
+        **dict.fromkeys(["--1", "1-", "1.2.3", "1,5", "1_000", "0x1f", "1\n", "\u0663", "1.5-"], "None"),
+        **dict.fromkeys(["1..", "-.", "- 1"], "None"),
+    },
+    "UINT64": {
+        **dict.fromkeys(["0", "+0", "000", "0" * 400], "0"), "7": "7", "+007": "7",
+        "18446744073709551615": "18446744073709551615", "0018446744073709551615": "18446744073709551615",
+        "18446744073709551614": "18446744073709551614", "9223372036854775808": "9223372036854775808",
+        **dict.fromkeys(["18446744073709551616", "-1", "-0", "1.0", "1.", ".5", "", " 1", "1e5"], "None"),
+        **dict.fromkeys(["NaN", "9" * 38], "None"),
+        **dict.fromkeys(["9" * 39, "9" * 400, "0" * 400 + "1", "+", "++1", "1\n", "\u0663", "0x1"], "None"),
+    },
+}  # fmt: skip
+
+
+@cases("target", list(_READ_EXACTLY))
+def test_texts_are_read_as_digits(target: str) -> None:
+    texts, values = list(_READ_EXACTLY[target]), list(_READ_EXACTLY[target].values())
+    with DuckDBEngine(open_source(pa.table({"s": texts})), threads=1) as engine:
+        assert _values(engine, "data", f"CAST(s AS {target})") == values
+        for text, value in _READ_EXACTLY[target].items():  # constants take another path
+            if "\n" not in text and text.isascii():
+                assert _values(engine, "data", f"CAST('{text}' AS {target})")[:1] == [value]
+
+
+_ROUNDED = [
+    *(
+        "0.5",
+        "0.4999999999",
+        "-0.4999999999",
+        "-0.5",
+        "1.5",
+        "2.5",
+        "-1.5",
+        "-0.0000000001",
+        f"0.4{_MANY[1:]}",
+    ),
+    *("18446744073709551615.4", "18446744073709551615.5", "9223372036854775807.5", "9223372036854775808.5"),
+    *(f"9223372036854775807.4{_MANY[1:]}", "-9223372036854775808.4", "-9223372036854775808.5"),
+    *(_MANY, f"{_MANY}.{_MANY}", f"-{_MANY}.5"),
+]
+
+
+def _rounded(text: str, ends: tuple[int, int]) -> str:
+    with localcontext(prec=200):
+        whole = int(Decimal(text).to_integral_value(ROUND_HALF_UP))
+    return str(whole) if ends[0] <= whole <= ends[1] else "None"
+
+
+def test_digits_are_rounded_half_away_from_zero() -> None:
+    with DuckDBEngine(open_source(pa.table({"s": list(_ROUNDED)})), threads=1) as engine:
+        for target, ends in (("INT64", (-(2**63), 2**63 - 1)), ("UINT64", (0, 2**64 - 1))):
+            expected = [_rounded(text, ends) for text in _ROUNDED]
+            assert _values(engine, "data", f"CAST(CAST(s AS NUMERIC) AS {target})") == expected
 
 
 @cases("target", list(_READ))

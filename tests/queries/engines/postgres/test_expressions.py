@@ -16,16 +16,25 @@ from sfumato.errors import UnsupportedSql
 from sfumato.frames.sources import open_source
 from sfumato.queries.engines.compilation.expressions import render
 from sfumato.queries.engines.compilation.relations import relation_layer
+from sfumato.queries.engines.compilation.terms import TypedSql
 from sfumato.queries.engines.dialects.base import Dialect
 from sfumato.queries.engines.duckdb.dialect import DUCKDB
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.postgres.connection import open_connection
 from sfumato.queries.engines.postgres.engine import PostgresEngine
 from sfumato.queries.engines.postgres.source import PostgresSource
-from sfumato.queries.plan.query import Expression, Scan
+from sfumato.queries.plan.query import ColumnType, Expression, Scan
 from sfumato.queries.sql.expressions.scalar import read_expression
+from sfumato.queries.sql.parser import PrivateSql
 from tests.postgres import Cluster
-from tests.queries.engines.compilation.test_expressions import _READ, EXPRESSIONS, _nasty, _Scope
+from tests.queries.engines.compilation.test_expressions import (
+    _READ,
+    _READ_EXACTLY,
+    _ROUNDED,
+    EXPRESSIONS,
+    _nasty,
+    _Scope,
+)
 
 pytestmark = pytest.mark.postgres
 
@@ -54,7 +63,7 @@ class _Both:
     connection: psycopg.Connection[Any]
 
     def expression(self, text: str) -> Expression:
-        tree = sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0]
+        tree = sqlglot.parse_one(f"SELECT {text}", read=PrivateSql()).expressions[0]
         return read_expression(tree, _Scope(self.duckdb.schemas["data"]), "x")
 
     def sql(self, text: str, engine: DuckDBEngine | PostgresEngine, dialect: Dialect) -> str:
@@ -149,6 +158,23 @@ def test_texts_are_read_by_the_strict_rule(both: _Both, target: str) -> None:
     assert [str(row[0]) for row in both.connection.execute(query, texts).fetchall()] == list(
         _READ[target].values()
     )
+
+
+@pytest.mark.parametrize("target", list(_READ_EXACTLY))
+def test_texts_are_read_as_digits(both: _Both, target: str) -> None:
+    texts = [*_READ_EXACTLY[target], *_ROUNDED]
+    rows = f"(VALUES {', '.join(['(%s::text)'] * len(texts))}) AS v (t)"
+    read = {}
+    for nested in (f"CAST(s AS {target})", f"CAST(CAST(s AS NUMERIC) AS {target})"):
+        column = {"s": TypedSql("t", ColumnType.TEXT)}
+        here = render(both.expression(nested), column, both.postgres._dialect)
+        there = render(both.expression(nested), column, DUCKDB)
+        query = f'SELECT {here.replace("%", "%%")} FROM (SELECT t COLLATE "C" AS t FROM {rows}) AS r'
+        read[nested] = [row[0] for row in both.connection.execute(query, texts).fetchall()]
+        listed = both.duckdb._connection.execute(f"SELECT {there} FROM unnest($1) AS r(t)", [texts])
+        assert read[nested] == [row[0] for row in listed.fetchall()]
+    written = [str(value) for value in read[f"CAST(s AS {target})"][: -len(_ROUNDED)]]
+    assert written == list(_READ_EXACTLY[target].values())
 
 
 def test_capital_letters_beyond_ascii_are_unicodes(both: _Both) -> None:

@@ -16,6 +16,12 @@ from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
 from tests.postgres import Cluster
+from tests.queries.engines.compilation.decimal_relations import (
+    DECIMAL_CASES,
+    Digits,
+    some_digits,
+    table_of_digits,
+)
 from tests.queries.sql.clauses.array_relations import ARRAY_CASES, Tagged, some_arrays, table_of
 from tests.queries.sql.clauses.public_relations import PUBLIC_CASES
 from tests.queries.sql.clauses.test_table_expressions import (
@@ -107,6 +113,28 @@ def test_arrays_are_taken_apart_as_python_does(case: str, arrays: list[_Arrays])
     text, expected = ARRAY_CASES[case]
     for place in arrays:
         assert exact(place.engine, {"data"}, text) == expected(place.rows)
+
+
+@pytest.fixture(scope="module")
+def digits(postgres: Cluster) -> Iterator[list[tuple[list[Digits], PostgresEngine]]]:
+    made = []
+    for seed in range(3):
+        rows, url = some_digits(seed), postgres.database()
+        with psycopg.connect(url) as connection:
+            load(connection, "data", table_of_digits(rows))
+        made.append((rows, PostgresEngine(PostgresSource(url))))
+    yield made
+    for _, engine in made:
+        engine.close()
+
+
+@pytest.mark.parametrize("case", DECIMAL_CASES)
+def test_computed_digits_are_those_of_python(
+    case: str, digits: list[tuple[list[Digits], PostgresEngine]]
+) -> None:
+    text, expected = DECIMAL_CASES[case]
+    for rows, engine in digits:
+        assert exact(engine, {"data"}, text) == expected(rows)
 
 
 def test_an_array_of_several_dimensions_is_its_elements(postgres: Cluster) -> None:

@@ -27,8 +27,16 @@ from sfumato.queries.engines.spark.source import SparkSource
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import AggregationJob, Column, ColumnType, Named, Scan
 from sfumato.queries.sql.expressions.scalar import read_expression
+from sfumato.queries.sql.parser import PrivateSql
 from tests.chance import accepts_only, frequencies
-from tests.queries.engines.compilation.test_expressions import _READ, EXPRESSIONS, _nasty, _Scope
+from tests.queries.engines.compilation.test_expressions import (
+    _READ,
+    _READ_EXACTLY,
+    _ROUNDED,
+    EXPRESSIONS,
+    _nasty,
+    _Scope,
+)
 from tests.queries.engines.duckdb.test_engine import _column
 from tests.queries.engines.measures import UNITS, mean, row_count, row_sum
 from tests.queries.engines.test_neighbors import _answer, _job, _on, _table, _violations
@@ -196,7 +204,7 @@ def _select(engine: Any, dialect: Any, texts: list[str]) -> str:
     layer = relation_layer(Scan("all", schema, None), engine._tables, dialect)
     items = [f"{layer.columns['row'].sql} AS line"]
     for at, text in enumerate(texts):
-        tree = sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0]
+        tree = sqlglot.parse_one(f"SELECT {text}", read=PrivateSql()).expressions[0]
         expression = read_expression(tree, _Scope(schema), "x")
         items.append(f"{render(expression, layer.columns, dialect)} AS e{at}")
     return f"SELECT {', '.join(items)} FROM ({layer.sql}) AS r"
@@ -234,9 +242,10 @@ def test_expressions_have_the_values_of_duckdb(stored: str, settled: Any, tmp_pa
 
 
 def test_texts_are_read_by_the_rule_of_all_engines(settled: Any) -> None:
-    texts = sorted({text for each in _READ.values() for text in each})
+    texts = sorted({*_ROUNDED, *(text for each in (_READ | _READ_EXACTLY).values() for text in each)})
     table = pa.table({"s": texts, "row": range(len(texts))})
-    casts = [f"SAFE_CAST(s AS {type_})" for type_ in _READ]
+    casts = [f"SAFE_CAST(s AS {type_})" for type_ in _READ | _READ_EXACTLY]
+    casts += [f"SAFE_CAST(SAFE_CAST(s AS NUMERIC) AS {type_})" for type_ in ("INT64", "FLOAT64", "UINT64")]
     with DuckDBEngine(open_source({"all": table})) as duckdb, _engine(settled, all=table) as spark:
         here = _values(settled.sql(_select(spark, SPARK, casts)).toArrow())
         there = _values(duckdb._connection.sql(_select(duckdb, DUCKDB, casts)).to_arrow_table())

@@ -15,6 +15,12 @@ from sfumato.queries.plan.query import Scan
 from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.analysis import read
 from sfumato.queries.sql.catalog import Catalog
+from tests.queries.engines.compilation.decimal_relations import (
+    DECIMAL_CASES,
+    Digits,
+    some_digits,
+    table_of_digits,
+)
 from tests.queries.sql.clauses.array_relations import ARRAY_CASES, Tagged, some_arrays, table_of
 from tests.queries.sql.clauses.public_relations import PUBLIC_CASES
 from tests.queries.sql.clauses.test_table_expressions import CASES, SECRET, Data, asked, some_data, tables
@@ -96,6 +102,28 @@ def test_arrays_are_taken_apart_as_python_does(case: str, arrays: list[_Arrays])
     text, expected = ARRAY_CASES[case]
     for place in arrays:
         assert exact(place.engine, {"data"}, text) == expected(place.rows)
+
+
+@pytest.fixture(scope="module")
+def digits(spark_cluster: Cluster) -> Iterator[list[tuple[list[Digits], SparkEngine]]]:
+    session = spark_cluster.session()
+    made = []
+    for seed in (0, 1):
+        rows = some_digits(seed)
+        source = SparkSource(session, {"data": frame(session, table_of_digits(rows))})
+        made.append((rows, SparkEngine(source)))
+    yield made
+    for _, engine in made:
+        engine.close()
+
+
+@pytest.mark.parametrize("case", DECIMAL_CASES)
+def test_computed_digits_are_those_of_python(
+    case: str, digits: list[tuple[list[Digits], SparkEngine]]
+) -> None:
+    text, expected = DECIMAL_CASES[case]
+    for rows, engine in digits:
+        assert exact(engine, {"data"}, text) == expected(rows)
 
 
 def test_elements_are_in_the_fingerprint(spark_cluster: Cluster) -> None:

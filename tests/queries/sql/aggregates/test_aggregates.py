@@ -6,6 +6,7 @@ import math
 import random
 from collections import defaultdict
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from sfumato.numerics.randomness.source import random_source
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.plan.measure import RowSum
 from sfumato.queries.plan.query import Column, ColumnType, Scan, Schema
+from sfumato.queries.plan.query_key import query_key
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.release.noise import add_noise
 from sfumato.queries.release.record import ReleaseRecord
@@ -234,3 +236,53 @@ def test_the_middle_of_the_bounds_times_the_rows_of_a_unit_stays_within_64_bits(
             assert factor.upper > factor.lower
         if isinstance(measure.value, RowSum):
             assert abs(measure.value.offset) * rows < 2**62
+
+
+_OF_FLOATS = [
+    "SUM({x}, contribution_bounds_per_group => (-2, 6))",
+    "SUM({x}, contribution_bounds_per_row => (-2, 6))",
+    "SUM({x})",
+    "AVG({x}, contribution_bounds_per_group => (0, 6))",
+    *(f"{name}({{x}}, {ONE})" for name in ("VAR_POP", "VAR_SAMP", "VARIANCE")),
+    *(f"{name}({{x}}, {ONE})" for name in ("STDDEV_POP", "STDDEV_SAMP", "STDDEV")),
+    *(f"{name}({{x}}, {{y}}, {TWO})" for name in ("COVAR_POP", "COVAR_SAMP", "CORR")),
+    *(f"{name}({{x}}, {ONE})" for name in ("MIN", "MAX", "MEDIAN")),
+    f"PERCENTILE_CONT({{x}}, 0.3, {ONE})",
+    f"APPROX_QUANTILES({{x}}, 4, {ONE})",
+]
+_IN_PARTS = "SUM({x}, contribution_bounds_per_group => (0, 1)) FILTER (WHERE g = 'a')"
+
+
+def test_a_numeric_is_aggregated_as_the_float_that_it_is_cast_to() -> None:
+    """The plan, the loss and every measured integer are those of the cast that is written out."""
+    numbers = [Decimal("1.10"), Decimal("-7.25"), Decimal(2**64 - 1), None, Decimal("0.05"), Decimal("3.00")]
+    table = pa.table({
+        "id": range(6), "g": ["a", "b"] * 3,
+        "x": pa.array(numbers, pa.decimal128(30, 2)), "y": pa.array(numbers[::-1], pa.decimal128(30, 2)),
+    })  # fmt: skip
+    options = "epsilon=1, delta=1e-8, max_groups_contributed=1, max_rows_per_group=2"
+    clause = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) g, "
+    with DuckDBEngine(open_source(table)) as engine:
+        assert engine.schemas["data"].columns[2].type is ColumnType.DECIMAL
+        catalog = Catalog({"data": Scan("data", engine.schemas["data"], "id")})
+
+        def asked(call: str, x: str, y: str, rows: str) -> PricedQuery:
+            shown = call.format(x=x, y=y)
+            return price(read(f"{clause}{shown} AS m FROM {rows} GROUP BY g", catalog))
+
+        for call in (*_OF_FLOATS, _IN_PARTS):
+            plain = asked(call, "x", "y", "data")
+            written = asked(call, "CAST(x AS FLOAT64)", "CAST(y AS FLOAT64)", "data")
+            assert plain.loss == written.loss
+            if call != _IN_PARTS:  # there the cast is of the chosen values
+                assert query_key(plain.query) == query_key(written.query), call
+                assert plain.query.aggregates == written.query.aggregates
+                assert plain.job == written.job, call
+            assert engine.aggregate(plain.job, bytes(32)).equals(engine.aggregate(written.job, bytes(32)))
+        for inner in ("SUM", "AVG"):  # of each unit's rows
+            made = [
+                asked("AVG({x})", "t", "t", f"(SELECT id, g, {inner}({x}) AS t FROM data GROUP BY id, g)")
+                for x in ("x", "CAST(x AS FLOAT64)")
+            ]
+            assert query_key(made[0].query) == query_key(made[1].query)
+            assert made[0].job == made[1].job

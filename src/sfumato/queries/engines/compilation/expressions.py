@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from sfumato.queries.engines.compilation.calendar import between, moved, moved_by
+from sfumato.queries.engines.compilation.decimals import as_decimal, as_unsigned
 from sfumato.queries.engines.compilation.terms import Rule, Terms, TypedSql
 from sfumato.queries.engines.compilation.text_expressions import TEXT_RULES
 from sfumato.queries.engines.dialects.base import Dialect
 from sfumato.queries.plan.constants import is_constant
 from sfumato.queries.plan.query import ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import TEMPORAL, TypedTree
+from sfumato.queries.plan.typed_expressions import TEMPORAL, UNSIGNED, TypedTree
 
 __all__ = ["render"]
 
@@ -205,11 +206,16 @@ _TARGETS = {
     exp.DataType.Type.DATE: ColumnType.DATE,
     exp.DataType.Type.TIMESTAMP: ColumnType.TIMESTAMP,
     exp.DataType.Type.TIMESTAMPTZ: ColumnType.TIMESTAMP,
+    exp.DataType.Type.DECIMAL: ColumnType.DECIMAL,
+    UNSIGNED.this: ColumnType.DECIMAL,
 }
 
 
 def _cast(node: exp.Expr, term: Terms) -> TypedSql:
     inner, target = term(node.this), _TARGETS[node.args["to"].this]
+    if target is ColumnType.DECIMAL:
+        made = as_unsigned if node.args["to"].this == UNSIGNED.this else as_decimal
+        return TypedSql(made(inner.sql, inner.type, term.dialect), target)
     if target in TEMPORAL and isinstance(node, exp.TryCast) and is_constant(TypedTree(node, target)):
         return TypedSql(term.dialect.moment(node.this.name, target), target)
     return TypedSql(term.dialect.cast(inner.sql, inner.type, target), target)

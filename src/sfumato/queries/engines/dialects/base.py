@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -93,6 +93,9 @@ class Dialect(RowSources):
     anti_join: ClassVar[str] = ""
     """Keeps the rows of the left side that match none, under a condition that may compare; "" for none."""
 
+    whole: ClassVar[str]
+    """A format: the integer nearest to a text of digits, halves away from zero; maybe NULL from 10**38 on."""
+
     fence: ClassVar[str] = ""
     """Ends a subquery that the planner must not merge into what is around it, lest it repeat expressions."""
 
@@ -137,6 +140,10 @@ class Dialect(RowSources):
     def moment(self, value: str, type_: ColumnType) -> str:
         """Return a date or timestamp in its canonical spelling, in the calendar's range."""
         return f"CAST({self.string(value)} AS {self.types[type_]})"
+
+    def once(self, body: Callable[[str], str], sql: str) -> str:
+        """Return what ``body`` makes of an operand, which an engine may compute as often as it is named."""
+        return body(sql)
 
     # Stored columns
 

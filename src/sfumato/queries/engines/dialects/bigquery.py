@@ -38,6 +38,7 @@ class BigQuery(Dialect):
         **{type_: type_.value for type_ in ColumnType},
         ColumnType.DECIMAL: "STRING",
     }
+    whole: ClassVar[str] = "ROUND(SAFE_CAST({} AS BIGNUMERIC))"
 
     def identifier(self, name: str) -> str:
         """Return an identifier in backticks."""

@@ -39,6 +39,7 @@ class Snowflake(Dialect):
         ColumnType.TIMESTAMP: "TIMESTAMP_NTZ",
         ColumnType.DECIMAL: "VARCHAR",
     }
+    whole: ClassVar[str] = "TRY_CAST({} AS NUMBER(38, 0))"
 
     def string(self, value: str) -> str:
         """Return a bare string literal; a backslash escapes there."""

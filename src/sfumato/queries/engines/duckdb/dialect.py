@@ -53,6 +53,7 @@ class DuckDB(Dialect):
         ColumnType.TIMESTAMP: "TIMESTAMP",
         ColumnType.DECIMAL: "VARCHAR",
     }
+    whole = "TRY_CAST({} AS HUGEINT)"
     semi_join = "SEMI JOIN"
     anti_join = "ANTI JOIN"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
@@ -58,11 +58,16 @@ class PostgreSQL(Dialect):
         ColumnType.TIMESTAMP: "timestamp",
         ColumnType.DECIMAL: "text",
     }
+    whole = "round(CAST({} AS numeric))"
     fence: ClassVar[str] = " OFFSET 0"
 
     def text(self, value: str) -> str:
         """Return a string as a text compared by code points."""
         return f'(CAST({self.string(value)} AS text) COLLATE "C")'
+
+    def once(self, body: Callable[[str], str], sql: str) -> str:
+        """Return what ``body`` makes of an operand, computed once."""
+        return let(body, sql)
 
     def column_type(self, stored: str) -> ColumnType | None:
         """Return the type that a type of ``pg_type`` is computed in.

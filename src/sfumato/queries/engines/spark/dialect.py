@@ -54,6 +54,7 @@ class Spark(Dialect):
         ColumnType.TIMESTAMP: "TIMESTAMP_NTZ",
         ColumnType.DECIMAL: "STRING",
     }
+    whole = "try_cast({} AS DECIMAL(38, 0))"  # it rounds halves away from zero
     semi_join = "LEFT SEMI JOIN"
 
     def identifier(self, name: str) -> str:
@@ -286,7 +287,7 @@ class Spark(Dialect):
             For a float as text: its digits depend on the version of Java.
         """
         if source is ColumnType.DECIMAL and target is ColumnType.INTEGER:
-            sql = f"try_cast({sql} AS DECIMAL(38, 0))"  # it rounds halves away from zero
+            sql = self.whole.format(sql)
         if source is ColumnType.TEXT:
             return sql if target is source else self._read(sql, target)
         if source is ColumnType.FLOAT and target is ColumnType.TEXT:

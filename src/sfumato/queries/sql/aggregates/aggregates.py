@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError, UnsupportedSql
 from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, cast, operand, require
+from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, cast, coerced, operand, require
 from sfumato.queries.pricing.quantile_bins import MAXIMUM_ORDER, MINIMUM_ORDER, quantile_bins
 from sfumato.queries.sql.aggregates.arguments import (
     INTERVAL_EPSILON,
@@ -130,7 +130,7 @@ def _number(call: Call, rows: Rows, index: int = 0) -> Expression:
     if isinstance(argument, exp.Distinct):
         raise UnsupportedSql(f"{call.name}(DISTINCT x) mixes the values of several units; leave DISTINCT out")
     what = f"the argument of {call.name}"
-    return require(read_expression(argument, rows, what), NUMERIC, what)
+    return require(coerced(read_expression(argument, rows, what)), NUMERIC, what)
 
 
 def _number_or_truth(call: Call, rows: Rows) -> tuple[Expression, bool]:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import Aggregate, AggregateKind, ColumnType, Expression, Named
-from sfumato.queries.plan.typed_expressions import TypedTree, column, operand, require
+from sfumato.queries.plan.typed_expressions import TypedTree, column, from_decimal, operand, require
 from sfumato.queries.sql.aggregates.aggregates import read_aggregate
 from sfumato.queries.sql.aggregates.rewritten_aggregates import call_of_days, unfiltered
 from sfumato.queries.sql.catalog import free_name
@@ -110,9 +110,14 @@ class AnswerColumns:
         ------
         UnsupportedSql
             If it names a column that is neither.
+        SchemaError
+            If it is a NUMERIC: answers have none.
         """
         known = self._aliases() if aliases else {}
-        return read_expression(node, self, what, whole=lambda part: self._whole(part, known))
+        read = read_expression(node, self, what, whole=lambda part: self._whole(part, known))
+        if read.type is ColumnType.DECIMAL:
+            raise SchemaError(f"{what} must have a type of answers, got NUMERIC; {from_decimal(read)}")
+        return read
 
     def condition(self, node: exp.Expr, what: str) -> Expression:
         """Read a condition over the answer."""

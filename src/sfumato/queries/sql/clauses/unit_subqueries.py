@@ -22,7 +22,15 @@ from sfumato.queries.plan.nodes import (
     UnitWindows,
 )
 from sfumato.queries.plan.schema import ColumnType, Named
-from sfumato.queries.plan.typed_expressions import NUMERIC, TypedTree, column, only, require, require_order
+from sfumato.queries.plan.typed_expressions import (
+    NUMERIC,
+    TypedTree,
+    coerced,
+    column,
+    only,
+    require,
+    require_order,
+)
 from sfumato.queries.sql.aggregates.rewritten_aggregates import plain_call, unfiltered
 from sfumato.queries.sql.catalog import Rows, free_name, listed_position, named_item
 from sfumato.queries.sql.expressions.scalar import function_name, is_aggregate, read_expression
@@ -99,10 +107,9 @@ def _function(node: exp.Expr, rows: Rows, name: str) -> UnitAggregate:
         function, argument = UnitFunction.COUNT_DISTINCT, argument.expressions[0]
     what = f"the argument of {called}"
     read = read_expression(argument, rows, what)
-    accepted = (
-        NUMERIC if called in ("SUM", "AVG") else _ORDERED if called in ("MIN", "MAX") else set(ColumnType)
-    )
-    require(read, accepted, what)
+    if called in ("SUM", "AVG"):
+        return UnitAggregate(name, function, require(coerced(read), NUMERIC, what))
+    require(read, _ORDERED if called in ("MIN", "MAX") else set(ColumnType), what)
     return UnitAggregate(name, function, read)
 
 

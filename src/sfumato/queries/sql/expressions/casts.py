@@ -12,6 +12,7 @@ from sfumato.queries.plan.typed_expressions import (
     ANY,
     NUMERIC,
     TEMPORAL,
+    UNSIGNED,
     Compile,
     TypedTree,
     cast,
@@ -19,6 +20,7 @@ from sfumato.queries.plan.typed_expressions import (
     only,
     require,
     target_type,
+    unsigned,
 )
 from sfumato.queries.sql.expressions import weeks
 
@@ -39,33 +41,62 @@ _CASTS = {
     ColumnType.TEXT: ANY,
     ColumnType.DATE: TEMPORAL | {ColumnType.TEXT},
     ColumnType.TIMESTAMP: TEMPORAL | {ColumnType.TEXT},
+    ColumnType.DECIMAL: frozenset({ColumnType.DECIMAL, ColumnType.INTEGER, ColumnType.TEXT}),
 }
 """The types that each type can be cast from."""
+
+_TO_UNSIGNED = _CASTS[ColumnType.DECIMAL] | {ColumnType.BOOLEAN}
+_DECIMALS = frozenset({exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL})
 
 
 def read_cast(node: exp.Expr, compile_: Compile) -> TypedTree:
     """Read CAST, SAFE_CAST and typed literals: a value that cannot be cast becomes NULL."""
     only(node, "this", "to", "safe", what="CAST")
-    target = target_type(node.args["to"])
+    to = node.args["to"]
+    if to.this == UNSIGNED.this and str(to.args["kind"]).upper() == UNSIGNED.args["kind"]:
+        return _unsigned(compile_(node.this), sized=bool(to.expressions))
+    target = ColumnType.DECIMAL if to.this in _DECIMALS else target_type(to)
     if target is None:
-        types = ", ".join(type_.value for type_ in _CASTS)
-        if node.args["to"].this in (exp.DataType.Type.DECIMAL, exp.DataType.Type.BIGDECIMAL):
-            written = node.args["to"].sql(dialect="bigquery")
-            raise UnsupportedSql(
-                f"CAST to {written} is not supported, for nothing is computed in decimals; write "
-                "CAST(x AS FLOAT64), or cents as CAST(x * 100 AS INT64)"
-            )
+        types = ", ".join(("UINT64", *(type_.value for type_ in _CASTS)))
         raise UnsupportedSql(f"CAST must go to one of {types}, without a size; use one of them")
+    if target is ColumnType.DECIMAL and to.expressions:
+        raise UnsupportedSql(
+            "CAST to NUMERIC must have neither precision nor scale, for no digits are cut off; write "
+            "CAST(x AS NUMERIC)"
+        )
     argument = compile_(node.this)
     if argument.type is target:
         return argument
     if argument.type is ColumnType.TEXT and target in TEMPORAL and isinstance(argument.tree, exp.Literal):
         return temporal(argument.tree.name, target)
     if argument.type is not None and argument.type not in _CASTS[target]:
+        if target is ColumnType.DECIMAL and argument.type is ColumnType.FLOAT:
+            raise _inexact(argument, "NUMERIC", ", with x * 100 for cents")
         raise SchemaError(
             f"CAST cannot turn {argument.type.value} into {target.value}; write it with CASE or EXTRACT"
         )
     return cast(argument, target)
+
+
+def _unsigned(argument: TypedTree, *, sized: bool) -> TypedTree:
+    """Read CAST(x AS UINT64): a BOOL is 0 or 1."""
+    if sized:
+        raise UnsupportedSql("CAST to UINT64 must have no size; write CAST(x AS UINT64)")
+    if argument.type is ColumnType.FLOAT:
+        raise _inexact(argument, "UINT64")
+    if argument.type is not None and argument.type not in _TO_UNSIGNED:
+        raise SchemaError(
+            f"CAST cannot turn {argument.type.value} into UINT64; write it with CASE or EXTRACT"
+        )
+    return unsigned(cast(argument, ColumnType.INTEGER) if argument.type is ColumnType.BOOLEAN else argument)
+
+
+def _inexact(argument: TypedTree, target: str, more: str = "") -> SchemaError:
+    """Return the refusal of a float, whose digits no two engines write alike."""
+    whole = cast(argument, ColumnType.INTEGER).tree.sql(dialect="bigquery").removeprefix("SAFE_")
+    return SchemaError(
+        f"CAST to {target} must be of exact values, got FLOAT64; write CAST({whole} AS {target}){more}"
+    )
 
 
 def read_extract(node: exp.Expr, compile_: Compile) -> TypedTree:
