@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +11,10 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 import sfumato as sf
-from sfumato.cli.main import app
-from sfumato.errors import QueryError, UnsupportedSql
+from sfumato.errors import QueryError
 from sfumato.queries.outer.release import PostprocessedRelease
 from sfumato.queries.release.table import TableRelease
 from sfumato.queries.sql.parser import LargerStatement, Statement, parse_statement
@@ -116,6 +112,14 @@ def test_the_loss_and_the_noise_are_those_of_the_explicit_select() -> None:
     }
 
 
+def test_units_are_counted_or_rows_up_to_bounds() -> None:
+    rows = pa.table({"id": [row // 4 for row in range(800)], "v": ["a", "a", "a", "b"] * 200})
+    with sf.connect(rows, privacy_unit="id", epsilon=1e4, delta=0.1, rng=1) as opened:
+        for bounds, count in (("", 200), (", contribution_bounds_per_group => (0, 2)", 400)):
+            text = f"{OPTIONS.format(90, 2)} APPROX_TOP_COUNT(v, 1{bounds}) AS top FROM data"
+            assert answer(opened, text) == [{"top": [{"value": "a", "count": count}]}]
+
+
 def test_ties_are_in_the_order_of_values_with_null_first(session: sf.Session) -> None:
     rows = pa.table({"id": range(400), "v": [None, "d", "c", "a"] * 100})
     with sf.connect(rows, privacy_unit="id", epsilon=1e4, delta=0.1, rng=1) as opened:
@@ -208,16 +212,6 @@ def test_beside_other_private_selects_and_public_tables(session: sf.Session) -> 
         ]
 
 
-def test_lists_of_a_union_and_of_a_subquery(session: sf.Session) -> None:
-    one, other = (
-        f"{DP} g, APPROX_TOP_COUNT({name}, 2) AS top FROM data GROUP BY g" for name in ("word", "part")
-    )
-    made = answer(session, f"{one} UNION ALL {one}", intervals=True)
-    assert sorted(map(str, made)) == sorted(map(str, answer(session, one, intervals=True) * 2))
-    inside = answer(session, f"SELECT top AS t FROM ({other} ORDER BY g LIMIT 1) WHERE top IS NOT NULL")
-    assert inside == [{"t": answer(session, other)[-1]["top"]}]
-
-
 def test_a_statement_with_the_pipe_and_a_session_with_defaults() -> None:
     defaults = {"epsilon": 1, "delta": 1e-6, "max_groups_contributed": 2}
     with connect(defaults=defaults) as opened:
@@ -243,9 +237,9 @@ def test_explain_says_what_is_computed(session: sf.Session) -> None:
 def test_a_ledger_answers_again_and_reads_the_pairs_back(tmp_path: Path) -> None:
     text = f"{DP} g, APPROX_TOP_COUNT(word, 2) AS top FROM data GROUP BY g"
     with connect(rng=None, ledger=tmp_path / "ledger") as opened:
-        made = opened.sql(text)
+        made: Any = opened.sql(text)
     with connect(rng=None, ledger=tmp_path / "ledger") as opened:
-        again = opened.sql(text)
+        again: Any = opened.sql(text)
         assert again.replayed
         assert again.cost == (0, 0)
         stored = opened.ledger.release(made.receipts[0].sequence)
@@ -256,43 +250,6 @@ def test_a_ledger_answers_again_and_reads_the_pairs_back(tmp_path: Path) -> None
         assert row["top"] == [
             {"value": each["value"], "count": each["count"]} for each in expected[row["g"],]
         ]
-
-
-def test_frames_and_displays_show_the_list(session: sf.Session) -> None:
-    release = session.sql(
-        f"{DP} flag, APPROX_TOP_COUNT(size, 1) AS top FROM data WHERE size > 3 GROUP BY flag ORDER BY 1"
-    )
-    rows = release.to_arrow().to_pylist()
-    (listed,) = rows[-1]["top"]
-    shown = f"{listed['value']:,} ({listed['count']})"
-    assert shown in str(release)
-    assert shown in release._repr_html_()
-    assert release.to_pandas()["top"].iloc[-1].tolist() == [listed]
-    assert release.to_polars()["top"].to_list() == [row["top"] for row in rows]
-
-
-def test_the_command_line_writes_lists_in_every_format(tmp_path: Path) -> None:
-    rows = pa.table({"id": range(600), "day": [dt.date(2020, 1, 1 + row % 3) for row in range(600)]})
-    pq.write_table(rows, tmp_path / "data.parquet")
-    text = OPTIONS.format(50, 1) + "APPROX_TOP_COUNT(day, 2) AS top FROM data"
-    usual = ("sql", tmp_path / "data.parquet", "--privacy-unit", "id", "--epsilon", 900, "--delta", 0.1)
-    usual = (*usual, "--ledger", tmp_path / "l", "--no-intervals", text, "--format")
-
-    def run(*words: object) -> Any:
-        made = CliRunner().invoke(app, [str(word) for word in (*usual, *words)])
-        assert made.exit_code == 0, made.output
-        return made
-
-    days = ["2020-01-01", "2020-01-02"]
-    (row,) = json.loads(run("json").stdout)
-    assert [each["value"] for each in row["top"]] == days
-    head, line = run("csv").stdout.splitlines()
-    assert head == '"top"'
-    assert json.loads(line[1:-1].replace('""', '"')) == row["top"]
-    run("parquet", "--output", tmp_path / "out.parquet")
-    (stored,) = pq.read_table(tmp_path / "out.parquet")["top"].to_pylist()
-    assert [each["value"].isoformat() for each in stored] == days
-    assert all(f"{day} (200)" in run("table").stdout for day in days)
 
 
 CALL = "g, APPROX_TOP_COUNT(word, 2) AS top FROM data GROUP BY g"
@@ -310,9 +267,14 @@ REFUSED = [
     ("g, APPROX_TOP_COUNT(DISTINCT word, 2) FROM data GROUP BY g", "leave DISTINCT out"),
     ("g, APPROX_TOP_COUNT(word, 2, epsilon => 1) FROM data GROUP BY g", "has no argument 'epsilon'"),
     (
-        "g, APPROX_TOP_COUNT(word, 2, contribution_bounds_per_group => (0, 1)) FROM data GROUP BY g",
-        "max_rows_per_group in OPTIONS",
+        "g, APPROX_TOP_COUNT(word, 2, contribution_bounds_per_row => (0, 1)) FROM data GROUP BY g",
+        "it takes contribution_bounds_per_group",
     ),
+    (
+        "g, APPROX_TOP_COUNT(word, 2, contribution_bounds_per_group => (0, 1.5)) FROM data GROUP BY g",
+        "must be whole numbers",
+    ),
+    ("APPROX_TOP_COUNT(contribution_bounds_per_group => (0, 1)) FROM data", "must have two arguments"),
     ("APPROX_TOP_COUNT(word, 2), APPROX_TOP_COUNT(size, 2) FROM data", "got APPROX_TOP_COUNT too; write a"),
     ("g, APPROX_TOP_COUNT(word, 2), COUNT(*) FROM data GROUP BY g", "got COUNT too; write a private SELECT"),
     ("APPROX_TOP_COUNT(MAX(size), 2) FROM data", "got MAX too"),
@@ -342,6 +304,7 @@ REFUSED = [
     ("g, APPROX_TOP_COUNT(word, 2) FROM data", "must be a GROUP BY item"),
     ("g, APPROX_TOP_COUNT(g, 2) FROM data GROUP BY g", "of a value that is no GROUP BY item"),
     ("g, APPROX_TOP_COUNT(word, 2) AS g FROM data GROUP BY g", "have one name"),
+    ("g, APPROX_TOP_COUNT(word, 2) AS top FROM data AS d GROUP BY g, d.g", "shows a GROUP BY item twice"),
     ("DISTINCT g, APPROX_TOP_COUNT(word, 2) AS top FROM data GROUP BY g", "DISTINCT is not supported"),
     ("g, APPROX_TOP_COUNT(id, 2) AS top FROM data GROUP BY g", "the privacy unit"),
     ("g, APPROX_TOP_COUNT(missing, 2) AS top FROM data GROUP BY g", "'missing' does not exist"),
@@ -360,19 +323,6 @@ def test_what_is_refused_is_named_and_charges_nothing(uncharged: sf.Session, tex
         uncharged.sql(DP + text)
     assert phrase in str(refused.value)
     assert not list(uncharged.ledger.entries())
-
-
-def test_lists_are_made_around_private_selects_only(session: sf.Session) -> None:
-    inner = f"({DP} g, COUNT(*) AS n FROM data GROUP BY g)"
-    for item in (
-        "APPROX_TOP_COUNT(n, 2)",
-        "ARRAY_AGG(n)",
-        "ARRAY_AGG(STRUCT(g AS value, n AS count) LIMIT 2)",
-    ):
-        with pytest.raises(UnsupportedSql, match="is not answered in the SQL around private SELECTs"):
-            session.sql(f"SELECT {item} FROM {inner}")
-    with pytest.raises(UnsupportedSql, match=r"session\.sql writes it out, but not a plan"):
-        session.plan([DP + CALL], epsilon=1)
 
 
 def test_the_private_select_has_the_options_and_the_rows_of_the_whole() -> None:

@@ -3,7 +3,7 @@
 ``SELECT g, APPROX_TOP_COUNT(x, 3) AS top ... GROUP BY g`` becomes the private SELECT
 ``g, x AS value, COUNT(*) AS count ... GROUP BY g, x`` under the same OPTIONS, and SQL around it that lists
 the largest counts of each g. So a group of OPTIONS (of ``max_groups_contributed``, of thresholds, of a public
-list) is a pair of a group and a value.
+list) is a pair of a group and a value, and its count is that of COUNT(*): of units, or of rows up to bounds.
 
 Notes
 -----
@@ -22,6 +22,7 @@ from sqlglot import exp
 from sfumato.errors import OptionError, QueryError, UnsupportedSql
 from sfumato.queries.plan.constants import python_value
 from sfumato.queries.plan.typed_expressions import only
+from sfumato.queries.sql.aggregates.arguments import PER_GROUP
 from sfumato.queries.sql.catalog import free_name, named_item
 from sfumato.queries.sql.expanded_select import (
     Expanded,
@@ -147,15 +148,15 @@ def _checked(select: exp.Select, calls: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _size(call: exp.Expr) -> int:
-    """Return how many values are listed."""
-    arguments = list(call.expressions)
-    for argument in arguments:
-        if isinstance(argument, exp.Kwarg):
+    """Return how many values are listed; refuse other arguments than the value and COUNT's bounds."""
+    arguments = [each for each in call.expressions if not isinstance(each, exp.Kwarg)]
+    for named in call.expressions:
+        if isinstance(named, exp.Kwarg) and named.this.name.lower() != PER_GROUP:
             raise OptionError(
-                f"{_NAME} has no argument {argument.this.name.lower()!r}; bound the rows of a unit with one "
-                "value by max_rows_per_group in OPTIONS"
+                f"{_NAME} has no argument {named.this.name.lower()!r}; it takes {PER_GROUP} => (0, 5), as "
+                "COUNT(*) does"
             )
-        if isinstance(argument, exp.Distinct):
+        if isinstance(named, exp.Distinct):
             raise UnsupportedSql(f"{_NAME} lists distinct values anyway; leave DISTINCT out")
     if len(arguments) != 2:
         raise UnsupportedSql(
@@ -175,6 +176,11 @@ def _size(call: exp.Expr) -> int:
     return size
 
 
+def _value(call: exp.Expr) -> exp.Expr:
+    value: exp.Expr = next(each for each in call.expressions if not isinstance(each, exp.Kwarg))
+    return value
+
+
 def _keys(select: exp.Select, call: exp.Expr) -> list[exp.Expr]:
     """Return the GROUP BY items, each once."""
     group = select.args.get("group")
@@ -192,9 +198,9 @@ def _keys(select: exp.Select, call: exp.Expr) -> list[exp.Expr]:
         nodes = [_meant(node.unnest(), select.expressions, call) for node in group.expressions]
     keys: list[exp.Expr] = []
     for node in nodes:
-        if not any(same_item(key, node) for key in keys):
+        if node not in keys:  # what only looks alike is compared by whoever reads the SELECT
             keys.append(node)
-    if any(same_item(key, call.expressions[0].unnest()) for key in keys if call.expressions):
+    if any(same_item(key, _value(call).unnest()) for key in keys):
         raise UnsupportedSql(
             f"{_NAME} must be of a value that is no GROUP BY item, of which each group has one; name another"
         )
@@ -211,7 +217,9 @@ def _meant(node: exp.Expr, items: Sequence[exp.Expr], call: exp.Expr) -> exp.Exp
 
 
 def _key(node: exp.Expr, keys: Sequence[exp.Expr]) -> int:
-    place = next((index for index, key in enumerate(keys) if same_item(key, node)), None)
+    place = keys.index(node) if node in keys else None
+    if place is None:
+        place = next((index for index, key in enumerate(keys) if same_item(key, node)), None)
     if place is None:
         raise UnsupportedSql(
             f"an item beside {_NAME} must be a GROUP BY item; compute with it in SQL around this SELECT"
@@ -237,8 +245,9 @@ def _counts(
     made = select.copy()
     for slot in _WRITTEN_OUT:
         made.set(slot, None)
-    rows = exp.Anonymous(this="COUNT", expressions=[exp.Star()])
-    columns = [*keys, (call.expressions[0], names[0]), (rows, names[1])]
+    bounds = [each.copy() for each in call.expressions if isinstance(each, exp.Kwarg)]
+    rows = exp.Anonymous(this="COUNT", expressions=[exp.Star(), *bounds])
+    columns = [*keys, (_value(call), names[0]), (rows, names[1])]
     made.set("expressions", [exp.alias_(node.copy(), name, quoted=True) for node, name in columns])
     places = range(1, len(columns))
     made.set("group", exp.Group(expressions=[exp.Literal.number(place) for place in places]))
