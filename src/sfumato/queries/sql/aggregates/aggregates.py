@@ -37,7 +37,7 @@ __all__ = ["read_aggregate"]
 _HINTS: Final = MappingProxyType(
     {
         "ANY_VALUE": "a single row's value is not private; GROUP BY it, or write MAX(x, ...)",
-        "APPROX_TOP_COUNT": "session.sql writes it out, but not a plan: GROUP BY the value, and COUNT(*)",
+        "APPROX_TOP_COUNT": "session.sql alone writes it out; here GROUP BY the value too, with COUNT(*)",
         "APPROX_TOP_K": "write APPROX_TOP_COUNT(x, 10)",
         "APPROX_TOP_SUM": "GROUP BY the value too, and write SUM(x, ...) and ORDER BY it; for the most rows "
         "write APPROX_TOP_COUNT(x, 10)",
