@@ -19,9 +19,9 @@ from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.opening import named_sources, open_session, query_text
 from sfumato.cli.writing import Format, check_output, write
 from sfumato.queries.outer.release import PostprocessedRelease
-from sfumato.queries.sql.grouping_sets import written_out
 from sfumato.queries.sql.parser import LargerStatement, parse_statement
 from sfumato.queries.sql.query_parameters import Parameters
+from sfumato.queries.sql.rewriting import written_out
 from sfumato.session.session import Session
 
 if TYPE_CHECKING:

@@ -151,7 +151,10 @@ def _flat(answer: pa.Table) -> pa.Table:
     """Return a table with arrays as JSON in a text, for CSV knows no arrays."""
     for index, field in enumerate(answer.schema):
         if pa.types.is_list(field.type):
-            texts = [None if value is None else json.dumps(value) for value in answer[index].to_pylist()]
+            texts = [
+                None if value is None else json.dumps(_plain(value), ensure_ascii=False)
+                for value in answer[index].to_pylist()
+            ]
             answer = answer.set_column(index, field.name, pa.array(texts, pa.string()))
     return answer
 
@@ -159,6 +162,8 @@ def _flat(answer: pa.Table) -> pa.Table:
 def _plain(value: object) -> object:
     if isinstance(value, list):
         return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
     value = finite_or_none(value)
     if isinstance(value, dt.datetime):
         return value.isoformat(sep=" ")

@@ -20,9 +20,9 @@ from sfumato.queries.release.explanation import explain
 from sfumato.queries.release.table import TableRelease
 from sfumato.queries.sql.analysis import read_statement
 from sfumato.queries.sql.catalog import Catalog
-from sfumato.queries.sql.grouping_sets import written_out
 from sfumato.queries.sql.parser import LargerStatement, Statement, parse, parse_statement, without_explain
 from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters, QueryValues
+from sfumato.queries.sql.rewriting import written_out
 from sfumato.session.answer import answer_all
 from sfumato.session.curator import CuratorTools
 from sfumato.session.larger_query import LargerQuery, explain_larger, read_larger

@@ -17,6 +17,7 @@ from sfumato.queries.plan.query import Query
 from sfumato.queries.sql.analysis import read_statement
 from sfumato.queries.sql.parser import LargerStatement, Statement, parse_statement
 from sfumato.queries.sql.query_parameters import Parameters
+from sfumato.queries.sql.rewriting import written_out
 from sfumato.session.larger_query import LargerQuery, read_larger
 from tests.cases import cases
 from tests.queries.people import CATALOG
@@ -37,6 +38,8 @@ SEEDS = [
     f"""SELECT n > 3 AS big, COUNT(DISTINCT state) AS k, AVG(n) AS a FROM {GROUPS}
     GROUP BY big HAVING AVG(n) > 1""",
     f"SELECT k, (SELECT total FROM {TOTAL}) AS t FROM UNNEST(['a', 'b']) AS k JOIN {GROUPS} ON k = state",
+    f"""SELECT c.state, top, n FROM {GROUPS} AS c LEFT JOIN
+    ({OPTIONS} state, APPROX_TOP_COUNT(sex, 2) AS top FROM data GROUP BY state) USING (state) WHERE n > 2""",
     f"SELECT EXISTS(SELECT 1 FROM {GROUPS} WHERE n > @x) AS e, state IN UNNEST(@l) AS i FROM {GROUPS}",
 ]
 WORD = re.compile(r"\s+|[A-Za-z_]+|\d+\.?\d*|'[^']*'|.", re.DOTALL)
@@ -66,7 +69,8 @@ def accepted(text: str) -> LargerQuery | None:
     """What a text is read to; None where it is refused by an error of ours, or is one private SELECT."""
     checked: Engine = engine()
     try:
-        statement = parse_statement(text, Parameters.of({k: v for k, v in PARAMS.items() if f"@{k}" in text}))
+        named = Parameters.of({k: v for k, v in PARAMS.items() if f"@{k}" in text})
+        statement = written_out(parse_statement(text, named))
         if not isinstance(statement, LargerStatement):
             return None
         return read_larger(statement, CATALOG, read, checked)

@@ -6,12 +6,23 @@ import random
 from collections.abc import Iterator
 
 from sfumato.errors import QueryError
+from sfumato.queries.plan.query import Query
 from sfumato.queries.pricing.price import price
-from sfumato.queries.sql.analysis import read
+from sfumato.queries.sql.analysis import read_statement
+from sfumato.queries.sql.parser import LargerStatement, Statement, parse_statement
+from sfumato.queries.sql.rewriting import written_out
+from sfumato.session.larger_query import read_larger
 from tests.queries.people import CATALOG
 from tests.queries.sql.test_fuzz import DEFAULTS, FORMS, HOSTILE, SEEDS, WORD, WORDS, engine
 
 __all__ = ["outcome", "statements"]
+
+_SEEDS = [
+    *SEEDS,
+    "SELECT UPPER(state) AS s, APPROX_TOP_COUNT(age + 1, 3) FROM data GROUP BY s, sex ORDER BY s",
+    "FROM data |> AGGREGATE WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1) APPROX_TOP_COUNT(born, 2) AS top",
+]
+_WORDS = [*WORDS, "APPROX_TOP_COUNT", "APPROX_TOP_COUNT(sex, 2)", "ROLLUP(state, sex)"]
 
 _ODD = [
     "\0",
@@ -53,7 +64,7 @@ def statements(draw: random.Random) -> Iterator[str]:
 
 
 def _mutated(draw: random.Random) -> str:
-    words = WORD.findall(draw.choice(SEEDS))
+    words = WORD.findall(draw.choice(_SEEDS))
     for _ in range(draw.choice([1, 1, 1, 2, 3, 6])):
         at, other = draw.randrange(len(words)), draw.randrange(len(words))
         match draw.choice(["drop", "double", "replace", "swap", "insert", "odd"]):
@@ -62,13 +73,13 @@ def _mutated(draw: random.Random) -> str:
             case "double":
                 words.insert(at, words[at])
             case "replace":
-                words[at] = draw.choice(WORDS)
+                words[at] = draw.choice(_WORDS)
             case "swap":
                 words[at], words[other] = words[other], words[at]
             case "odd":
                 words.insert(at, draw.choice(_ODD))
             case _:
-                words.insert(at, f" {draw.choice(WORDS)} ")
+                words.insert(at, f" {draw.choice(_WORDS)} ")
     return "".join(words)
 
 
@@ -85,7 +96,7 @@ def _hostile(draw: random.Random) -> str:
 
 def _spliced(draw: random.Random) -> str:
     """A part of one query in the middle of another."""
-    one, other = (WORD.findall(draw.choice(SEEDS)) for _ in range(2))
+    one, other = (WORD.findall(draw.choice(_SEEDS)) for _ in range(2))
     start = draw.randrange(len(other))
     at = draw.randrange(len(one))
     part = other[start : start + draw.randint(1, 12)]
@@ -93,7 +104,11 @@ def _spliced(draw: random.Random) -> str:
 
 
 def _words(draw: random.Random) -> str:
-    return " ".join(["SELECT", *draw.choices([*WORDS, *HOSTILE, *_ODD], k=draw.randint(1, 25))])
+    return " ".join(["SELECT", *draw.choices([*_WORDS, *HOSTILE, *_ODD], k=draw.randint(1, 25))])
+
+
+def _read(statement: Statement) -> Query:
+    return read_statement(statement, CATALOG, defaults=DEFAULTS)
 
 
 def outcome(text: str) -> str:
@@ -105,7 +120,11 @@ def outcome(text: str) -> str:
         What is neither: a foreign exception.
     """
     try:
-        priced = price(read(text, CATALOG, defaults=DEFAULTS))
+        statement = written_out(parse_statement(text))
+        if isinstance(statement, LargerStatement):
+            read_larger(statement, CATALOG, _read, engine())
+            return "answered"
+        priced = price(_read(statement))
         for job in priced.jobs:
             engine().check(job)
     except QueryError:

@@ -25,9 +25,9 @@ from sfumato.queries.plan.query_key import query_key
 from sfumato.queries.pricing.price import price
 from sfumato.queries.sql.analysis import read, read_statement
 from sfumato.queries.sql.catalog import Catalog
-from sfumato.queries.sql.grouping_sets import written_out
 from sfumato.queries.sql.parser import LargerStatement, Statement, named_parameters, parse_statement
 from sfumato.queries.sql.query_parameters import Parameters
+from sfumato.queries.sql.rewriting import written_out
 from tests.cases import cases
 from tests.queries.canonical_sql import canonical_text
 from tests.queries.people import CATALOG, PEOPLE

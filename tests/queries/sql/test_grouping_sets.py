@@ -19,8 +19,8 @@ from sfumato.queries.pricing.expected_error import cost_alone
 from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.sql.analysis import read_statement
 from sfumato.queries.sql.catalog import Catalog
-from sfumato.queries.sql.grouping_sets import written_out
 from sfumato.queries.sql.parser import LargerStatement, parse_statement
+from sfumato.queries.sql.rewriting import written_out
 from tests.cases import cases
 from tests.queries.noised import noised
 from tests.queries.people import CATALOG

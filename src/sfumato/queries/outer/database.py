@@ -7,7 +7,7 @@ extensions or to settings. What runs there was released before, so it may take i
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -58,7 +58,7 @@ def text_of(tree: exp.Expr) -> str:
     return str(written)
 
 
-def check(sql: str, schemas: Mapping[str, pa.Schema], lists: Collection[str] = ()) -> pa.Schema:
+def check(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     """Run a statement over tables without rows, and return the columns that it makes.
 
     Parameters
@@ -67,8 +67,6 @@ def check(sql: str, schemas: Mapping[str, pa.Schema], lists: Collection[str] = (
         Of `text_of`.
     schemas : mapping of str to pyarrow.Schema
         The tables.
-    lists : collection of str
-        The columns that are lists of whole numbers, which no other may be.
 
     Raises
     ------
@@ -101,10 +99,7 @@ def check(sql: str, schemas: Mapping[str, pa.Schema], lists: Collection[str] = (
             raise SchemaError(f"columns must have different names, got {name!r} twice; name one with AS")
         if not name.isprintable() or len(name) > 300:
             raise SchemaError("a column's name must be printable and at most 300 long; choose one with AS")
-    whole = pa.list_(pa.int64())
-    return pa.schema(
-        [pa.field(each.name, whole) if each.name in lists else _column(each) for each in found.schema]
-    )
+    return pa.schema([_column(each) for each in found.schema])
 
 
 def run(
@@ -152,21 +147,31 @@ def _executed(sql: str, tables: Mapping[str, pa.Table], seconds: float) -> pa.Ta
 
 
 def _column(field: pa.Field) -> pa.Field:
-    """Return a column in the type of queries that it has: sums of whole numbers come as decimals."""
-    kind = field.type
+    """Return a column in the type that it has here: one of queries, or a list of such values or structs."""
+    if not pa.types.is_list(field.type):
+        return pa.field(field.name, _single(field.name, field.type))
+    kind = field.type.value_type
+    if not pa.types.is_struct(kind):
+        return pa.field(field.name, pa.list_(_single(field.name, kind)))
+    parts = [pa.field(part.name, _single(field.name, part.type)) for part in kind]
+    return pa.field(field.name, pa.list_(pa.struct(parts)))
+
+
+def _single(name: str, kind: pa.DataType) -> pa.DataType:
+    """Return the type of queries that values have: sums of whole numbers come as decimals."""
+    found = kind
     if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
-        kind = pa.int64()
+        found = pa.int64()
     elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        kind = pa.float64()
+        found = pa.float64()
     elif pa.types.is_timestamp(kind):
-        kind = pa.timestamp("us")
+        found = pa.timestamp("us")
     elif pa.types.is_large_string(kind) or pa.types.is_string(kind):
-        kind = pa.string()
+        found = pa.string()
     elif pa.types.is_null(kind):
-        kind = pa.int64()
-    numbers = pa.types.is_list(kind) and pa.types.is_floating(kind.value_type)
-    if kind not in set(ARROW_TYPES.values()) and not numbers:
+        found = pa.int64()
+    if found not in set(ARROW_TYPES.values()):
         raise SchemaError(
-            f"the column {field.name!r} must be of a type of queries, got {field.type}; select single values"
+            f"the column {name!r} must be of a type of queries, got {kind}; select single values"
         )
-    return pa.field(field.name, kind)
+    return found

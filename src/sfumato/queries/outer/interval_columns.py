@@ -4,7 +4,7 @@ What is carried follows from one released number: a column of an answer that is 
 expression that is monotone in that one column (sums and products with numbers that have no noise, rounding,
 casts of numbers). The interval's coverage is then that of the number's own. Of weighted sums of several
 released counts and sums, and ratios of two, the cells go along (`noise_forms`), so that their own noise is
-known. All else carries none.
+known. Beside a list of counts (`top_lists`) there are lists of their ends. All else carries none.
 
 On the way every ``*`` is written out and every column of a SELECT list has a name, so that hidden columns are
 reached by nothing that was written.
@@ -27,6 +27,7 @@ from sfumato.queries.outer.source_columns import (
     ends_of,
     expanded,
     free,
+    list_ends,
     noise_lookup,
     with_shared,
 )
@@ -283,7 +284,7 @@ class _Writer:
         items: list[_Item] = []
         for node in select.expressions:
             for name, tree in expanded(node, sources):
-                ends = None if grouped else ends_of(tree, sources)
+                ends = list_ends(tree, sources) if grouped else ends_of(tree, sources)
                 noise = noise_of(tree, lambda node: noise_lookup(node, sources), grouped=grouped)
                 items.append(_Item(name or f"f{len(items)}_", tree, ends, noise, free(tree, sources)))
         return items

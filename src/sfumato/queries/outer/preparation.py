@@ -190,9 +190,8 @@ def prepare(
     statement = None
     if noise:
         tables |= {name: _with_cells(schemas[index], names[index]) for name, index in answers.items()}
-        lists = {name for each in noise.values() for name in each.cells}
         with_cells = text_of(tree)
-        statement = CellStatement(with_cells, check(with_cells, tables, lists), names, noise)
+        statement = CellStatement(with_cells, check(with_cells, tables), names, noise)
         taken = {name.casefold() for name in schema.names}
         ends |= {name: (free_name(f"{name}_low", taken), free_name(f"{name}_high", taken)) for name in noise}
     return PreparedOuter(outer.text, sql, schema, answers, schemas, ends, outer.public, statement)

@@ -178,8 +178,9 @@ class PostprocessedRelease:
             Put ``<name>_lower`` and ``<name>_upper`` after every column that carries an interval: one of a
             private SELECT's answer that is passed on, or put through an expression that grows or falls with
             it; a weighted sum of counts and sums, of one row or of many by SUM or in a window, and a ratio of
-            two. Other columns have none. They are NULL where the answers have more than 2,048 rows together
-            and several are in a number.
+            two. A list of values with their counts has lists of the counts' ends, in its order. Other columns
+            have none. They are NULL where the answers have more than 2,048 rows together and several are in
+            a number.
         level : float
             Coverage of the intervals, strictly between 0 and 1, of each value on its own. Rows that were
             chosen or put in order by their noise are covered less often.

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sfumato.errors import SchemaError
 from sfumato.queries.outer.monotone_expressions import Trees, moved
 from sfumato.queries.outer.noise_forms import ColumnNoise, NoiseTrees
+from sfumato.queries.outer.top_lists import listed_count, with_listed
 
 __all__ = [
     "Ends",
@@ -22,6 +23,7 @@ __all__ = [
     "ends_of",
     "expanded",
     "free",
+    "list_ends",
     "noise_lookup",
     "with_shared",
 ]
@@ -134,6 +136,19 @@ def ends_of(tree: exp.Expr, sources: Sequence[Source]) -> Trees | None:
         return None if owner is None or owner[1].ends is None else ends
 
     return moved(tree, of_column)
+
+
+def list_ends(tree: exp.Expr, sources: Sequence[Source]) -> Trees | None:
+    """Return the lists of the ends of the counts in a list of values and their counts."""
+    count = listed_count(tree)
+    owner = None if count is None else _owner(count, sources)
+    if owner is None or owner[1].ends is None:
+        return None
+    low, high = (
+        exp.Column(this=exp.to_identifier(end, quoted=True), table=exp.to_identifier(owner[0].alias))
+        for end in owner[1].ends
+    )
+    return with_listed(tree, low), with_listed(tree, high)
 
 
 def _owner(node: exp.Column, sources: Sequence[Source]) -> tuple[Source, SourceColumn] | None:

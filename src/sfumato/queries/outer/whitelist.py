@@ -13,10 +13,12 @@ from typing import Any, Final, NoReturn
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
+from sfumato.queries.outer.top_lists import in_list, sliced
 from sfumato.queries.plan.constants import number, text
 from sfumato.queries.plan.query import ColumnType
 from sfumato.queries.plan.typed_expressions import closest_name, only
 from sfumato.queries.sql.expressions.scalar import function_name
+from sfumato.queries.sql.top_counts import TopList
 
 __all__ = ["in_duckdb"]
 
@@ -205,6 +207,12 @@ def _array(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _struct(node: exp.Expr) -> exp.Expr:
+    if not in_list(node):
+        _refuse(node)
+    return node
+
+
 def _literal(node: exp.Expr) -> exp.Expr:
     if node.is_string:
         return text(node.name).tree
@@ -340,10 +348,13 @@ _RULES: Final[Mapping[type[exp.Expr], Callable[[Any], exp.Expr]]] = {
     exp.Ln: _domain("0"),
     exp.Log: _log,
     exp.Pow: _power,
+    exp.PropertyEQ: _struct,
     exp.Select: _select,
     exp.Sqrt: _domain("0"),
     exp.Star: _star,
+    exp.Struct: _struct,
     exp.Substring: _substring,
+    TopList: sliced,
     exp.TimestampTrunc: _timestamp_trunc,
     exp.TryCast: _cast,
     exp.Unnest: _unnest,

@@ -27,15 +27,22 @@ def printable(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as a person reads it.
+    """Return a value as a person reads it; of a list of values with their counts these.
 
     Examples
     --------
     >>> shown(2839), shown(48123.7), shown(0.51234), shown("Iowa"), shown(None)
     ('2,839', '48,124', '0.5123', 'Iowa', 'NULL')
+    >>> shown([{"value": "Iowa", "count": 2839}, {"value": None, "count": 7}])
+    'Iowa (2,839), NULL (7)'
     """
     if value is None:
         return "NULL"
+    if isinstance(value, dict):
+        first, *others = map(shown, value.values())
+        return f"{first} ({', '.join(others)})"
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return ", ".join(map(shown, value))
     if isinstance(value, bool) or not isinstance(value, int | float):
         return printable(str(value))
     if isinstance(value, float):

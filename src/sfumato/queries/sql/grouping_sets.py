@@ -15,38 +15,28 @@ ledger is charged is the sum of their losses, which is at most that.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.queries.plan.typed_expressions import only
-from sfumato.queries.sql.catalog import listed_position, named_item
+from sfumato.queries.sql.catalog import named_item
+from sfumato.queries.sql.expanded_select import (
+    Expanded,
+    aggregate_column,
+    grouped_node,
+    ordered,
+    same_item,
+)
 from sfumato.queries.sql.expressions.scalar import is_aggregate
-from sfumato.queries.sql.parser import LargerStatement, Statement
 
-__all__ = ["Expanded", "expanded", "written_out"]
+__all__ = ["expanded"]
 
 _MAX_SETS: Final = 16
 _SEVERAL: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
-
-
-@dataclass(frozen=True, slots=True)
-class Expanded:
-    """A private SELECT with several groupings, written out.
-
-    Parameters
-    ----------
-    tree : sqlglot.exp.Select
-        The union of the answers; the private SELECTs are nodes of it.
-    private : tuple of sqlglot.exp.Select
-        One for each set of keys; each has an equal part of epsilon and delta.
-    """
-
-    tree: exp.Select
-    private: tuple[exp.Select, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +50,6 @@ class _Item:
     name: str
     key: int | None = None
     grouping: int | None = None
-
-
-def written_out(statement: Statement | LargerStatement) -> Statement | LargerStatement:
-    """Return a statement whose private SELECTs have one grouping each.
-
-    Parameters
-    ----------
-    statement : Statement or LargerStatement
-        As it was parsed; the tree of a larger one is changed.
-
-    Raises
-    ------
-    UnsupportedSql
-        What `expanded` refuses.
-    """
-    if isinstance(statement, Statement):
-        made = expanded(statement.select)
-        return statement if made is None else LargerStatement(made.tree, _shared(statement, made))
-    tree, private = statement.tree, list[Statement]()
-    for each in statement.private:
-        made = expanded(each.select)
-        private += [each] if made is None else _shared(each, made)
-        if made is not None:
-            each.select.replace(made.tree)
-    return LargerStatement(tree, tuple(private))
-
-
-def _shared(statement: Statement, made: Expanded) -> tuple[Statement, ...]:
-    parts = statement.parts * len(made.private)
-    return tuple(replace(statement, select=select, parts=parts) for select in made.private)
 
 
 def expanded(select: exp.Select) -> Expanded | None:
@@ -166,8 +126,8 @@ def _columns(node: exp.Expr, keys: list[exp.Expr], items: Sequence[exp.Expr]) ->
     parts = node.expressions if isinstance(node, exp.Tuple) else [node]
     places = []
     for part in parts:
-        meant = _meant(part.unnest(), items)
-        found = next((place for place, key in enumerate(keys) if _same(key, meant)), None)
+        meant = grouped_node(part.unnest(), items)
+        found = next((place for place, key in enumerate(keys) if same_item(key, meant)), None)
         if found is None:
             keys.append(meant)
             found = len(keys) - 1
@@ -175,37 +135,18 @@ def _columns(node: exp.Expr, keys: list[exp.Expr], items: Sequence[exp.Expr]) ->
     return tuple(places)
 
 
-def _meant(node: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
-    """Return what an item of GROUP BY names by position or by alias, else itself."""
-    position = listed_position(node, len(items))
-    if position is not None:
-        return named_item(items[position])[0]
-    if isinstance(node, exp.Column) and not node.table:
-        for item in items:
-            if isinstance(item, exp.Alias) and item.alias.casefold() == node.name.casefold():
-                return named_item(item)[0]
-    return node
-
-
-def _same(one: exp.Expr, other: exp.Expr) -> bool:
-    if isinstance(one, exp.Column) and isinstance(other, exp.Column):
-        tables = {one.table.casefold(), other.table.casefold()}
-        return one.name.casefold() == other.name.casefold() and (len(tables) == 1 or "" in tables)
-    return one == other
-
-
 def _items(written: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> list[_Item]:
     items: list[_Item] = []
     for number, each in enumerate(written, 1):
         node, alias = named_item(each)
-        place = next((index for index, key in enumerate(keys) if _same(key, node)), None)
+        place = next((index for index, key in enumerate(keys) if same_item(key, node)), None)
         name = alias or (node.name if isinstance(node, exp.Column) else f"column_{number}")
         if place is not None:
             items.append(_Item(node, name, key=place))
         elif isinstance(node, exp.Grouping):
             items.append(_Item(node, alias or f"grouping_{number}", grouping=_grouping(node, keys, written)))
         elif any(map(is_aggregate, node.walk())) and not any(node.find_all(exp.Grouping)):
-            items.append(_Item(node, alias or _called(node, number)))
+            items.append(_Item(node, alias or aggregate_column(node, number)))
         else:
             raise UnsupportedSql(
                 "an item beside several groupings must be a GROUP BY item, an aggregate or GROUPING(key); "
@@ -217,17 +158,9 @@ def _items(written: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> list[_Item]
     return items
 
 
-def _called(node: exp.Expr, number: int) -> str:
-    call = node.this if isinstance(node, exp.Filter) else node
-    if not isinstance(call, exp.Anonymous):
-        return f"column_{number}"
-    first = next((each for each in call.expressions if isinstance(each, exp.Column)), None)
-    return call.name.lower() + (f"_{first.name}" if first is not None else "")
-
-
 def _grouping(node: exp.Expr, keys: Sequence[exp.Expr], items: Sequence[exp.Expr]) -> int:
-    meant = _meant(node.expressions[0].unnest(), items) if len(node.expressions) == 1 else node
-    place = next((index for index, key in enumerate(keys) if _same(key, meant)), None)
+    meant = grouped_node(node.expressions[0].unnest(), items) if len(node.expressions) == 1 else node
+    place = next((index for index, key in enumerate(keys) if same_item(key, meant)), None)
     if place is None:
         raise UnsupportedSql("GROUPING must name one GROUP BY item; write GROUPING(state)")
     return place
@@ -240,7 +173,7 @@ def _names_key(clause: exp.Expr, items: Sequence[_Item], keys: Sequence[exp.Expr
     def found(node: exp.Expr) -> bool:
         if is_aggregate(node):
             return False
-        if any(_same(key, node) for key in keys):
+        if any(same_item(key, node) for key in keys):
             return True
         if isinstance(node, exp.Column) and node.name.casefold() in names:
             return True
@@ -282,7 +215,8 @@ def _around(
     tree.set("with_", select.args.get("with_"))
     order = select.args.get("order")
     if order is not None:
-        tree.set("order", exp.Order(expressions=list(_ordered(order, items))))
+        terms = ordered(order, [(item.node, item.name) for item in items], "several groupings")
+        tree.set("order", exp.Order(expressions=list(terms)))
     for slot in ("limit", "offset"):
         tree.set(slot, select.args.get(slot))
     return tree
@@ -294,23 +228,3 @@ def _column(item: _Item, chosen: tuple[int, ...]) -> exp.Expr:
     if item.key is not None and item.key not in chosen:
         return exp.alias_(exp.Null(), item.name, quoted=True)
     return exp.column(item.name, quoted=True)
-
-
-def _ordered(order: exp.Expr, items: Sequence[_Item]) -> Iterator[exp.Expr]:
-    """Yield the terms of ORDER BY over columns of the answer."""
-    only(order, "expressions", what="ORDER BY")
-    for term in order.expressions:
-        node = term.this.unnest()
-        position = listed_position(node, len(items)) if isinstance(node, exp.Literal) else None
-        found = items[position] if position is not None else None
-        if found is None:
-            named = isinstance(node, exp.Column) and not node.table
-            by_name = (i for i in items if named and i.name.casefold() == node.name.casefold())
-            found = next(by_name, None) or next((i for i in items if _same(i.node, node)), None)
-        if found is None:
-            raise UnsupportedSql(
-                "ORDER BY beside several groupings must name columns of the answer; add it to the SELECT list"
-            )
-        made = term.copy()
-        made.set("this", exp.column(found.name, quoted=True))
-        yield made

@@ -34,7 +34,15 @@ __all__ = [
 
 AGGREGATE_NAMES = frozenset(
     {
-        *("ANY_VALUE", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILES", "AVG", "CORR", "COUNT", "COUNTIF"),
+        *(
+            "ANY_VALUE",
+            "APPROX_COUNT_DISTINCT",
+            "APPROX_QUANTILES",
+            "APPROX_TOP_COUNT",
+            "APPROX_TOP_SUM",
+            "AVG",
+        ),
+        *("CORR", "COUNT", "COUNTIF"),
         *("COVAR_POP", "COVAR_SAMP", "MAX", "MEDIAN", "MIN", "PERCENTILE_CONT", "STDDEV", "STDDEV_POP"),
         *("STDDEV_SAMP", "SUM", "VARIANCE", "VAR_POP", "VAR_SAMP"),
     }

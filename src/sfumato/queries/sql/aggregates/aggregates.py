@@ -37,9 +37,10 @@ __all__ = ["read_aggregate"]
 _HINTS: Final = MappingProxyType(
     {
         "ANY_VALUE": "a single row's value is not private; GROUP BY it, or write MAX(x, ...)",
-        "APPROX_TOP_COUNT": "GROUP BY the value, and write ORDER BY COUNT(*) DESC LIMIT 10",
-        "APPROX_TOP_K": "GROUP BY the value, and write ORDER BY COUNT(*) DESC LIMIT 10",
-        "APPROX_TOP_SUM": "GROUP BY the value, and write ORDER BY SUM(x, ...) DESC LIMIT 10",
+        "APPROX_TOP_COUNT": "session.sql alone writes it out; here GROUP BY the value too, with COUNT(*)",
+        "APPROX_TOP_K": "write APPROX_TOP_COUNT(x, 10)",
+        "APPROX_TOP_SUM": "GROUP BY the value too, and write SUM(x, ...) and ORDER BY it; for the most rows "
+        "write APPROX_TOP_COUNT(x, 10)",
         "ARRAY_AGG": "a list of values is not private; GROUP BY them",
         "BIT_AND": "write COUNTIF(condition), and compare it in HAVING",
         "COUNT_IF": "write COUNTIF(condition)",
