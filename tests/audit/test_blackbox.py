@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 from scipy.special import betainccinv, betaincinv
 
 from sfumato.audit import Audit, InputPair, audit
+from sfumato.audit.blackbox import json_report
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import BoundedSum, ContributionBound, Count, Gaussian, Laplace
 from tests.cases import cases
@@ -89,6 +93,63 @@ def test_outputs_of_every_kind_are_judged(output: Callable[[np.random.Generator,
         lambda p: output(generator, p), epsilon=0.7, pairs=[(0.5, 0.5)], trials=10_000, confidence=SURE
     )
     assert right.epsilon_lower < 0.2, right
+
+
+COIN = itertools.cycle((True, False))
+LEAKS: dict[str, tuple[str, Callable[[int], Any]]] = {
+    "behind 64 zeros": ("", lambda datum: [0] * 64 + [datum]),
+    "behind 64 texts": ("", lambda datum: ["a"] * 64 + [datum]),
+    "in a large number": ("", lambda datum: 2**60 + datum),
+    "in a larger number": ("", lambda datum: 10**400 + datum),
+    "in the order of a dict": ("order", lambda datum: dict.fromkeys("ab" if datum else "ba", 1)),
+    "in the order of a Counter": ("order", lambda datum: Counter("ab" if datum else "ba")),
+    "as int or float": ("type", lambda datum: 1 if datum else 1.0),
+    "as int or bool": ("type", lambda datum: 1 if datum else True),
+    "as tuple or list": ("type", lambda datum: (1, 2) if datum else [1, 2]),
+    "in a dtype": ("type", lambda datum: np.zeros(3, np.float32 if datum else np.float64)),
+    "in a shape": ("", lambda datum: np.zeros((2, 3) if datum else (3, 2))),
+    "in the sign of a zero": ("zero sign", lambda datum: 0.0 if datum else -0.0),
+    "in an error's class": ("", lambda datum: {}[0] if datum else [][0]),  # noqa: PLE0643 - it shall fail
+    "in an error's message": ("message", lambda datum: {}[datum] if next(COIN) else 0),
+}
+
+
+@cases("leak", list(LEAKS))
+def test_no_form_of_output_hides_a_leak(leak: str) -> None:
+    what, tell = LEAKS[leak]
+    noise = np.random.default_rng(9)
+
+    def beside_noise(datum: int) -> Any:
+        return tell(datum if noise.random() < 0.99 else 1 - datum)
+
+    for mechanism in (tell, beside_noise):
+        found = audit(mechanism, epsilon=1.0, pairs=[(0, 1)], trials=2000, confidence=SURE)
+        assert found.violated, found
+        assert found.epsilon_lower > 2
+        if what:
+            found = audit(mechanism, epsilon=1.0, pairs=[(0, 1)], trials=2000, ignore=[what])
+            assert not found.violated, found
+            assert str(found).endswith(f"; not looked at: {what}")
+            assert json.loads(json_report(found))["ignored"] == [what]
+
+
+def test_one_error_in_every_run_of_both_inputs_is_refused_and_two_are_outputs() -> None:
+    def fail(datum: int) -> Any:
+        raise ValueError(f"no {datum}")
+
+    with pytest.raises(ParameterError, match="it did so on both inputs"):
+        audit(fail, epsilon=1.0, pairs=[(0, 0)], trials=400)
+    with pytest.raises(ParameterError, match="it did so on both inputs"):
+        audit(fail, epsilon=1.0, pairs=[(0, 1)], trials=400, ignore=["message"])
+    assert audit(fail, epsilon=1.0, pairs=[(0, 1)], trials=400).violated
+
+
+@pytest.mark.parametrize("ignore", ["type", ["types"], 3, [["type"]]])
+def test_what_is_ignored_must_be_known(ignore: Any) -> None:
+    with pytest.raises(
+        ParameterError, match="ignore must hold some of 'type', 'order', 'zero sign', 'message'"
+    ):
+        audit(lambda datum: datum, epsilon=1.0, pairs=[(0, 1)], trials=400, ignore=ignore)
 
 
 def test_what_one_input_never_gives_grows_with_the_runs() -> None:

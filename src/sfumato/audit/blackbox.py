@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato._wire import NUMBER, Format, canonical, optional
 from sfumato.audit.events import CandidateEvent, Event, candidate_events
+from sfumato.audit.flattening import MESSAGE, ORDER, TYPE, ZERO_SIGN
 from sfumato.audit.floating_point import PrecisionAudit
 from sfumato.audit.input_pairs import InputPair, as_pairs
 from sfumato.audit.lower_bounds import certified_epsilon, certified_mu
@@ -29,6 +30,7 @@ _FINALISTS = 6
 _CHUNK = 1 << 18
 _MAX_LEARNED = _MAX_CHOSEN = 1 << 17
 _RESOLUTION = 2.0**-20
+_IGNORABLE: Final = (TYPE, ORDER, ZERO_SIGN, MESSAGE)
 FORMAT: Final = Format("sfumato.audit-report", 1)
 
 
@@ -64,6 +66,8 @@ class Audit:
         that the mechanism is Gaussian. None at delta 0, where it is infinite.
     trials : int
         Runs on each input of each pair.
+    ignored : tuple of str
+        What of an output was not looked at.
 
     Examples
     --------
@@ -88,14 +92,16 @@ class Audit:
     mu_lower: float
     epsilon_if_gaussian: float | None
     trials: int
+    ignored: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
+        unseen = f"; not looked at: {', '.join(self.ignored)}" if self.ignored else ""
         minimum = text_below(self.epsilon_lower, 4)
         return (
             f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {minimum} "
             f"with confidence {self.confidence:.12g}, by {{{self.event}}} seen {self.hits[0]} and "
-            f"{self.hits[1]} times in {self.tested} runs on {self.pair}"
+            f"{self.hits[1]} times in {self.tested} runs on {self.pair}{unseen}"
         )
 
 
@@ -109,6 +115,7 @@ def audit(
     confidence: float = 0.999,
     batch: bool | None = None,
     resolution: float = _RESOLUTION,
+    ignore: Collection[str] = (),
     rng: Rng = None,
 ) -> Audit:
     """Search for an event that refutes a claim of (epsilon, delta)-DP.
@@ -117,7 +124,8 @@ def audit(
     ----------
     mechanism : Mechanism or callable
         One of ours, or any ``f(data)``, or a batch form ``f(data, size)`` that returns ``size`` outputs of
-        independent runs. Outputs may be numbers, arrays, strings, tuples, or mixed.
+        independent runs. Outputs may be numbers, arrays, strings, tuples, or mixed; an error that is raised
+        is one too.
     epsilon, delta : float
         The claim; epsilon may be infinite, to see what can be proved.
     pairs : iterable of (first, second), optional
@@ -133,6 +141,11 @@ def audit(
     resolution : float
         Float outputs are rounded to a power of two about this part of their range, so that what floats leave
         in their low bits is no event; `audit_precision` looks at those.
+    ignore : collection of str
+        What of an output is no event, where nobody sees it or it is known to be harmless: ``"type"`` (int or
+        float, list or tuple, dtype; structure and length still count), ``"order"`` (of a mapping's keys),
+        ``"zero sign"`` (-0.0 for 0.0), ``"message"`` (of an error; its class still counts). The report says
+        so.
     rng : None, int, numpy Generator or RandomSource
         Where a mechanism of ours draws from; a callable has its own randomness.
 
@@ -183,23 +196,36 @@ def audit(
     trials = _check.integer("trials", trials, minimum=_MIN_TRIALS)
     risk = 1 - _check.unit_interval("confidence", confidence)
     resolution = _check.positive("resolution", resolution)
-    run = runner(mechanism, batch=batch, rng=rng)
+    ignored = _ignored(ignore)
+    run = runner(mechanism, batch=batch, rng=rng, ignored=ignored)
     inputs = as_pairs(default_pairs(mechanism) if pairs is None else pairs)
     # Each finalist is tested for epsilon, one more for mu; each test takes two bounds.
     each = risk / (2 * (_FINALISTS + 1))
     chosen = [
         (pair, candidate)
         for pair in inputs
-        for candidate in _choose(run, pair, trials, delta=delta, risk=each, resolution=resolution)
+        for candidate in _choose(
+            run, pair, trials, delta=delta, risk=each, encoder=OutcomeEncoder(resolution, ignored)
+        )
     ]
-    return _verdict(run, chosen, trials, epsilon=epsilon, delta=delta, confidence=confidence, risk=each)
+    found = _verdict(run, chosen, trials, epsilon=epsilon, delta=delta, confidence=confidence, risk=each)
+    return replace(found, ignored=ignored)
+
+
+def _ignored(ignore: object) -> tuple[str, ...]:
+    """Return what is ignored, in one order."""
+    listing = isinstance(ignore, Collection) and not isinstance(ignore, str)
+    wanted = list(ignore) if isinstance(ignore, Collection) else []
+    if not listing or any(each not in _IGNORABLE for each in wanted):
+        listed = ", ".join(map(repr, _IGNORABLE))
+        _check.refuse("ignore", f"hold some of {listed}", ignore, "write ignore=['type'], or leave it out")
+    return tuple(each for each in _IGNORABLE if each in wanted)
 
 
 def _choose(
-    run: Run, pair: InputPair, trials: int, *, delta: float, risk: float, resolution: float
+    run: Run, pair: InputPair, trials: int, *, delta: float, risk: float, encoder: OutcomeEncoder
 ) -> list[CandidateEvent]:
     """Return the best events of one pair, of each kind."""
-    encoder = OutcomeEncoder(resolution)
     learned, chosen = _shares(trials)
     learning = encoder.learn(run(pair.first, learned), run(pair.second, learned))
     choosing = (encoder(run(pair.first, chosen)), encoder(run(pair.second, chosen)))
@@ -296,7 +322,7 @@ def json_report(found: Audit, floating_point: PrecisionAudit | None = None) -> s
     -------
     str
         Infinite numbers are written as ``"inf"``; what does not apply is null. The event and the pair of
-        inputs are texts for people, not to be parsed.
+        inputs are texts for people, not to be parsed. ``ignored`` is there if anything is.
     """
     document = {
         "epsilon": NUMBER.encode(found.epsilon),
@@ -313,6 +339,8 @@ def json_report(found: Audit, floating_point: PrecisionAudit | None = None) -> s
         "trials": found.trials,
         "floating_point": None if floating_point is None else _floating_point(floating_point),
     }
+    if found.ignored:
+        document["ignored"] = list(found.ignored)
     return canonical(FORMAT.wrap(document))
 
 

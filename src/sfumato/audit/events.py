@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.flattening import as_output_array
+from sfumato.audit.flattening import as_outputs
 from sfumato.audit.learned_scores import learned_scores
 from sfumato.audit.lower_bounds import forced_epsilon, forced_mu
 from sfumato.audit.outcome_encoding import EncodedOutcomes, OutcomeEncoder
@@ -85,7 +85,7 @@ class Event:
         -------
         bool array
         """
-        return self.within(self.score(self.encoder(as_output_array(outputs))))
+        return self.within(self.score(self.encoder(as_outputs(outputs, self.encoder.ignored))))
 
     def within(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return whether each score is in the event.

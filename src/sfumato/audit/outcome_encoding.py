@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.flattening import Raw, as_float, flatten
+from sfumato.audit.flattening import (
+    ZERO_SIGN,
+    Outputs,
+    flat_outcomes,
+    is_negative_zero,
+    number_and_label,
+)
 
 __all__ = ["EncodedOutcomes", "OutcomeEncoder"]
 
-_MAX_ENTRIES = 64  # of a ragged outcome
+_MAX_ENTRIES = 64  # of an outcome that is no row of an array
+_BEFORE = ("label of the form", "label of the order", "length", "label of the rest")
 _ABSENT = -1.0
 _WIDE = 60  # characters of an outcome that is shown
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -48,54 +57,62 @@ class OutcomeEncoder:
     """Turns outcomes into numbers, always in the way that was learned from a first sample.
 
     Whatever it merges, it is a function of the outcome alone: post-processing, which never adds to epsilon.
+    Outcomes of one form that consist of numbers have a column for each. Of others the first 64 numbers and
+    labels have columns, and what is behind them one label together, of how it prints.
 
     Parameters
     ----------
     resolution : float
         Float columns are rounded to a power of two about this part of their width.
+    ignored : collection of str
+        What of an outcome is not looked at.
     """
 
     resolution: float
+    ignored: Collection[str] = ()
     labels: dict[Any, float] = field(default_factory=dict)
     _learning: bool = True
     _numeric: bool = False
+    _signed: bool = False
     _width: int = 0
     _entries: int = 0
     _retained: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
     _steps: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     _names: list[str] = field(default_factory=list)
-    _sample: tuple[Raw, Raw] = ([], [])
+    _sample: tuple[Outputs, ...] = ()
 
-    def learn(self, first: Raw, second: Raw) -> tuple[EncodedOutcomes, EncodedOutcomes]:
+    def learn(self, first: Outputs, second: Outputs) -> tuple[EncodedOutcomes, EncodedOutcomes]:
         """Learn the columns, their labels and steps from outcomes of both inputs, and encode these."""
-        raws = self._sample = (first, second)
-        self._numeric = all(isinstance(raw, np.ndarray) for raw in raws)
+        self._sample = (first, second)
+        arrays = [each.values for each in self._sample if isinstance(each.values, np.ndarray)]
+        self._numeric = len(arrays) == len(self._sample)
         if self._numeric:
-            self._width = max(math.prod(raw.shape[1:]) for raw in raws)
-        else:
-            self._entries = min(
-                _MAX_ENTRIES, max(len(flatten(outcome)[1]) for raw in raws for outcome in raw)
+            self._entries = max(math.prod(values.shape[1:]) for values in arrays)
+            self._signed = ZERO_SIGN not in self.ignored and any(
+                bool(is_negative_zero(values).any()) for values in arrays if values.dtype.kind == "f"
             )
-            self._width = 2 + 2 * self._entries
-        tables = [self._table(raw) for raw in raws]
+            self._width = 1 + self._entries * (2 if self._signed else 1)
+        else:
+            self._entries = min(_MAX_ENTRIES, max(self._longest(each) for each in self._sample))
+            self._width = 4 + 2 * self._entries
+        tables = [self._table(each) for each in self._sample]
         self._learning = False
         both = np.concatenate(tables)
         varies = ~((both == both[:1]) | (np.isnan(both) & np.isnan(both[:1]))).all(axis=0)
         self._retained = np.flatnonzero(varies) if varies.any() else np.arange(min(1, self._width))
         self._names = [self._name(int(j)) for j in self._retained]
-        exact = self._numeric and all(raw.dtype.kind in "biu" for raw in raws)
         self._steps = np.array(
             [
-                0.0 if exact or name.startswith("label") else self._step(both[:, j])
+                0.0 if name.startswith("label") else self._step(both[:, j])
                 for j, name in zip(self._retained, self._names, strict=True)
             ]
         )
         first_table, second_table = tables
         return self._encode(first_table), self._encode(second_table)
 
-    def __call__(self, raw: Raw) -> EncodedOutcomes:
+    def __call__(self, outputs: Outputs) -> EncodedOutcomes:
         """Encode further outcomes."""
-        return self._encode(self._table(raw))
+        return self._encode(self._table(outputs))
 
     @property
     def names(self) -> list[str]:
@@ -105,52 +122,65 @@ class OutcomeEncoder:
     def shown(self, row: int) -> str:
         """Return an outcome of the first sample for people, by its row in both inputs' together."""
         first, second = self._sample
-        raw, row = (first, row) if row < len(first) else (second, row - len(first))
-        outcome = raw[row]
+        outputs, row = (first, row) if row < len(first) else (second, row - len(first))
+        outcome = outputs.values[row]
         outcome = outcome.tolist() if isinstance(outcome, np.ndarray | np.generic) else outcome
         text = f"{outcome:.10g}" if isinstance(outcome, float) else repr(outcome)
-        return text if len(text) <= _WIDE else f"{text[: _WIDE - 3]}..."
+        text = text if len(text) <= _WIDE else f"{text[: _WIDE - 3]}..."
+        form = (outputs.form or outputs.flat[row]).form
+        return text if "label of the form" not in self._names else f"{text} ({form[:_WIDE]})"
 
     def forget(self) -> None:
         """Let go of the first sample, which only served to be shown."""
-        self._sample = ([], [])
+        self._sample = ()
 
-    def _table(self, raw: Raw) -> NDArray[np.float64]:
+    @staticmethod
+    def _longest(outputs: Outputs) -> int:
+        if isinstance(outputs.values, np.ndarray):
+            return math.prod(outputs.values.shape[1:])
+        return max((len(each.leaves) for each in outputs.flat), default=0)
+
+    def _table(self, outputs: Outputs) -> NDArray[np.float64]:
         """Return a row for each outcome: a function of that outcome alone, whatever came beside it."""
-        if self._numeric and isinstance(raw, np.ndarray):
-            table = np.asarray(raw.reshape(len(raw), -1)[:, : self._width], dtype=np.float64)
-            missing = self._width - table.shape[1]
-            return np.pad(table, ((0, 0), (0, missing)), constant_values=np.nan) if missing else table
-        table = np.full((len(raw), self._width), np.nan)
-        for row, outcome in zip(table, raw, strict=True):
-            shape, leaves = flatten(outcome)
-            if self._numeric:
-                numbers = [as_float(leaf) for leaf in leaves[: self._width]]
-                row[: len(numbers)] = [math.nan if number is None else number for number in numbers]
-                continue
-            # Structure and length, then number or label of each index.
-            row[0], row[1] = self._code(shape), len(leaves)
-            for index, leaf in enumerate(leaves[: self._entries]):
-                number = as_float(leaf)
-                if number is None:
-                    row[3 + 2 * index] = self._code(leaf)
-                else:
-                    row[2 + 2 * index] = number
+        if self._numeric:
+            return self._numbers(outputs)
+        table = np.full((len(outputs), self._width), np.nan)
+        for row, outcome in zip(table, flat_outcomes(outputs), strict=True):
+            row[:3] = self._code(outcome.form), self._code(outcome.order), len(outcome.leaves)
+            rest = outcome.leaves[self._entries :]
+            row[3] = self._code(("rest", _digest(rest))) if rest else 0.0
+            for index, leaf in enumerate(outcome.leaves[: self._entries]):
+                number, label = number_and_label(leaf, self.ignored)
+                row[4 + 2 * index] = number
+                if label is not None:
+                    row[5 + 2 * index] = self._code(label)
+        return table
+
+    def _numbers(self, outputs: Outputs) -> NDArray[np.float64]:
+        """Return the form of each outcome, its numbers, and which of them are zeros with a sign."""
+        table = np.full((len(outputs), self._width), np.nan)
+        if isinstance(outputs.values, np.ndarray) and outputs.form is not None:
+            numbers = np.asarray(outputs.values.reshape(len(outputs), -1)[:, : self._entries], np.float64)
+            table[:, 0] = self._code((outputs.form.form, outputs.form.order))
+            table[:, 1 : 1 + numbers.shape[1]] = numbers
+        else:
+            for row, outcome in zip(table, outputs.flat, strict=True):
+                row[0] = self._code((outcome.form, outcome.order))
+                found = [number_and_label(leaf)[0] for leaf in outcome.leaves[: self._entries]]
+                row[1 : 1 + len(found)] = found
+        if self._signed:
+            table[:, 1 + self._entries :] = is_negative_zero(table[:, 1 : 1 + self._entries])
         return table
 
     def _code(self, label: Any) -> float:
-        known = label
-        if not isinstance(label, str | bytes | type(None)):
-            # By how they print, enums and dates among them; what prints its address only, by its type.
-            own = getattr(type(label), "__repr__", None)
-            known = f"a {type(label).__name__}" if own is object.__repr__ else repr(label)
         if self._learning:
-            return self.labels.setdefault(known, float(len(self.labels)))
-        return self.labels.get(known, _ABSENT)
+            return self.labels.setdefault(label, float(len(self.labels)))
+        return self.labels.get(label, _ABSENT)
 
     def _step(self, column: NDArray[np.float64]) -> float:
+        """Return what a column is rounded to: 0 for nothing, where all of it are whole numbers."""
         finite = column[np.isfinite(column)]
-        if not finite.size:
+        if not finite.size or bool((np.abs(finite) < 2.0**53).all() and (finite == np.rint(finite)).all()):
             return 0.0
         quarters = finite / 4  # whose differences are floats, always
         low, below, above, high = np.quantile(quarters, (0.001, 0.25, 0.75, 0.999))
@@ -160,11 +190,13 @@ class OutcomeEncoder:
         return 2.0 ** math.floor(math.log2(scaled)) if 1e-300 < scaled < 1e300 else 0.0
 
     def _name(self, column: int) -> str:
+        before = ("label of the form",) if self._numeric else _BEFORE
+        if column < len(before):
+            return before[column]
+        column -= len(before)
+        index, label = divmod(column, 2)
         if self._numeric:
-            return "output" if self._width == 1 else f"output[{column}]"
-        if column < 2:
-            return ("label of the structure", "length")[column]
-        index, label = divmod(column - 2, 2)
+            label, index = divmod(column, self._entries)
         where = "output" if self._entries == 1 else f"output[{index}]"
         return f"label of {where}" if label else where
 
@@ -176,6 +208,15 @@ class OutcomeEncoder:
                     columns[:, j] = np.rint(columns[:, j] / step) * step
         columns += 0.0  # a negative zero is a zero
         return EncodedOutcomes(columns, _keys(columns))
+
+
+def _digest(leaves: list[Any]) -> bytes:
+    """Return a hash of leaves as they print; two that share one are one outcome."""
+    digest = hashlib.blake2b(digest_size=16)
+    for leaf in leaves:
+        _, label = number_and_label(leaf)
+        digest.update(repr(leaf if label is None else label).encode(errors="surrogatepass") + b"\0")
+    return digest.digest()
 
 
 def _keys(columns: NDArray[np.float64]) -> NDArray[np.uint64]:

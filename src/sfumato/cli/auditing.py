@@ -44,6 +44,10 @@ def audit(
     precision: Annotated[
         bool, typer.Option("--precision", help="Also search for floats that one input cannot give.")
     ] = False,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(help="What of an output nobody sees: type, order, zero sign, message; may be repeated."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Search for an event that refutes a claim of (epsilon, delta)-DP.
@@ -65,6 +69,8 @@ def audit(
         Whether the target takes ``(data, size)``; None looks at its parameters.
     precision : bool
         Also search for floats that one input can give and the other cannot.
+    ignore : list of str or None
+        What of an output is no event: ``type``, ``order``, ``zero sign`` or ``message``.
     as_json : bool
         Print one JSON object.
 
@@ -90,7 +96,7 @@ def audit(
     pairs = [_pair(text) for text in pair] if pair else None
     claim: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "pairs": pairs}
     claim |= {"trials": trials, "confidence": confidence, "batch": batch}
-    found = search(mechanism, **claim)
+    found = search(mechanism, **claim, ignore=ignore or ())
     bits = audit_precision(mechanism, **claim) if precision else None
     if as_json:
         typer.echo(json_report(found, bits))

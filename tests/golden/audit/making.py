@@ -8,6 +8,7 @@ import numpy as np
 
 from sfumato.audit.blackbox import Audit, json_report
 from sfumato.audit.events import Event
+from sfumato.audit.flattening import as_outputs
 from sfumato.audit.floating_point import PrecisionAudit
 from sfumato.audit.input_pairs import InputPair
 from sfumato.audit.outcome_encoding import OutcomeEncoder
@@ -22,7 +23,7 @@ COLUMN = ColumnScore("output", 0)
 def files() -> dict[str, bytes]:
     """Return the bytes of each file by name."""
     encoder = OutcomeEncoder(2.0**-20)
-    outputs = np.array([0.5, 1.5, 2.5])
+    outputs = as_outputs(np.array([0.5, 1.5, 2.5]))
     encoder.learn(outputs, outputs)
     event = Event(encoder=encoder, score=COLUMN, threshold=1.5, above=True)
     found = Audit(
