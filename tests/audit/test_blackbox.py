@@ -109,8 +109,8 @@ LEAKS: dict[str, tuple[str, Callable[[int], Any]]] = {
     "in a dtype": ("type", lambda datum: np.zeros(3, np.float32 if datum else np.float64)),
     "in a shape": ("", lambda datum: np.zeros((2, 3) if datum else (3, 2))),
     "in the sign of a zero": ("zero sign", lambda datum: 0.0 if datum else -0.0),
-    "in an error's class": ("", lambda datum: {}[0] if datum else [][0]),  # noqa: PLE0643 - it shall fail
-    "in an error's message": ("message", lambda datum: {}[datum] if next(COIN) else 0),
+    "in an error's class": ("", lambda datum: dict[int, int]()[0] if datum else list[int]()[0]),
+    "in an error's message": ("message", lambda datum: dict[int, int]()[datum] if next(COIN) else 0),
 }
 
 

@@ -34,15 +34,8 @@ __all__ = [
 
 AGGREGATE_NAMES = frozenset(
     {
-        *(
-            "ANY_VALUE",
-            "APPROX_COUNT_DISTINCT",
-            "APPROX_QUANTILES",
-            "APPROX_TOP_COUNT",
-            "APPROX_TOP_SUM",
-            "AVG",
-        ),
-        *("CORR", "COUNT", "COUNTIF"),
+        *("ANY_VALUE", "APPROX_COUNT_DISTINCT", "APPROX_QUANTILES", "APPROX_TOP_COUNT", "APPROX_TOP_SUM"),
+        *("AVG", "CORR", "COUNT", "COUNTIF"),
         *("COVAR_POP", "COVAR_SAMP", "MAX", "MEDIAN", "MIN", "PERCENTILE_CONT", "STDDEV", "STDDEV_POP"),
         *("STDDEV_SAMP", "SUM", "VARIANCE", "VAR_POP", "VAR_SAMP"),
     }
@@ -387,8 +380,7 @@ def _describe(error: ParseError) -> str:
     if highlight == "=>":
         remedy = "a named argument belongs to an aggregate, and not behind DISTINCT"
     if description.startswith("Expected TYPE"):
-        unsigned = highlight.upper() == "UINT64"
-        remedy = "write IF(x >= 0, CAST(x AS INT64), NULL)" if unsigned else "write INT64 or STRING, say"
+        remedy = "write INT64 or STRING, say"
     return f"{position}: {description}, got {offending}; {remedy}"
 
 
