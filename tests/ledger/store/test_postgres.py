@@ -75,12 +75,16 @@ def crashing(open_ledger: Open) -> Iterator[tuple[Ledger, Ledger, Callable[[], N
         url = cluster.database()
         one, other = open_ledger(url), open_ledger(url)
         other.charge(PureDP(0.1), delta=0.0)
-        with psycopg.connect(url) as victim:
+        with psycopg.connect(url) as victim, psycopg.connect(url, autocommit=True) as witness:
             process = victim.info.backend_pid
 
             def crash() -> None:
                 # The server throws away all that is in memory, as after a loss of power, and starts again.
                 os.kill(process, signal.SIGKILL)
+                with contextlib.suppress(psycopg.OperationalError):
+                    for _ in range(600):  # until it ends all connections, it would take new ones
+                        witness.execute("SELECT 1")
+                        threading.Event().wait(0.1)
                 for _ in range(600):
                     with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url):
                         return

@@ -157,6 +157,12 @@ def test_another_query_has_another_text(select: str) -> None:
     assert query_key(ask(select)) != query_key(plain)
 
 
+def test_queries_that_cast_to_other_types_are_other_queries() -> None:
+    types = ("BOOL", "DATE", "FLOAT64", "INT64", "NUMERIC", "TIMESTAMP", "UINT64")
+    keys = {query_key(ask(f"COUNT(CAST(state AS {type_})) AS n FROM data")) for type_ in types}
+    assert len(keys) == len(types)
+
+
 def test_an_alias_goes_before_a_column_in_group_by() -> None:
     query = ask("UPPER(state) AS state, COUNT(*) FROM data GROUP BY state")
     assert query.keys[0].expression.sql == "UPPER(`state`)"
