@@ -144,6 +144,7 @@ APART = {
     "one of 400 digits": (10**400, 10**400 + 1),
     "one in a list": ([2**60, 0], [2**60 + 1, 0]),
     "one in an array": (np.array([2**60, 0]), np.array([2**60 + 1, 0])),
+    "one below zero": (np.array([0, -(2**60)]), np.array([0, -(2**60) - 1])),
     "one without a sign": (np.uint64(2**63), np.uint64(2**63 + 1)),
     "a fraction": (Fraction(1, 3), Fraction(1, 3) + Fraction(1, 10**30)),
     "shape": (np.zeros((2, 3)), np.zeros((3, 2))),
