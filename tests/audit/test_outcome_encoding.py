@@ -179,9 +179,10 @@ def test_rows_of_numbers_are_columns_and_whole_ones_are_not_rounded() -> None:
 def test_the_low_bits_of_floats_are_forgotten_and_nothing_else() -> None:
     generator = np.random.default_rng(1)
     values = generator.normal(1000.0, 3.0, 4000)
-    encoder = OutcomeEncoder(2.0**-20)
-    first, second = encoder.learn(as_outputs(values), as_outputs(values + 1e-9))
-    assert np.mean(first.keys == second.keys) > 0.99
+    for size in (2.0**70, 1.0):  # all floats of the former are whole numbers
+        encoder = OutcomeEncoder(2.0**-20)
+        first, second = encoder.learn(as_outputs(size * values), as_outputs(size * (values + 1e-9)))
+        assert np.mean(first.keys == second.keys) > 0.99
     third = encoder(as_outputs(values + 1e-4))
     assert not np.any(first.keys == third.keys)
     assert np.abs(first.columns[:, 0] - values).max() < 3.0 * 2.0**-19
