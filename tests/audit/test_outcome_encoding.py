@@ -165,6 +165,13 @@ def test_nothing_is_cut_off(name: str) -> None:
     assert found.keys[0] != found.keys[1]
 
 
+@pytest.mark.parametrize("number", [2**60, -(2**60)])
+def test_whole_numbers_beyond_floats_stay_apart_in_an_array_of_outputs(number: int) -> None:
+    outputs = as_outputs(np.array([number, number + 1]))
+    found, _ = OutcomeEncoder(2.0**-20).learn(outputs, outputs)
+    assert found.keys[0] != found.keys[1]
+
+
 def test_rows_of_numbers_are_columns_and_whole_ones_are_not_rounded() -> None:
     rows = [[index, index + 0.125, 10**6 * index] for index in range(100)]
     encoder = OutcomeEncoder(2.0**-10)
