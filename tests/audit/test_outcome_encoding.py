@@ -119,6 +119,8 @@ IGNORED = [
     ("zero sign", 0.0, -0.0),
     ("zero sign", [1, "x", 0.0], [1, "x", -0.0]),
     ("zero sign", np.array([0.0, 1.0]), np.array([-0.0, 1.0])),
+    ("zero sign", ["a"] * 64 + [0.0], ["a"] * 64 + [-0.0]),
+    ("type", ["a"] * 64 + [1], ["a"] * 64 + [1.0]),
     ("message", Raised("ValueError", "31 rows"), Raised("ValueError", "32 rows")),
 ]
 

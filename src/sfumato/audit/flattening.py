@@ -243,12 +243,8 @@ def _flatten(outcome: Any, ignored: Collection[str], orders: list[str], leaves: 
     elif isinstance(outcome, AbstractSet):
         outcome = sorted(outcome, key=repr)
     elif isinstance(outcome, np.ndarray) and outcome.ndim:
-        outcome = outcome.tolist()
-        if TYPE not in ignored:
-            entries: list[Any] = []
-            _flatten(outcome, {*ignored, TYPE}, orders, entries)
-            leaves.extend(entries)
-            return name
+        structure = _flatten(outcome.tolist(), {*ignored, TYPE}, orders, leaves)
+        return name or structure
     if isinstance(outcome, tuple | list):
         return f"{name}({_sequence(outcome, ignored, orders, leaves)})"
     leaves.append(outcome.item() if isinstance(outcome, np.generic | np.ndarray) else outcome)

@@ -148,7 +148,7 @@ class OutcomeEncoder:
         for row, outcome in zip(table, flat_outcomes(outputs), strict=True):
             row[:3] = self._code(outcome.form), self._code(outcome.order), len(outcome.leaves)
             rest = outcome.leaves[self._entries :]
-            row[3] = self._code(("rest", _digest(rest))) if rest else 0.0
+            row[3] = self._code(("rest", _digest(rest, self.ignored))) if rest else 0.0
             for index, leaf in enumerate(outcome.leaves[: self._entries]):
                 number, label = number_and_label(leaf, self.ignored)
                 row[4 + 2 * index] = number
@@ -210,12 +210,12 @@ class OutcomeEncoder:
         return EncodedOutcomes(columns, _keys(columns))
 
 
-def _digest(leaves: list[Any]) -> bytes:
-    """Return a hash of leaves as they print; two that share one are one outcome."""
+def _digest(leaves: list[Any], ignored: Collection[str]) -> bytes:
+    """Return a hash of leaves: of the numbers, and of the labels that these leave out."""
     digest = hashlib.blake2b(digest_size=16)
     for leaf in leaves:
-        _, label = number_and_label(leaf)
-        digest.update(repr(leaf if label is None else label).encode(errors="surrogatepass") + b"\0")
+        number, label = number_and_label(leaf, ignored)
+        digest.update(repr((number + 0.0, label)).encode(errors="surrogatepass") + b"\0")
     return digest.digest()
 
 
