@@ -15,7 +15,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.queries.plan.typed_expressions import only
 from sfumato.queries.sql.catalog import listed_position, named_item
 
-__all__ = ["Expanded", "aggregate_column", "grouped_node", "ordered", "same_item"]
+__all__ = ["Expanded", "aggregate_column", "grouped_node", "ordered", "place_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,17 @@ def grouped_node(node: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
     return node
 
 
-def same_item(one: exp.Expr, other: exp.Expr) -> bool:
+def _same_item(one: exp.Expr, other: exp.Expr) -> bool:
     """Return whether two items are written alike; a column may name its table in one of them only."""
     if isinstance(one, exp.Column) and isinstance(other, exp.Column):
         tables = {one.table.casefold(), other.table.casefold()}
         return one.name.casefold() == other.name.casefold() and (len(tables) == 1 or "" in tables)
     return one == other
+
+
+def place_of(node: exp.Expr, items: Sequence[exp.Expr]) -> int | None:
+    """Return where the first item is that is written as an expression is; None without one."""
+    return next((place for place, item in enumerate(items) if _same_item(item, node)), None)
 
 
 def aggregate_column(node: exp.Expr, number: int) -> str:
@@ -96,7 +101,7 @@ def ordered(order: exp.Expr, items: Sequence[tuple[exp.Expr, str]], what: str) -
         if found is None:
             named = isinstance(node, exp.Column) and not node.table
             by_name = (item for item in items if named and item[1].casefold() == node.name.casefold())
-            found = next(by_name, None) or next((item for item in items if same_item(item[0], node)), None)
+            found = next(by_name, None) or next((item for item in items if _same_item(item[0], node)), None)
         if found is None:
             raise UnsupportedSql(
                 f"ORDER BY beside {what} must name columns of the answer; add it to the SELECT list"

@@ -29,7 +29,7 @@ from sfumato.queries.sql.expanded_select import (
     aggregate_column,
     grouped_node,
     ordered,
-    same_item,
+    place_of,
 )
 from sfumato.queries.sql.expressions.scalar import is_aggregate
 
@@ -127,7 +127,7 @@ def _columns(node: exp.Expr, keys: list[exp.Expr], items: Sequence[exp.Expr]) ->
     places = []
     for part in parts:
         meant = grouped_node(part.unnest(), items)
-        found = next((place for place, key in enumerate(keys) if same_item(key, meant)), None)
+        found = place_of(meant, keys)
         if found is None:
             keys.append(meant)
             found = len(keys) - 1
@@ -139,7 +139,7 @@ def _items(written: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> list[_Item]
     items: list[_Item] = []
     for number, each in enumerate(written, 1):
         node, alias = named_item(each)
-        place = next((index for index, key in enumerate(keys) if same_item(key, node)), None)
+        place = place_of(node, keys)
         name = alias or (node.name if isinstance(node, exp.Column) else f"column_{number}")
         if place is not None:
             items.append(_Item(node, name, key=place))
@@ -160,7 +160,7 @@ def _items(written: Sequence[exp.Expr], keys: Sequence[exp.Expr]) -> list[_Item]
 
 def _grouping(node: exp.Expr, keys: Sequence[exp.Expr], items: Sequence[exp.Expr]) -> int:
     meant = grouped_node(node.expressions[0].unnest(), items) if len(node.expressions) == 1 else node
-    place = next((index for index, key in enumerate(keys) if same_item(key, meant)), None)
+    place = place_of(meant, keys)
     if place is None:
         raise UnsupportedSql("GROUPING must name one GROUP BY item; write GROUPING(state)")
     return place
@@ -173,7 +173,7 @@ def _names_key(clause: exp.Expr, items: Sequence[_Item], keys: Sequence[exp.Expr
     def found(node: exp.Expr) -> bool:
         if is_aggregate(node):
             return False
-        if any(same_item(key, node) for key in keys):
+        if place_of(node, keys) is not None:
             return True
         if isinstance(node, exp.Column) and node.name.casefold() in names:
             return True

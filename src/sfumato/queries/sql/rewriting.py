@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlglot import exp
+
 from sfumato.queries.sql.expanded_select import Expanded
 from sfumato.queries.sql.grouping_sets import expanded
 from sfumato.queries.sql.parser import LargerStatement, Statement
@@ -34,15 +36,19 @@ def written_out(statement: Statement | LargerStatement) -> Statement | LargerSta
     ['SELECT g AS "g", x AS "value", COUNT(*) AS "count" FROM t GROUP BY 1, 2']
     """
     if isinstance(statement, Statement):
-        made = with_top_counts(statement.select) or expanded(statement.select)
+        made = _expanded(statement.select)
         return statement if made is None else LargerStatement(made.tree, _shared(statement, made))
     tree, private = statement.tree, list[Statement]()
     for each in statement.private:
-        made = with_top_counts(each.select) or expanded(each.select)
+        made = _expanded(each.select)
         private += [each] if made is None else _shared(each, made)
         if made is not None:
             each.select.replace(made.tree)
     return LargerStatement(tree, tuple(private))
+
+
+def _expanded(select: exp.Select) -> Expanded | None:
+    return with_top_counts(select) or expanded(select)
 
 
 def _shared(statement: Statement, made: Expanded) -> tuple[Statement, ...]:

@@ -29,7 +29,7 @@ from sfumato.queries.sql.expanded_select import (
     aggregate_column,
     grouped_node,
     ordered,
-    same_item,
+    place_of,
 )
 from sfumato.queries.sql.expressions.scalar import function_name, is_aggregate, read_constant
 
@@ -200,7 +200,7 @@ def _keys(select: exp.Select, call: exp.Expr) -> list[exp.Expr]:
     for node in nodes:
         if node not in keys:  # what only looks alike is compared by whoever reads the SELECT
             keys.append(node)
-    if any(same_item(key, _value(call).unnest()) for key in keys):
+    if place_of(_value(call).unnest(), keys) is not None:
         raise UnsupportedSql(
             f"{_NAME} must be of a value that is no GROUP BY item, of which each group has one; name another"
         )
@@ -219,7 +219,7 @@ def _meant(node: exp.Expr, items: Sequence[exp.Expr], call: exp.Expr) -> exp.Exp
 def _key(node: exp.Expr, keys: Sequence[exp.Expr]) -> int:
     place = keys.index(node) if node in keys else None
     if place is None:
-        place = next((index for index, key in enumerate(keys) if same_item(key, node)), None)
+        place = place_of(node, keys)
     if place is None:
         raise UnsupportedSql(
             f"an item beside {_NAME} must be a GROUP BY item; compute with it in SQL around this SELECT"
