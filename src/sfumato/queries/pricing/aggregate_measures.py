@@ -20,7 +20,7 @@ from sfumato.queries.plan.query import (
     Expression,
     Query,
 )
-from sfumato.queries.pricing.measures.bins import CountBins, QuantileEnds
+from sfumato.queries.pricing.measures.bins import CountBins, QuantileInterval
 from sfumato.queries.pricing.measures.counts import (
     CountDistinct,
     CountRows,
@@ -176,7 +176,7 @@ def _quantiles(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureReque
     }
     if aggregate.interval_epsilon is None:
         return (CountBins(**given),)
-    return CountBins(**given), QuantileEnds(orders=aggregate.quantiles, **given)
+    return CountBins(**given), QuantileInterval(orders=aggregate.quantiles, **given)
 
 
 def _moments(aggregate: Aggregate, max_rows: int | None) -> tuple[MeasureRequest, ...]:

@@ -18,7 +18,10 @@ import pyarrow as pa
 
 from sfumato.errors import OptionError
 from sfumato.mechanisms.base.rational import ceil_log2, power_of_two
-from sfumato.mechanisms.statistics.quantile.binned_quantile_ends import ENDS_LEVEL, BinnedQuantileEnds
+from sfumato.mechanisms.statistics.quantile.binned_quantile_interval import (
+    INTERVAL_LEVEL,
+    BinnedQuantileInterval,
+)
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeCounts, TreeShape
 from sfumato.mechanisms.statistics.quantile.tree_estimates import NodeNoise, deviation
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
@@ -29,7 +32,7 @@ __all__ = [
     "QuantileBins",
     "bin_counts",
     "chosen_by_rank",
-    "ends_chosen_by_rank",
+    "interval_chosen_by_rank",
     "quantile_bins",
 ]
 
@@ -132,13 +135,14 @@ def chosen_by_rank(bins: int, orders: Sequence[float], *, gaussian: bool) -> boo
     return many.bit_length() <= _DEPTHS[min(height, max(_DEPTHS))][gaussian]
 
 
-def ends_chosen_by_rank(bins: int, orders: Sequence[float], *, gaussian: bool) -> bool:
-    """Return whether the ends of intervals are chosen by rank: else they are read off a tree of their own.
+def interval_chosen_by_rank(bins: int, orders: Sequence[float], *, gaussian: bool) -> bool:
+    """Return whether an interval is chosen by rank: else its ends are read off a tree of its own.
 
-    Of several quantiles they never are: each end would have a part of epsilon, and a tree serves all. The
-    ends of one are as many ranks out as the choice of each needs; those of a tree are about as many ranks out
-    as the noise of a border in the middle of a node may be. Both are in proportion to the rows of a unit over
-    epsilon, so order and bins decide.
+    Those of several quantiles never are: each would have a part of epsilon, and a tree serves all. A chosen
+    interval goes as far to one side as to the other, so it is for orders that have rows enough on both. Both
+    kinds are in proportion to the rows of a unit over epsilon, and that of a tree is about as many ranks out
+    as the noise of a border in the middle of a node may be, so order and bins decide. Where the bins fit into
+    one level, a rank or two are no matter beside a bin, and a tree's ends need not be as far to both sides.
 
     Parameters
     ----------
@@ -150,21 +154,22 @@ def ends_chosen_by_rank(bins: int, orders: Sequence[float], *, gaussian: bool) -
     Examples
     --------
     >>> quartiles = (0.25, 0.5, 0.75)
-    >>> [ends_chosen_by_rank(1 << 16, orders, gaussian=False) for orders in ([0.5], [0.005], quartiles)]
+    >>> [interval_chosen_by_rank(121, orders, gaussian=False) for orders in ([0.5], [0.005], quartiles)]
     [True, False, False]
     """
-    if len(orders) != 1:
+    shape, (low, high) = TreeShape.of(bins), _NOT_EXTREME
+    if len(orders) != 1 or shape.height == 1 or not low <= orders[0] <= high:
         return False
-    (order,), shape = orders, TreeShape.of(bins)
-    range_ = Fraction(math.sqrt(2) if gaussian else 0.5)
-    chosen = BinnedQuantileEnds(quantile=order, epsilon=range_).ranks_out(bins)
+    (order,) = orders
+    range_ = Fraction(2 if gaussian else 1)  # of one choice that costs what a noise of scale 1 does
+    chosen = BinnedQuantileInterval(quantile=order, epsilon=range_).depth
     noise: NodeNoise = (
         DiscreteGaussianDistribution(Fraction(math.sqrt(shape.height)))
         if gaussian
         else DiscreteLaplaceDistribution(shape.height)
     )
     weight = shape.branching * (order * (1 - order) + (shape.height - 1) / 6)
-    odds = -math.log((1 - ENDS_LEVEL) / (2 * shape.height))
+    odds = -math.log((1 - INTERVAL_LEVEL) / (2 * shape.height))
     return chosen <= float(deviation(noise, np.array([weight]), np.array([odds]))[0])
 
 

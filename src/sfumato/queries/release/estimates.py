@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.statistics.quantile.binned_quantile_ends import ENDS_LEVEL
+from sfumato.mechanisms.statistics.quantile.binned_quantile_interval import INTERVAL_LEVEL
 from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS
 from sfumato.queries.plan.query import AggregateKind
 from sfumato.queries.pricing.calibration import NoiseDistribution
@@ -126,7 +126,7 @@ class QuantilesColumn(EstimatedColumn):
         if measure.distribution is not NoiseDistribution.EXPONENTIAL:
             lower, upper = (self.chosen(letter, len(LEVELS), paid) for letter in "lu")
             ends = quantile_ends(lower, upper, bounds, level)
-        elif paid and level <= ENDS_LEVEL:
+        elif paid and level <= INTERVAL_LEVEL:
             pair = self.chosen("m", 2, paid)
             ends = pair[..., 0], pair[..., 1]
         else:

@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.statistics.quantile.binned_quantile_interval import (
+    BinnedQuantileInterval,
+    CenteredRows,
+)
 from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism, BinnedRows
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.mechanisms.statistics.quantile.tree_estimates import estimate_quantiles
@@ -83,7 +87,10 @@ def add_noise(
             continue
         of_shown = exact[f"m{index}"].take(selection)
         if isinstance(mechanism, BinMechanism):
-            columns[f"m{index}"] = chosen_bins(of_shown, measure, mechanism, source)
+            around = None
+            if isinstance(mechanism, BinnedQuantileInterval):
+                around = _quantile_of_interval(priced, index, orders, columns)
+            columns[f"m{index}"] = chosen_bins(of_shown, measure, mechanism, source, around)
             continue
         lists = noisy_quantiles(of_shown, measure, mechanism.distribution, orders[index], source)
         columns |= {f"{letter}{index}": each for letter, each in zip("mlu", lists, strict=True)}
@@ -176,10 +183,25 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
     )
 
 
+def _quantile_of_interval(
+    priced: PricedQuery, index: int, orders: dict[int, list[float]], columns: dict[str, pa.Array]
+) -> NDArray[np.int64]:
+    """Return the released quantiles, one of each group, that intervals of a measure of their own are for."""
+    (estimator,) = {(e.total, e.quantiles) for e in priced.estimators if index in e.more}
+    total, (order,) = estimator
+    lists = columns[f"m{total}"]
+    steps = lists.flatten().to_numpy().reshape(len(lists), -1)
+    return np.asarray(steps[:, orders[total].index(order)], dtype=np.int64)
+
+
 def chosen_bins(
-    column: pa.ChunkedArray, measure: Measure, mechanism: BinMechanism, source: RandomSource
+    column: pa.ChunkedArray,
+    measure: Measure,
+    mechanism: BinMechanism,
+    source: RandomSource,
+    around: NDArray[np.int64] | None = None,
 ) -> pa.Array:
-    """Release quantiles of groups, or ends of intervals, by choice, in steps of the measure's grid.
+    """Release quantiles of groups, or intervals, by choice, in steps of the measure's grid.
 
     Parameters
     ----------
@@ -189,6 +211,8 @@ def chosen_bins(
     mechanism : BinMechanism
         Charged for the measure.
     source : RandomSource
+    around : int64 array, optional
+        The released quantiles, in steps, that intervals are for.
 
     Returns
     -------
@@ -196,7 +220,11 @@ def chosen_bins(
         A list of them for each group.
     """
     lower, bins = _bins(measure)
-    return _lists(lower + mechanism.release(BinnedRows(bin_counts(column), bins, len(column)), source).value)
+    rows = BinnedRows(bin_counts(column), bins, len(column))
+    if around is None:
+        return _lists(lower + mechanism.release(rows, source).value)
+    centers = np.clip(around - lower, 0, bins - 1)
+    return _lists(lower + mechanism.release(CenteredRows(rows, centers), source).value)
 
 
 def _bins(measure: Measure) -> tuple[int, int]:

@@ -109,11 +109,6 @@ class BinSampler:
         By how much one unit of the gap lowers the logarithm of a candidate's probability.
     outer_low, outer_high : bool
         Whether the part begins with the smallest row of the group, and ends with its largest.
-    offset : int
-        The weight by which the target lies above the quantile.
-    beyond : int
-        1 for one candidate more above all bins, -1 for one below them, 0 for none: so that a target beyond
-        the rows has a candidate, too.
 
     Notes
     -----
@@ -140,11 +135,9 @@ class BinSampler:
     rate: Fraction
     outer_low: bool = True
     outer_high: bool = True
-    offset: int = 0
-    beyond: int = 0
 
     def draw_bin(self, part: BinnedPart, source: RandomSource) -> int:
-        """Return a bin that has a position of the part; the one before or after them for what is beyond."""
+        """Return a bin that has a position of the part."""
         width = 2 * part.parts
         first, last = part.low // width, max(part.low, part.high - 1) // width
         held = part.starts // width
@@ -153,11 +146,7 @@ class BinSampler:
             [self._gaps(part, part.below, self._above(part)), self._gaps(part, *self._between(part))]
         )
         counts = np.concatenate([np.ones(len(held), np.int64), np.maximum(0, ends - starts + 1)])
-        if self.beyond:
-            gaps, counts = np.append(gaps, self._beyond(part)), np.append(counts, 1)
         at = choose(_near(gaps), self.rate, multiplicity=counts, rng=source)
-        if at == 2 * len(held) + 1:
-            return first - 1 if self.beyond < 0 else last + 1
         if at < len(held):
             return int(held[at])
         at -= len(held)
@@ -184,12 +173,7 @@ class BinSampler:
     def _target(self, part: BinnedPart) -> int:
         a, b = self.target.numerator, self.target.denominator
         half = part.parts  # the weight of half a row
-        return a * part.total + half * ((b - a) * self.outer_low - a * self.outer_high) + b * self.offset
-
-    def _beyond(self, part: BinnedPart) -> int:
-        """Return the gap of the candidate that has all ranks below 0, or above the rows."""
-        target, whole = self._target(part), self.target.denominator * part.total
-        return max(0, target if self.beyond < 0 else whole - target)
+        return a * part.total + half * ((b - a) * self.outer_low - a * self.outer_high)
 
     def _gaps(self, part: BinnedPart, below: NDArray[Any], upto: NDArray[Any]) -> NDArray[Any]:
         b, target = self.target.denominator, self._target(part)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.additive import as_number, check_informative
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.base.release import Release
@@ -27,7 +28,6 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["BinMechanism", "BinnedQuantiles", "BinnedRows", "rows_by_group"]
 
 _PARTS: Final = 1 << 16
-_SMALLEST: Final = Fraction(1, 1 << 30)
 _MAX_QUANTILES: Final = 1 << 10
 
 Integers = NDArray[np.int64]
@@ -80,11 +80,9 @@ class BinMechanism(Mechanism):
     groups: int = 1
 
     def __post_init__(self) -> None:
-        epsilon = _check.fraction("epsilon", self.epsilon, "pass the range of one choice, such as 0.5")
-        if epsilon < _SMALLEST:
-            remedy = "pass a larger one; such an answer carries no information"
-            _check.refuse("epsilon", "be at least 2**-30", self.epsilon, remedy)
-        object.__setattr__(self, "epsilon", epsilon)
+        epsilon = as_number("epsilon", self.epsilon, "pass the range of one choice, such as 0.5")
+        check_informative(epsilon)
+        object.__setattr__(self, "epsilon", Fraction(epsilon))
         _check.integer("rows", self.rows, minimum=1)
         _check.integer("groups", self.groups, minimum=1)
 

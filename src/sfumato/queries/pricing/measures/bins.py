@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Self, final
 
 from sfumato import _check
 from sfumato.mechanisms.base.rational import sqrt_up
-from sfumato.mechanisms.statistics.quantile.binned_quantile_ends import BinnedQuantileEnds
+from sfumato.mechanisms.statistics.quantile.binned_quantile_interval import BinnedQuantileInterval
 from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism, BinnedQuantiles
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.queries.plan.measure import BinCounts, GridColumn, Measure
@@ -25,9 +25,9 @@ from sfumato.queries.pricing.measures.measure_request import (
     MeasureRequest,
     cut,
 )
-from sfumato.queries.pricing.quantile_bins import chosen_by_rank, ends_chosen_by_rank, quantile_bins
+from sfumato.queries.pricing.quantile_bins import chosen_by_rank, interval_chosen_by_rank, quantile_bins
 
-__all__ = ["CountBins", "QuantileEnds", "RowsByBin"]
+__all__ = ["CountBins", "QuantileInterval", "RowsByBin"]
 
 _MOST_BINS: Final = 1 << 16
 _RANGE_GRID: Final = 1 << 40
@@ -209,21 +209,22 @@ class CountBins(RowsByBin):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuantileEnds(RowsByBin):
-    """The numbers of rows by bin, for the ends of the intervals of quantiles.
+class QuantileInterval(RowsByBin):
+    """The numbers of rows by bin, for the intervals of quantiles.
 
-    Those of one may be chosen by rank, those of more are read off a tree of their own
-    (`sfumato.queries.pricing.quantile_bins.ends_chosen_by_rank`).
+    That of one may be chosen by rank, those of more are read off a tree of their own
+    (`sfumato.queries.pricing.quantile_bins.interval_chosen_by_rank`).
     """
 
     noun: ClassVar[str] = "rows by bin for the intervals"
 
     def _chooses(self, *, gaussian: bool) -> bool:
-        return ends_chosen_by_rank(self._bins, self.orders, gaussian=gaussian)
+        return interval_chosen_by_rank(self._bins, self.orders, gaussian=gaussian)
 
     def _choices(self, groups: int) -> int:
-        """Return how many choices a unit takes part in: two, in each of its groups."""
-        return 2 * self._of_a_unit(groups)
+        """Return how many choices a unit takes part in: one, in each of its groups."""
+        return self._of_a_unit(groups)
 
-    def _chooser(self, range_: Fraction, groups: int) -> BinnedQuantileEnds:
-        return BinnedQuantileEnds(quantile=self.orders[0], epsilon=range_, rows=self._max_rows, groups=groups)
+    def _chooser(self, range_: Fraction, groups: int) -> BinnedQuantileInterval:
+        (order,), rows = self.orders, self._max_rows
+        return BinnedQuantileInterval(quantile=order, epsilon=range_, rows=rows, groups=groups)
