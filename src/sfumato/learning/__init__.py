@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from sfumato.learning.noise.grid import GridNoise
     from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
     from sfumato.learning.noise.noise import Noise
+    from sfumato.learning.noise.schedule import Schedule
     from sfumato.learning.noise.strategy_choice import choose_strategy
     from sfumato.learning.pate.aggregator import Aggregator
     from sfumato.learning.pate.confident import ConfidentGNMax
@@ -157,6 +158,7 @@ __all__ = [
     "Runs",
     "Sampler",
     "SamplingOptions",
+    "Schedule",
     "SecureAggregation",
     "Seed",
     "SelfTest",
@@ -230,6 +232,7 @@ _HOMES = {
     "noise.grid": ["GridNoise"],
     "noise.keyed": ["KeyedNoise", "SimulatedNoise"],
     "noise.noise": ["Noise"],
+    "noise.schedule": ["Schedule"],
     "noise.strategy_choice": ["choose_strategy"],
     "pate.aggregator": ["Aggregator"],
     "pate.confident": ["ConfidentGNMax"],

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -87,8 +88,21 @@ class Autocast(Host):
     """Runs in bfloat16 where autocast does."""
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        with torch.autocast("cpu", torch.bfloat16):
+        has_lstm = any(isinstance(module, nn.LSTM) for module in self.modules())
+        with onednn(not has_lstm), torch.autocast("cpu", torch.bfloat16):
             return self.used(self.layer, inputs)
+
+
+@contextmanager
+def onednn(enabled: bool) -> Iterator[None]:
+    """Whether PyTorch may use oneDNN: its LSTM in bfloat16 fails on a CPU without AVX-512."""
+    settings: Any = torch.backends.mkldnn
+    before = settings.enabled
+    settings.enabled = enabled
+    try:
+        yield
+    finally:
+        settings.enabled = before
 
 
 VARIANTS: dict[str, Callable[[Layer], Any]] = {

@@ -31,8 +31,7 @@ __all__ = ["Engine", "Mode", "Reduction"]
 Reduction: TypeAlias = Literal["mean", "sum"]
 Mode: TypeAlias = Literal["auto", "book_keeping", "vmap", "microbatch"]
 
-_STORED_BYTES = 2**26
-"""Bytes of per-example gradients that one use may keep."""
+_STORED_BYTES = 2**26  # of per-example gradients that one use may keep
 
 
 @final
@@ -122,9 +121,8 @@ class Engine:
         self._pass: ForwardBackward | None = None
         self._sums: dict[str, Tensor] = {}
         self._norms: list[Tensor] = []
-        self._examples = 0
+        self._examples, self._empty = 0, False
         self._unattributed: set[str] = set()
-        self._empty = False
 
     def attach(self) -> None:
         """Put the hooks on; from now on the module's gradients go to the engine.
@@ -139,8 +137,7 @@ class Engine:
         self._parameters = self._trainable()
         if not self._parameters:
             raise UnfitModule("module must have a parameter that requires a gradient, got none")
-        names = list(self._parameters)
-        self._groups = dict(zip(names, self.clipping.groups(names), strict=True))
+        self._groups = dict(zip(self._parameters, self.clipping.groups(list(self._parameters)), strict=True))
         self._hooks = [
             self.module.register_forward_pre_hook(self._before, with_kwargs=True),
             self.module.register_forward_hook(self._after, with_kwargs=True, always_call=True),
@@ -160,6 +157,11 @@ class Engine:
             hook.remove()
         self._hooks = []
         self._reset()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a forward or a backward has gone through the module since the last step."""
+        return self._pass is not None or self._examples > 0
 
     def clipped_sums(self, examples: int | None = None) -> ClippedSums:
         """Return what all forwards and backwards since the last call add up to, and begin the next step.
@@ -331,8 +333,7 @@ class Engine:
         """Run a forward that has left the plan anew, with a plan of its own; without one if need be."""
         self._look(args, kwargs)
         if self._found is not None and self._found.plan is not None:
-            count = size_of(args, kwargs, self._batch_dim)
-            collector = self._collector(count)
+            collector = self._collector(size_of(args, kwargs, self._batch_dim))
             with self._alone(), RuleDispatch(self._found.plan, collector):
                 output = self.module.forward(*args, **kwargs)
             if not collector.broken:
@@ -395,6 +396,5 @@ class Engine:
             self._busy = before
 
     def _ways(self) -> tuple[bool, ...]:
-        if self._mode == "microbatch" or self._vmap is False:
-            return (False,)
-        return (True,) if self._mode == "vmap" else (True, False)
+        alone = self._mode == "microbatch" or self._vmap is False
+        return (False,) if alone else (True,) if self._mode == "vmap" else (True, False)

@@ -46,12 +46,17 @@ def public_sampling(sampler: Sampler) -> dict[str, float]:
     return parameters
 
 
+_FEW = 8
+
+
 def shown(document: object) -> str:
     """Return plain values as people read them: a kind, and after it its parameters.
 
     >>> shown({"kind": "flat", "clip_norm": 0.5})
     'flat, clip norm 0.5'
     """
+    if isinstance(document, list) and len(document) > _FEW:
+        return f"[{', '.join(map(str, document[:_FEW]))}, ...], {len(document)} of them"
     if not isinstance(document, Mapping):
         return str(document)
     kind = [str(value) for name, value in document.items() if name == "kind"]

@@ -50,7 +50,9 @@ class RunAccountant:
             rate = sampler.sampling_rate
         else:
             rate = sampler.expected_batch_size / sampler.population
-        return [(self._run.noise_multiplier, rate, self._run.cursor)] if self._run.cursor else []
+        multiplier, steps, schedule = self._run.noise_multiplier, self._run.cursor, self._run.schedules.noise
+        counts = {1.0: steps} if schedule is None else schedule.counts(steps)
+        return [(multiplier * factor, rate, count) for factor, count in counts.items() if count]
 
     def __len__(self) -> int:
         """Return how many steps there were."""

@@ -103,6 +103,9 @@ class IndividualObserver:
         if run.ranks.together:
             remedy = "train in one process"
             _check.refuse_state("run", "run in one process", "several processes train it", remedy)
+        if run.schedules:
+            remedy = "leave the schedules out"
+            _check.refuse_state("run", "have one noise and one clip norm", "it has a schedule", remedy)
         if run.clipping.adapts:
             _check.refuse_type("clipping", "not adapt to the norms", run.clipping, "use a fixed clip norm")
         if not isinstance(run.noise, KeyedNoise | SimulatedNoise):

@@ -11,7 +11,7 @@ from sfumato.learning.reports.card import PrivacyCard, public_sampling
 from sfumato.learning.sampling.epoch_sampler import EpochSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
-from sfumato.learning.training.identity import noise_to_json, sampler_kind
+from sfumato.learning.training.identity import sampler_kind
 from sfumato.learning.training.setup.assembly import RunParts
 
 __all__ = ["card_of"]
@@ -45,7 +45,7 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
         sampler=sampler_kind(run.sampler),
         sampling=public_sampling(run.sampler),
         participation=_max_participation(run.sampler, steps) + run.foreign_steps,
-        noise=noise_to_json(run.noise),
+        noise=parts.identity.noise,
         noise_multiplier=run.noise_multiplier,
         clipping=parts.identity.clipping,
         float_safe=run.noise.float_safe,

@@ -19,9 +19,9 @@ from sfumato.learning.engine.engine import Reduction
 from sfumato.learning.reports.card import PrivacyCard
 from sfumato.learning.training.accountant import RunAccountant
 from sfumato.learning.training.distributed.shards import gathered
-from sfumato.learning.training.loop.private_optimizer import restore_optimizer
 from sfumato.learning.training.loop.run import TrainingRun
 from sfumato.learning.training.loop.run_loss import priced
+from sfumato.learning.training.loop.schedules import Schedules
 from sfumato.learning.training.model_card import card_of
 from sfumato.learning.training.saving import load, save
 from sfumato.learning.training.setup import arguments, batches
@@ -231,10 +231,12 @@ class PrivacyEngine:
             drawn = replace(drawn, epochs=epochs)
         planned = batches.planned_for(data_loader, drawn, poisson=poisson_sampling)
         trial = arguments.noise_for_run(added, planned, seed=0, key=bytes(32))
+        Schedules(noise=added.schedule).check_noise(trial, planned)
         entries = sum(p.numel() for p in module.parameters() if p.requires_grad)
 
         def loss(multiplier: float) -> PrivacyLoss:
-            return priced(trial, planned, multiplier, planned.steps, entries=entries)
+            steps, schedule = planned.steps, added.schedule
+            return priced(trial, planned, multiplier, steps, entries=entries, schedule=schedule)
 
         return self.make_private(
             module=module,
@@ -368,8 +370,7 @@ class PrivacyEngine:
 
     def detach(self) -> None:
         """Give module and optimizer their own ways back; the run has ended."""
-        self.run.release_module()
-        restore_optimizer(self.parts.optimizer)
+        self.parts.release()
 
     @staticmethod
     def is_compatible(*, module: nn.Module, **_: Any) -> bool:

@@ -21,6 +21,7 @@ __all__ = ["BatchMemoryManager", "is_private", "make_optimizer_private", "restor
 _RUN = "_private_run"
 _COUNTED = "_wrapped_by_lr_sched"
 _SCALED = "_step_supports_amp_scaling"
+_STATED = ("noise_multiplier", "expected_batch_size", "max_grad_norm")
 
 
 def is_private(optimizer: Optimizer) -> bool:
@@ -48,16 +49,18 @@ def check_parameters(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -
         _check.refuse_state("optimizer", "hold the module's parameters only", "it holds others", remedy)
 
 
-def make_optimizer_private(optimizer: Optimizer, run: TrainingRun) -> None:
+def make_optimizer_private(optimizer: Optimizer, run: TrainingRun, *, max_grad_norm: Any) -> None:
     """Let ``step`` and ``zero_grad`` of the user's own optimizer object go through a run.
 
     Its class, ``state_dict``, parameter groups and hooks stay; schedulers may have been made before or after.
+    What it states of the run by Opacus's names is to be read: a step is refused where one was set anew.
     """
-    named = run.shards.named
+    named, stated = run.shards.named, _stated(run, max_grad_norm)
     own_step, own_zero = optimizer.step, optimizer.zero_grad
 
     def step(self: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
         _refuse_scaler(self)
+        _refuse_changed(self, stated)
         # What is no parameter of the run would be stepped with a gradient that has no noise.
         check_parameters(self, named.values())
         loss = None
@@ -91,8 +94,25 @@ def make_optimizer_private(optimizer: Optimizer, run: TrainingRun) -> None:
     setattr(patched, _SCALED, True)  # so that a GradScaler gets as far as the step
     patched.zero_grad = types.MethodType(zero_grad, optimizer)
     setattr(patched, _RUN, own_attributes)
-    patched.noise_multiplier = run.noise_multiplier
-    patched.expected_batch_size = run.sampler.expected_batch_size
+    vars(optimizer).update({name: value for name, (value, _) in stated.items()})
+
+
+def _stated(run: TrainingRun, max_grad_norm: Any) -> dict[str, tuple[Any, str]]:
+    """Return what Opacus's optimizers state, each with what to do instead of setting it anew."""
+    schedule = "pass {}=Schedule(...)), which is there before the first step"
+    return {
+        "noise_multiplier": (run.noise_multiplier, schedule.format("NoiseOptions(schedule")),
+        "max_grad_norm": (max_grad_norm, schedule.format("GradientOptions(clip_schedule")),
+        "expected_batch_size": (run.sampler.expected_batch_size, "pass a loader of that batch_size"),
+    }
+
+
+def _refuse_changed(optimizer: Any, stated: dict[str, tuple[Any, str]]) -> None:
+    """Refuse what was set in the middle of a run: it would be in no price, and in no step."""
+    for name, (value, remedy) in stated.items():
+        if (found := vars(optimizer).get(name, value)) is not value and found != value:
+            rule = f"have the {name} that the run began with, {value}"
+            _check.refuse_state("optimizer", rule, "another was set", remedy)
 
 
 def _refuse_scaler(optimizer: Any) -> None:
@@ -108,7 +128,7 @@ def _refuse_scaler(optimizer: Any) -> None:
 def restore_optimizer(optimizer: Optimizer) -> None:
     """Give the optimizer its own methods back."""
     own_attributes = vars(optimizer).pop(_RUN, {})
-    for name in ("step", "zero_grad", _SCALED, "noise_multiplier", "expected_batch_size", "max_grad_norm"):
+    for name in ("step", "zero_grad", _SCALED, *_STATED):
         vars(optimizer).pop(name, None)
     vars(optimizer).update(own_attributes)
 

@@ -18,10 +18,10 @@ from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.learning.training.distributed.shards import Shards
-from sfumato.learning.training.identity import clipping_to_json
 from sfumato.learning.training.loop.logical_batch import BatchReuseCheck, LogicalBatch, empty_sums
 from sfumato.learning.training.loop.private_loader import GivenBatch
 from sfumato.learning.training.loop.run_loss import priced
+from sfumato.learning.training.loop.schedules import ScheduledClipping, Schedules
 from sfumato.learning.training.loop.step_digest import StepDigest
 from sfumato.learning.training.loop.steps import CountedSteps, Steps
 from sfumato.privacy.loss import PrivacyLoss
@@ -51,6 +51,8 @@ class TrainingRun:
         What this process holds of the parameters.
     digest : Digest, optional
         Of what a step computes, where steps are replayed.
+    schedules : Schedules, optional
+        How noise and clip norm change by step.
 
     Notes
     -----
@@ -70,7 +72,9 @@ class TrainingRun:
         ranks: Ranks,
         shards: Shards,
         digest: StepDigest | None = None,
+        schedules: Schedules | None = None,
     ) -> None:
+        self._scheduled = ScheduledClipping(engine, schedules or Schedules())
         self._engine, self._sampler, self._noise = engine, sampler, noise
         self._noise_multiplier = noise_multiplier
         self._steps: Steps = CountedSteps(planned=sampler.steps)
@@ -100,8 +104,13 @@ class TrainingRun:
 
     @property
     def noise_multiplier(self) -> float:
-        """The standard deviation of every step's noise, over the clipping's sensitivity."""
+        """The standard deviation of a step's noise over the clipping's sensitivity, times its schedule."""
         return self._noise_multiplier
+
+    @property
+    def schedules(self) -> Schedules:
+        """How noise and clip norm change by step."""
+        return self._scheduled.schedules
 
     @property
     def steps(self) -> Steps:
@@ -189,8 +198,6 @@ class TrainingRun:
         self._cursor = max(self._cursor, cursor)
         self._foreign_steps = max(self._foreign_steps, foreign_steps)
 
-    # what the loader reports
-
     def restart(self) -> None:
         """Forget batches that were given and not stepped with: a rewound one would be in a sum twice."""
         self._batch.restart()
@@ -198,11 +205,10 @@ class TrainingRun:
             self.engine.forget()
 
     def give(self, given: GivenBatch, batch: Any = None) -> None:
-        """Learn of a batch that is about to be used."""
+        """Learn of a batch that is about to be used, and clip as its step does."""
         self._batch.give(given)
+        self._scheduled.clip(given.step, pending=self._batch.begun or self.engine.pending)
         self._reuse.note(given.step, batch)
-
-    # what the optimizer asks
 
     def forget(self) -> None:
         """Drop gradients that were computed since the last step was asked for, as `zero_grad` does."""
@@ -232,6 +238,9 @@ class TrainingRun:
             remedy = "iterate over the loader that make_private returned"
             rule = "come from the private loader, as a ledger was charged for its sampling"
             _check.refuse_state("batch", rule, "it came from elsewhere", remedy)
+        if isinstance(self.noise, CorrelatedNoise) or self.schedules:
+            rule = "come from the private loader where noise is correlated or has a schedule"
+            _check.refuse_state("batch", rule, "it came from elsewhere", "iterate over the returned loader")
         if not self.foreign_steps:
             warnings.warn(
                 "a batch did not come from the loader that make_private returned: such steps are accounted "
@@ -240,9 +249,6 @@ class TrainingRun:
                 UserWarning,
                 stacklevel=4,
             )
-        if isinstance(self.noise, CorrelatedNoise):
-            rule = "come from the private loader where noise is correlated"
-            _check.refuse_state("batch", rule, "it came from elsewhere", "iterate over the returned loader")
         self._foreign_steps += 1
 
     def gradients(self) -> dict[str, Tensor] | None:
@@ -269,7 +275,8 @@ class TrainingRun:
         self._ranks.sum_(sums.values())
         if self.steps.needs_digest and self._digest is not None:
             # Deviations too: one noise at two scales on one sum reveals the sum.
-            scale = {"clipping": clipping_to_json(self.clipping), "noise_multiplier": self.noise_multiplier}
+            multiplier = self.schedules.multiplier(self.noise_multiplier, numbers[0])
+            scale = {"clipping": self._scheduled.document(), "noise_multiplier": multiplier}
             digest = self._digest.of(numbers, [*sums.values(), norms], scale)
             confirmed = self.steps.confirm(numbers[0], digest) if len(numbers) == 1 else self._refuse_two()
             if confirmed < 0:
@@ -284,6 +291,7 @@ class TrainingRun:
             watch(numbers, norms)
         sums = self._noisy(sums, numbers)
         self._adapt(norms, numbers[-1])
+        self._scheduled.stepped()
         self._cursor, self._released = max(self._cursor, numbers[-1] + 1), self._released + len(numbers)
         if self._mean:
             divisor = self.sampler.expected_batch_size * len(numbers)
@@ -292,29 +300,24 @@ class TrainingRun:
         return sums
 
     def _refuse_two(self) -> int:
-        return int(
-            _check.refuse_state(
-                "replay",
-                "have one logical batch in each step",
-                "several were accumulated",
-                "use max_physical_batch_size instead",
-            )
-        )
+        rule, remedy = "have one logical batch in each step", "use max_physical_batch_size instead"
+        return int(_check.refuse_state("replay", rule, "several were accumulated", remedy))
 
     def _noisy(self, sums: dict[str, Tensor], numbers: Iterable[int]) -> dict[str, Tensor]:
         """Return this process's parts of the sums, each entry with the noise that it has in the whole."""
         runs, parts = self._shards.own(sums)
         if self.noise_multiplier:
             sizes = [part.whole for part in parts]
-            stddevs = self.clipping.stddevs(self.noise_multiplier, list(sums), sizes)
             for number in numbers:
+                multiplier = self.schedules.multiplier(self.noise_multiplier, number)
+                stddevs = self._scheduled.stddevs(multiplier, list(sums), sizes)
                 self.noise.add_(runs, step=number, stddevs=stddevs, parts=parts)
         return dict(zip(sums, runs, strict=True))
 
     def _adapt(self, norms: Tensor, number: int) -> None:
         after = self.clipping.after(
             self._ranks.gathered(norms).square(),
-            noise_multiplier=self.noise_multiplier,
+            noise_multiplier=self.schedules.multiplier(self.noise_multiplier, number),
             expected_batch_size=self.sampler.expected_batch_size,
             step=number,
             noise=self.noise,
@@ -355,7 +358,8 @@ class TrainingRun:
         PrivacyLoss
         """
         entries = sum(p.numel() for p in self.engine.module.parameters() if p.requires_grad)
-        return priced(self.noise, self._priced_by, self.noise_multiplier, steps, entries=entries)
+        by, multiplier, schedule = self._priced_by, self.noise_multiplier, self.schedules.noise
+        return priced(self.noise, by, multiplier, steps, entries=entries, schedule=schedule)
 
     @property
     def _priced_by(self) -> Sampler:

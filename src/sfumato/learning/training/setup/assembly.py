@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -27,13 +27,20 @@ from sfumato.learning.training.distributed.data_parallel import inner_module, is
 from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.learning.training.distributed.shards import Shards
 from sfumato.learning.training.identity import clipping_to_json, noise_to_json, sampler_to_json
+from sfumato.learning.training.loop.logical_batch import BatchReuseCheck
 from sfumato.learning.training.loop.private_loader import PrivateLoader
-from sfumato.learning.training.loop.private_optimizer import check_optimizer, make_optimizer_private
+from sfumato.learning.training.loop.private_optimizer import (
+    check_optimizer,
+    make_optimizer_private,
+    restore_optimizer,
+)
 from sfumato.learning.training.loop.run import TrainingRun
 from sfumato.learning.training.loop.run_loss import check_fresh
+from sfumato.learning.training.loop.schedules import Schedules
 from sfumato.learning.training.loop.step_digest import StepDigest
 from sfumato.learning.training.setup import arguments, batches
 from sfumato.learning.training.setup.deferred_self_test import attach_after_test
+from sfumato.learning.training.setup.module_copies import copy_with_all, copy_without_run
 from sfumato.learning.training.setup.options import (
     GradientOptions,
     NoiseOptions,
@@ -55,6 +62,14 @@ class RunParts:
     run: TrainingRun
     reservation: Reservation
     identity: RunIdentity
+    cancel_self_test: Callable[[], None]
+
+    def release(self) -> None:
+        """Give module and optimizer their own ways back: the run has ended."""
+        self.cancel_self_test()
+        self.run.release_module()
+        copy_with_all(self.run.engine.module)
+        restore_optimizer(self.optimizer)
 
 
 @final
@@ -79,6 +94,9 @@ class Assembly:
     noise: NoiseOptions
     record: RecordOptions
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data_loader", batches.public_part(self.data_loader, self.sampling))
+
     def assembled(self) -> RunParts:
         """Check everything, charge the ledger, and only then change module and optimizer."""
         multiplier = _check.non_negative("noise_multiplier", self.noise_multiplier)
@@ -93,10 +111,12 @@ class Assembly:
         sampler = self._sampler(seed)
         noise = arguments.noise_for_run(self.noise, sampler, seed=self._seed, key=key)
         engine = self._engine(inner)
+        schedules = Schedules(noise=self.noise.schedule, clip_norm=self.gradients.clip_schedule)
+        schedules.check(noise, sampler, engine.clipping, multiplier)
         identity = RunIdentity(
             noise_multiplier=multiplier,
-            noise=noise_to_json(noise),
-            clipping=clipping_to_json(engine.clipping),
+            noise=schedules.noise_document(noise_to_json(noise)),
+            clipping=schedules.clipping_document(clipping_to_json(engine.clipping)),
             sampler=sampler_to_json(sampler),
             simulated=noise.simulated,
         )
@@ -112,19 +132,20 @@ class Assembly:
             ranks=ranks,
             shards=Shards(inner),
             digest=StepDigest(key, inner, sampler) if self.record.replayable else None,
+            schedules=schedules,
         )
         run.begin(reservation.begin(run) if saved is None else reservation.resume(saved, sampler))
         bind_to_run(reservation.owner, noise=noise, sampler=sampler)
-        parts = RunParts(
+        loader = self._loader(run)
+        return RunParts(
             module=self.module,
             optimizer=self.optimizer,
-            loader=self._loader(run),
+            loader=loader,
             run=run,
             reservation=reservation,
             identity=identity,
+            cancel_self_test=self._attach(run, saved),
         )
-        self._attach(run, saved)
-        return parts
 
     def _checked_module(self) -> nn.Module:
         """Return the user's module itself, or refuse what cannot be trained so."""
@@ -136,7 +157,7 @@ class Assembly:
         inner = inner_module(self.module)
         check_optimizer(self.optimizer, [p for p in inner.parameters() if p.requires_grad])
         hooks = inner._forward_pre_hooks.values()  # noqa: SLF001
-        if any(isinstance(getattr(hook, "__self__", None), Engine) for hook in hooks):
+        if any(isinstance(getattr(hook, "__self__", None), Engine | BatchReuseCheck) for hook in hooks):
             remedy = "call detach() of that engine first"
             _check.refuse_state("module", "belong to one run", "an engine is attached to it", remedy)
         ModuleValidator.validate(inner, strict=True)
@@ -224,10 +245,11 @@ class Assembly:
         loader.limit(sampling.max_physical_batch_size)
         return loader
 
-    def _attach(self, run: TrainingRun, saved: Checkpoint | None) -> None:
-        """Change the module and the optimizer: from here on they are the run's."""
-        engine = run.engine
+    def _attach(self, run: TrainingRun, saved: Checkpoint | None) -> Callable[[], None]:
+        """Change module and optimizer, which from here on are the run's; return what ends its test."""
+        engine, cancel = run.engine, _nothing
         run.take_module()
+        copy_without_run(engine.module)
         if saved is not None:
             saved.restore(self.module, self.optimizer)
             torch.set_rng_state(saved.random_state)
@@ -235,8 +257,12 @@ class Assembly:
         if self.gradients.self_test:
             watch_criterion(self.criterion, loss_reduction=self.loss_reduction)
             mode = arguments.mode_for(self.grad_sample_mode)
-            attach_after_test(engine.module, engine, loss_reduction=self.loss_reduction, mode=mode)
+            cancel = attach_after_test(engine.module, engine, loss_reduction=self.loss_reduction, mode=mode)
         else:
             run.attach_engine()
-        make_optimizer_private(self.optimizer, run)
-        vars(self.optimizer)["max_grad_norm"] = self.max_grad_norm
+        make_optimizer_private(self.optimizer, run, max_grad_norm=self.max_grad_norm)
+        return cancel
+
+
+def _nothing() -> None:
+    """End no test."""

@@ -6,7 +6,15 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+    SubsetRandomSampler,
+)
 
 from sfumato import _check
 from sfumato.learning.sampling.epoch_sampler import ShuffledSampler
@@ -20,7 +28,7 @@ from sfumato.learning.training.setup.arguments import check_maker
 from sfumato.learning.training.setup.options import SamplingOptions
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Epoch", "epoch_of", "examples_of", "planned_for", "sampler_for", "steps_of"]
+__all__ = ["Epoch", "epoch_of", "examples_of", "planned_for", "public_part", "sampler_for", "steps_of"]
 
 ENDLESS = 2**31 - 1
 """Steps of a run whose length was not given."""
@@ -32,6 +40,39 @@ class Epoch(NamedTuple):
     examples: int
     batch_size: int
     steps: int
+
+
+def public_part(loader: DataLoader[Any], sampling: SamplingOptions) -> DataLoader[Any]:
+    """Return a loader of the examples at a sampler's indices where these are declared public, else itself.
+
+    Parameters
+    ----------
+    loader : DataLoader
+    sampling : SamplingOptions
+
+    Raises
+    ------
+    ParameterError
+        If the loader has no such sampler, an index is in it twice or beyond the dataset, or the run would be
+        under add/remove, where a record has no index of its own.
+    """
+    if not sampling.public_indices:
+        return loader
+    _check.instance("data_loader", loader, DataLoader, "pass your own DataLoader")
+    if type(loader.sampler) is not SubsetRandomSampler or type(loader.batch_sampler) is not BatchSampler:
+        remedy = "pass sampler=SubsetRandomSampler(indices), or leave public_indices out"
+        _check.refuse_type("data_loader", "have a SubsetRandomSampler", loader.sampler, remedy)
+    if sampling.population is not None:
+        remedy = "leave population out: the number of indices is public"
+        _check.refuse("population", "be left out with public_indices", sampling.population, remedy)
+    indices = [int(index) for index in loader.sampler.indices]
+    if len(set(indices)) < len(indices) or not all(0 <= index < examples_of(loader) for index in indices):
+        rule, remedy = "be different places of the dataset", "pass each index once"
+        _check.refuse_state("indices", rule, "one occurs twice, or lies beyond it", remedy)
+    taken = ("batch_size", "num_workers", "collate_fn", "pin_memory", "drop_last", "timeout")
+    more = ("worker_init_fn", "multiprocessing_context", "generator", "prefetch_factor", "persistent_workers")
+    settings = {name: getattr(loader, name) for name in (*taken, *more)}
+    return DataLoader(Subset(loader.dataset, indices), **settings)
 
 
 def epoch_of(loader: DataLoader[Any], population: int | None = None) -> Epoch:
@@ -94,8 +135,8 @@ def _check_drawing(loader: DataLoader[Any]) -> None:
     if plain and own and getattr(drawn, "data_source", None) is loader.dataset:
         return
     remedy = (
-        "the run draws its own batches from the dataset: pass torch.utils.data.Subset(dataset, indices) "
-        "to train on a part, or SamplingOptions(sampler=)"
+        "the run draws its own batches: pass Subset(dataset, indices), "
+        "SamplingOptions(public_indices=True) with a SubsetRandomSampler, or SamplingOptions(sampler=)"
     )
     rule = "have torch's RandomSampler or SequentialSampler of its dataset, without replacement"
     _check.refuse_type("data_loader", rule, drawn if own else loader.batch_sampler, remedy)
@@ -183,6 +224,7 @@ def _made(
 
 def planned_for(loader: DataLoader[Any], sampling: SamplingOptions, *, poisson: bool) -> Sampler:
     """Return a sampler like that of the run, to find its noise by; how long the run is must be known."""
+    loader = public_part(loader, sampling)
     planned = steps_of(loader, sampling)
     if planned is None:
         _check.refuse("epochs", "be given", None, "pass epochs= or steps=")

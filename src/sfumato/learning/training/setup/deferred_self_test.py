@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
 import torch
@@ -14,28 +14,41 @@ from sfumato.errors import UnfitModule
 from sfumato.learning.checks.self_test import self_test
 from sfumato.learning.engine.engine import Engine, Mode, Reduction
 
-__all__ = ["attach_after_test"]
+__all__ = ["FirstForward", "attach_after_test"]
 
 
-def attach_after_test(module: nn.Module, engine: Engine, *, loss_reduction: Reduction, mode: Mode) -> None:
+def attach_after_test(
+    module: nn.Module, engine: Engine, *, loss_reduction: Reduction, mode: Mode
+) -> Callable[[], None]:
     """Have the engine attached at the module's first forward in training, if it passes the self-test.
+
+    Returns what cancels that, for a run that ends before.
 
     Raises
     ------
     UnfitModule
         At that forward, with what speaks against the module; nothing was released then.
     """
-    _FirstForward(engine, loss_reduction, mode).watch(module)
+    first = FirstForward(engine, loss_reduction, mode)
+    first.watch(module)
+    return first.cancel
 
 
 @final
-class _FirstForward:
+class FirstForward:
+    """A test at the first forward in training, behind which the engine is attached."""
+
     def __init__(self, engine: Engine, loss_reduction: Reduction, mode: Mode) -> None:
         self._engine, self._loss_reduction, self._mode = engine, loss_reduction, mode
         self._handle: Any = None
 
     def watch(self, module: nn.Module) -> None:
+        """Wait for it."""
         self._handle = module.register_forward_pre_hook(self._first, with_kwargs=True)
+
+    def cancel(self) -> None:
+        """Wait no longer."""
+        self._handle.remove()
 
     def _first(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not torch.is_grad_enabled() or _empty((*args, *kwargs.values())):

@@ -16,6 +16,7 @@ from typing import TypeVar, final
 
 from sfumato import _check
 from sfumato.learning.noise.noise import Noise
+from sfumato.learning.noise.schedule import Schedule
 from sfumato.learning.recipes.augmentation import Views
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.ledger.ledger import Ledger
@@ -43,6 +44,9 @@ class SamplingOptions:
         ``steps_per_epoch``, ``steps`` and ``seed``.
     max_physical_batch_size : int, optional
         Larger batches are given in parts; the optimizer steps with the last part.
+    public_indices : bool
+        Declares the indices of the loader's ``SubsetRandomSampler`` public: the examples at them are the
+        population, under zero-out. Whether an index is in the list must not depend on what its record holds.
     views : Views, optional
         Augmented views of each example, averaged before clipping. Batches have a row for each view.
 
@@ -57,6 +61,7 @@ class SamplingOptions:
     steps: int | None = None
     sampler: Callable[..., Sampler] | None = None
     max_physical_batch_size: int | None = None
+    public_indices: bool = False
     views: Views | None = None
 
     def __post_init__(self) -> None:
@@ -80,6 +85,8 @@ class GradientOptions:
         A power of two from 1 to 2**40 that the loop multiplies the loss by, for float16.
     self_test : bool
         Whether the module is tested on random inputs at its first forward.
+    clip_schedule : Schedule, optional
+        Of the clip norm by step: factors of ``max_grad_norm``. It costs nothing, as noise follows the norm.
 
     Examples
     --------
@@ -91,6 +98,7 @@ class GradientOptions:
     chunk: int | None = None
     loss_scale: float = 1.0
     self_test: bool = True
+    clip_schedule: Schedule | None = None
 
 
 @final
@@ -105,6 +113,8 @@ class NoiseOptions:
     noise : callable, optional
         Makes other noise, such as `CorrelatedNoise`: called with ``sampler``, ``key`` and ``seed``, the
         latter two to be passed on.
+    schedule : Schedule, optional
+        Of the noise multiplier by step: factors of ``noise_multiplier``, or of what ``target_epsilon`` needs.
 
     Examples
     --------
@@ -114,6 +124,7 @@ class NoiseOptions:
 
     float_safe: bool = False
     noise: Callable[..., Noise] | None = None
+    schedule: Schedule | None = None
 
 
 @final
