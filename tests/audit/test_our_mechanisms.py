@@ -24,12 +24,15 @@ from sfumato.audit import InputPair, array_pairs, audit, score_pairs
 from sfumato.audit.lower_bounds import certified_epsilon
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import (
+    ALP,
     BinaryTree,
     BoundedLaplace,
     BoundedSum,
+    CanonicalNoise,
     CoinPress,
     ContinualSum,
     Count,
+    DistinctCountSketch,
     Exponential,
     Extreme,
     Gaussian,
@@ -44,6 +47,7 @@ from sfumato.mechanisms import (
     KroneckerMechanism,
     Laplace,
     LinearWorkload,
+    MannWhitney,
     MatrixMechanism,
     Mean,
     Mechanism,
@@ -61,6 +65,8 @@ from sfumato.mechanisms import (
     QuantileTree,
     RandomizedResponse,
     SampleAndAggregate,
+    SecondMoments,
+    SmallDatabase,
     SmoothQuantile,
     SmoothTrimmedMean,
     SparseVector,
@@ -72,6 +78,7 @@ from sfumato.mechanisms import (
     TopK,
     TrimmedMean,
     TruncatedLaplace,
+    TukeyMedian,
     UnknownDomainTopK,
 )
 from sfumato.privacy import RandomStopping
@@ -110,6 +117,8 @@ def measured(query: Any, *, neighboring: Neighboring = Neighboring.ADD_REMOVE, r
     return Entry(Laplace.for_query(query, epsilon=1.0, neighboring=neighboring), reaches=reaches)
 
 
+ORTHOGONAL = [InputPair(first=np.array([[1.0, 0.0]]), second=np.array([[0.0, 1.0]]))]
+
 CATALOGUE: dict[str, Entry] = {
     "Laplace on integers": laplace(sensitivity=1),
     "Laplace of sensitivity 5": laplace(sensitivity=5),
@@ -131,6 +140,13 @@ CATALOGUE: dict[str, Entry] = {
     ),
     "staircase": Entry(Staircase(sensitivity=1.0, epsilon=1.0), reaches=0.9),
     "staircase on integers": Entry(Staircase(sensitivity=3, epsilon=1.0), reaches=0.9),
+    "Tulap noise": Entry(CanonicalNoise(sensitivity=1.0, epsilon=1.0), reaches=0.9),
+    "truncated Tulap noise": Entry(
+        CanonicalNoise(sensitivity=3, epsilon=1.0, delta=1e-2), delta=1e-2, reaches=0.8
+    ),
+    "canonical noise of Gaussian DP": Entry(
+        CanonicalNoise(sensitivity=1, mu=2.0), delta=1e-2, trials=6000, reaches=0.3
+    ),
     "randomized response": Entry(
         RandomizedResponse.calibrated(categories=("no", "yes"), epsilon=1.0), reaches=0.9
     ),
@@ -225,6 +241,22 @@ AT_ONCE: dict[str, Entry] = {
         delta=2e-2,
         reaches=0.6,
     ),
+    "second moments of vectors, one replaced": Entry(
+        Gaussian.for_query(
+            SecondMoments(columns=2, radius=1.0, centered=False),
+            epsilon=1.0,
+            delta=1e-2,
+            neighboring=REPLACE,
+        ),
+        ORTHOGONAL,
+        delta=1e-2,
+        reaches=0.5,
+    ),
+    "Tukey median": Entry(
+        TukeyMedian(bounds=((0.0, 2.0), (0.0, 2.0)), epsilon=1.0, points=3),
+        pair(np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([[1.0, 1.0]])),
+        reaches=0.4,
+    ),
     "matrix mechanism": Entry(
         MatrixMechanism.calibrated(workload=PREFIXES, epsilon=1.0, delta=2e-2),
         CELLS,
@@ -252,6 +284,7 @@ ONE_BY_ONE: dict[str, Entry] = {
     "unknown domain": one_by_one(
         UnknownDomainTopK.calibrated(epsilon=1.0, delta=2e-2, count=1), KEYS, delta=2e-2
     ),
+    "ALP": one_by_one(ALP(scale=1, maximum=2, keys=1, alpha=1), pair({"a": 2}, {"a": 1}), trials=3000),
     "private candidates": one_by_one(
         PrivateCandidates(
             run=best_of_some,
@@ -271,10 +304,18 @@ ONE_BY_ONE: dict[str, Entry] = {
     "sparse vector with numbers": many(
         SparseVector.calibrated(sensitivity=1, epsilon=1.0, numbers=True), None, 0.35
     ),
+    "sparse vector with gaps": many(
+        SparseVector.calibrated(sensitivity=1, epsilon=1.0, gaps=True), None, 0.35
+    ),
     "sparse vector, Gaussian": one_by_one(
         GaussianSparseVector.calibrated(sensitivity=1, epsilon=1.0, delta=2e-2, length=4),
         pair(np.array([0, 0, 0, 1]), np.array([1, 1, 1, 0])),
         delta=2e-2,
+    ),
+    "rank sum of two": one_by_one(
+        Laplace.for_query(MannWhitney(sizes=(1, 1)), epsilon=1.0, neighboring=REPLACE),
+        pair(np.array([0.0, 1.0]), np.array([2.0, 1.0])),
+        reaches=0.5,
     ),
     "quartiles": one_by_one(
         Quantiles(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, trials=4000
@@ -314,6 +355,11 @@ ONE_BY_ONE: dict[str, Entry] = {
         delta=2e-2,
         trials=1000,
     ),
+    "distinct items": one_by_one(
+        DistinctCountSketch(epsilon=1.0, buckets=16, items_per_unit=10),
+        pair(list(range(10)), []),
+        trials=1500,
+    ),
     "mean of heavy tails": one_by_one(
         HeavyTailedMean(bounds=(-10.0, 10.0), deviation=1.0, expected_records=4, epsilon=1.0),
         RECORDS,
@@ -322,6 +368,11 @@ ONE_BY_ONE: dict[str, Entry] = {
     "K-norm": one_by_one(
         KNorm.calibrated(dimension=3, sensitivity=1, epsilon=1.0),
         pair(np.zeros(3, int), np.ones(3, int)),
+        reaches=0.1,
+    ),
+    "small database": one_by_one(
+        SmallDatabase(workload=PREFIXES, records=2, size=2, epsilon=1.0),
+        pair(np.array([0, 0]), np.array([0, 2])),
         reaches=0.1,
     ),
     "multiplicative weights": one_by_one(

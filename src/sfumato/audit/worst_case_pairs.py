@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.audit.input_pairs import REMEDY, InputPair, as_pair, as_pairs, score_pairs, vector_pairs
 from sfumato.mechanisms import (
+    ALP,
     BoundedLaplace,
     CoinPress,
     ContinualSum,
+    DistinctCountSketch,
     GaussianNoisyMax,
     HeavyTailedMean,
     Histogram,
@@ -33,9 +35,12 @@ from sfumato.mechanisms import (
     PureContinualSum,
     QuantileTree,
     SampleAndAggregate,
+    SecondMoments,
+    SmallDatabase,
     StabilityHistogram,
     TheilSen,
     TrimmedMean,
+    TukeyMedian,
     UnknownDomainTopK,
 )
 from sfumato.mechanisms.base.additive import AdditiveMechanism
@@ -97,6 +102,8 @@ def _(mechanism: AdditiveMechanism) -> list[InputPair]:
 
 @default_pairs.register
 def _(mechanism: Measurement) -> list[InputPair]:
+    if isinstance(mechanism.query, SecondMoments):
+        return _far_vectors(mechanism.query, mechanism.neighboring)
     values, bounds = _records(mechanism.query)
     domain = neighboring_datasets.domain_of(bounds, values)
     shared = neighboring_datasets.shared_size_range((1, 5), mechanism.neighboring)
@@ -150,6 +157,12 @@ def _(mechanism: GaussianNoisyMax) -> list[InputPair]:
     return [InputPair(first=zeros, second=zeros + risen * (np.arange(len(zeros)) == 0))]
 
 
+@default_pairs.register
+def _(mechanism: ALP) -> list[InputPair]:
+    moved = min(mechanism.l1, mechanism.maximum)
+    return [InputPair(first={0: mechanism.maximum}, second={0: mechanism.maximum - moved})]
+
+
 @default_pairs.register(StabilityHistogram)
 @default_pairs.register(UnknownDomainTopK)
 def _(mechanism: Any) -> list[InputPair]:
@@ -181,6 +194,18 @@ def _(mechanism: ProposeTestRelease) -> list[InputPair]:
 def _(mechanism: PrivateBounds) -> list[InputPair]:
     minimum, maximum = (2.0 ** min(exponent, 1000) for exponent in mechanism.exponents)
     return column_pairs((minimum, maximum), mechanism.neighboring)
+
+
+@default_pairs.register
+def _(mechanism: DistinctCountSketch) -> list[InputPair]:
+    # Made-up items hide a few; the registers themselves are released too, of which these are the estimate.
+    return [InputPair(first=list(range(mechanism.items_per_unit)), second=[])]
+
+
+@default_pairs.register
+def _(mechanism: TukeyMedian) -> list[InputPair]:
+    corner, other = np.array(mechanism.bounds).T
+    return [neighbors(np.array([corner]), other, corner, mechanism.neighboring)]
 
 
 @default_pairs.register
@@ -229,8 +254,9 @@ def _(mechanism: MatrixMechanism) -> list[InputPair]:
     return default_pairs(mechanism.measurement)
 
 
-@default_pairs.register
-def _(mechanism: MultiplicativeWeights) -> list[InputPair]:
+@default_pairs.register(MultiplicativeWeights)
+@default_pairs.register(SmallDatabase)
+def _(mechanism: Any) -> list[InputPair]:
     return _cells(mechanism.workload.histogram, mechanism.neighboring)
 
 
@@ -254,6 +280,14 @@ def _(mechanism: ParallelComposition) -> list[InputPair]:
         )
         for pair in known
     ]
+
+
+def _far_vectors(query: SecondMoments, neighboring: Neighboring) -> list[InputPair]:
+    """Return vectors as far from the center as they may be, in two directions."""
+    center = np.zeros(query.columns) if query.center is None else np.asarray(query.center, np.float64)
+    first, last = np.eye(query.columns)[0], np.eye(query.columns)[-1]
+    shared = np.array([center])
+    return [neighbors(shared, center + query.radius * first, center - query.radius * last, neighboring)]
 
 
 def _cells(histogram: Histogram, neighboring: Neighboring) -> list[InputPair]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.polytope import facets_around
     from sfumato.mechanisms.factorization.pure_continual_sum import PureContinualSum
     from sfumato.mechanisms.factorization.query_stream import LinearQueryStream, StreamAnswer
+    from sfumato.mechanisms.factorization.small_database import SmallDatabase, SmallDatabaseRelease
     from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
     from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
     from sfumato.mechanisms.factorization.strategies.buffered_toeplitz import BufferedToeplitz
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.local_sensitivity.smooth_quantile import SmoothQuantile
     from sfumato.mechanisms.local_sensitivity.smooth_trimmed_mean import SmoothTrimmedMean
     from sfumato.mechanisms.noise.bounded_laplace import BoundedLaplace
+    from sfumato.mechanisms.noise.canonical import CanonicalNoise
     from sfumato.mechanisms.noise.gaussian import Gaussian
     from sfumato.mechanisms.noise.laplace import Laplace
     from sfumato.mechanisms.noise.randomized_response import RandomizedResponse, ResponseRelease
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.query.lipschitz import LipschitzMap
     from sfumato.mechanisms.query.sensitivity_check import SensitivityReport, Witness, check_sensitivity
     from sfumato.mechanisms.query.sums import BoundedSum, Mean
+    from sfumato.mechanisms.selection.alp import ALP, ALPRelease
     from sfumato.mechanisms.selection.exponential import Exponential
     from sfumato.mechanisms.selection.gaussian_noisy_max import GaussianNoisyMax
     from sfumato.mechanisms.selection.noisy_max import NoisyMax
@@ -78,11 +81,14 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.sparse_vector.laplace_sparse_vector import SparseVector
     from sfumato.mechanisms.statistics.coinpress import CoinPress, MeanRelease
     from sfumato.mechanisms.statistics.covariance import Covariance, Variance
+    from sfumato.mechanisms.statistics.distinct_count import DistinctCountRelease, DistinctCountSketch
     from sfumato.mechanisms.statistics.heavy_tailed_mean import HeavyTailedMean
+    from sfumato.mechanisms.statistics.hypothesis_test.anova import AbsoluteVariation, OneWayAnova
     from sfumato.mechanisms.statistics.hypothesis_test.binomial_test import binomial_test, proportion_interval
     from sfumato.mechanisms.statistics.hypothesis_test.chi_square import goodness_of_fit, independence_test
     from sfumato.mechanisms.statistics.hypothesis_test.kolmogorov_smirnov import KolmogorovSmirnov
     from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
+    from sfumato.mechanisms.statistics.hypothesis_test.rank_tests import KruskalWallis, MannWhitney
     from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_test
     from sfumato.mechanisms.statistics.least_squares import LeastSquares, LinearFit
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
@@ -90,10 +96,15 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.quantile.joint_quantiles import JointQuantiles
     from sfumato.mechanisms.statistics.quantile.quantile_tree import QuantilesRelease, QuantileTree
     from sfumato.mechanisms.statistics.quantile.quantiles import Quantile, Quantiles
+    from sfumato.mechanisms.statistics.second_moments import PrincipalComponents, SecondMoments
     from sfumato.mechanisms.statistics.theil_sen import TheilSen
     from sfumato.mechanisms.statistics.trimmed_mean import TrimmedMean
+    from sfumato.mechanisms.statistics.tukey_median import TukeyMedian
 
 __all__ = [
+    "ALP",
+    "ALPRelease",
+    "AbsoluteVariation",
     "AdditiveMechanism",
     "BandedToeplitz",
     "BestRun",
@@ -101,11 +112,14 @@ __all__ = [
     "BoundedLaplace",
     "BoundedSum",
     "BufferedToeplitz",
+    "CanonicalNoise",
     "CoinPress",
     "ContinualSum",
     "ContributionBound",
     "Count",
     "Covariance",
+    "DistinctCountRelease",
+    "DistinctCountSketch",
     "Exponential",
     "Extreme",
     "Gaussian",
@@ -121,6 +135,7 @@ __all__ = [
     "KNormRelease",
     "KolmogorovSmirnov",
     "KroneckerMechanism",
+    "KruskalWallis",
     "Laplace",
     "LatticeRelease",
     "LeastSquares",
@@ -130,6 +145,7 @@ __all__ = [
     "LinearWorkload",
     "LipschitzMap",
     "LowerTriangular",
+    "MannWhitney",
     "MatrixMechanism",
     "Mean",
     "MeanRelease",
@@ -140,11 +156,13 @@ __all__ = [
     "NoiseStream",
     "NoisyMax",
     "Norm",
+    "OneWayAnova",
     "OnlineMultiplicativeWeights",
     "ParallelComposition",
     "ParallelRelease",
     "Participation",
     "PermuteAndFlip",
+    "PrincipalComponents",
     "PrivateBounds",
     "PrivateCandidates",
     "ProposeTestRelease",
@@ -158,9 +176,12 @@ __all__ = [
     "Release",
     "ResponseRelease",
     "SampleAndAggregate",
+    "SecondMoments",
     "Selection",
     "SensitivityReport",
     "Shift",
+    "SmallDatabase",
+    "SmallDatabaseRelease",
     "SmoothQuantile",
     "SmoothTrimmedMean",
     "SparseVector",
@@ -178,6 +199,7 @@ __all__ = [
     "TransformedQuery",
     "TrimmedMean",
     "TruncatedLaplace",
+    "TukeyMedian",
     "UnknownDomainTopK",
     "Variance",
     "Witness",
@@ -202,6 +224,20 @@ __getattr__, __dir__ = attach(
         "BoundedLaplace": "sfumato.mechanisms.noise.bounded_laplace",
         "BoundedSum": "sfumato.mechanisms.query.sums",
         "BufferedToeplitz": "sfumato.mechanisms.factorization.strategies.buffered_toeplitz",
+        "CanonicalNoise": "sfumato.mechanisms.noise.canonical",
+        "AbsoluteVariation": "sfumato.mechanisms.statistics.hypothesis_test.anova",
+        "KruskalWallis": "sfumato.mechanisms.statistics.hypothesis_test.rank_tests",
+        "MannWhitney": "sfumato.mechanisms.statistics.hypothesis_test.rank_tests",
+        "OneWayAnova": "sfumato.mechanisms.statistics.hypothesis_test.anova",
+        "PrincipalComponents": "sfumato.mechanisms.statistics.second_moments",
+        "SecondMoments": "sfumato.mechanisms.statistics.second_moments",
+        "TukeyMedian": "sfumato.mechanisms.statistics.tukey_median",
+        "SmallDatabase": "sfumato.mechanisms.factorization.small_database",
+        "SmallDatabaseRelease": "sfumato.mechanisms.factorization.small_database",
+        "ALP": "sfumato.mechanisms.selection.alp",
+        "ALPRelease": "sfumato.mechanisms.selection.alp",
+        "DistinctCountRelease": "sfumato.mechanisms.statistics.distinct_count",
+        "DistinctCountSketch": "sfumato.mechanisms.statistics.distinct_count",
         "CoinPress": "sfumato.mechanisms.statistics.coinpress",
         "ContinualSum": "sfumato.mechanisms.factorization.continual_sum",
         "ContributionBound": "sfumato.mechanisms.query.contribution_bound",

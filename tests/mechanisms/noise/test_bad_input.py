@@ -18,6 +18,7 @@ from sfumato.mechanisms import (
     BinaryTree,
     BoundedLaplace,
     BoundedSum,
+    CanonicalNoise,
     CoinPress,
     ContinualSum,
     Count,
@@ -73,6 +74,8 @@ SCALED: dict[str, Make] = {
     "Gaussian in L2": lambda s: Gaussian(l2=s, stddev=1),
     "calibrated Gaussian": lambda s: Gaussian.calibrated(sensitivity=s, epsilon=1.0, delta=1e-6),
     "staircase": lambda s: Staircase(sensitivity=s, epsilon=1.0),
+    "Tulap": lambda s: CanonicalNoise(sensitivity=s, epsilon=1.0, delta=0.01),
+    "rounded normal": lambda s: CanonicalNoise(sensitivity=s, mu=1.0),
     "truncated Laplace": lambda s: TruncatedLaplace.calibrated(sensitivity=s, epsilon=1.0, delta=1e-6),
     "bounded Laplace": lambda s: BoundedLaplace(sensitivity=s, scale=1, bounds=(0, 4)),
     "exponential": lambda s: Exponential(sensitivity=s, scale=1),
@@ -250,6 +253,8 @@ VECTORS: dict[str, Mechanism] = {
     "Gaussian": Gaussian(sensitivity=1.0, stddev=1.0, l0=3),
     "truncated Laplace": TruncatedLaplace.calibrated(sensitivity=1.0, epsilon=1.0, delta=1e-3),
     "staircase": Staircase(sensitivity=1.0, epsilon=1.0),
+    "Tulap": CanonicalNoise(sensitivity=1.0, epsilon=1.0, delta=0.01),
+    "rounded normal": CanonicalNoise(sensitivity=1.0, mu=1.0),
     "sums over time": ContinualSum(strategy=BinaryTree(steps=3), sensitivity=1.0, stddev=1.0),
 }
 

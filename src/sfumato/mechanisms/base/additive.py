@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,7 +23,9 @@ from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["AdditiveMechanism", "as_bound", "as_entries", "as_number"]
+__all__ = ["AdditiveMechanism", "as_bound", "as_entries", "as_number", "check_informative"]
+
+_MIN_EPSILON: Final = Fraction(1, 1 << 30)
 
 
 class AdditiveMechanism(Mechanism):
@@ -199,6 +201,13 @@ def as_number(name: str, value: object, remedy: str = "") -> Number:
     if isinstance(value, Integral):
         return int(value)
     return float(value) if isinstance(value, float) else exact
+
+
+def check_informative(epsilon: Number) -> None:
+    """Refuse an epsilon of a choice that is too small for exact draws, and for any use."""
+    if Fraction(epsilon) < _MIN_EPSILON:
+        remedy = "pass a larger one; such an answer carries no information"
+        _check.refuse("epsilon", "be at least 2**-30", epsilon, remedy)
 
 
 def as_entries(l0: int | None) -> int:

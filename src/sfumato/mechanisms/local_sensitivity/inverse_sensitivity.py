@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.additive import as_number, check_informative
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
@@ -28,7 +28,6 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["InverseSensitivity"]
 
 _MEAN_BITS: Final = 30
-_MIN_EPSILON: Final = Fraction(1, 1 << 30)
 
 
 class _Runs(NamedTuple):
@@ -108,9 +107,7 @@ class InverseSensitivity(Mechanism):
         object.__setattr__(self, "bounds", column.bounds)
         object.__setattr__(self, "grid", column.grid)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
-        if Fraction(self.epsilon) < _MIN_EPSILON:
-            remedy = "pass a larger one; such an answer carries no information"
-            _check.refuse("epsilon", "be at least 2**-30", self.epsilon, remedy)
+        check_informative(self.epsilon)
         object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
         _check.non_negative("radius", self.radius)
         if self.neighboring not in (Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT):

@@ -1,4 +1,4 @@
-"""Checks and orders counts of keys whose domain is unknown."""
+"""Checks, orders and encodes keys whose domain is unknown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.grid import whole
 
-__all__ = ["descending_order", "positive_counts"]
+__all__ = ["descending_order", "encoded_key", "positive_counts"]
 
 _LIMIT = 1 << 61
 
@@ -43,3 +43,22 @@ def positive_counts(value: Any) -> tuple[list[Hashable], NDArray[np.int64]]:
 def descending_order(counts: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return the indices of counts from the largest to the smallest, equal ones in random order."""
     return np.lexsort((words, -counts))
+
+
+def encoded_key(key: object) -> bytes:
+    """Return a key as bytes, of which no two keys of different kind or value have the same.
+
+    Raises
+    ------
+    ParameterError
+        If it is no text, no bytes and no whole number; never for a value.
+    """
+    if isinstance(key, str):
+        return b"s" + key.encode("utf-8", "surrogatepass")
+    if isinstance(key, bytes):
+        return b"b" + key
+    if isinstance(key, int | np.integer):
+        return b"i%d" % int(key)
+    return _check.refuse_state(
+        "keys", "be texts, bytes or whole numbers", f"one is of type {type(key).__name__}", "convert them"
+    )

@@ -35,6 +35,9 @@ class SparseVectorRun(Protocol):
     def above(self, steps: Any) -> Any:
         """Return whether a query, or each of an array of queries, is above; in whole steps."""
 
+    def compare(self, steps: Any) -> tuple[Any, Any]:
+        """Return the same, and the noisy queries where gaps may be released, else the queries."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AboveThreshold(Mechanism):
@@ -72,8 +75,8 @@ class AboveThreshold(Mechanism):
         """Draw a noisy threshold."""
 
     @abstractmethod
-    def _number(self, steps: int, source: RandomSource) -> int:
-        """Return a query with fresh noise, in steps."""
+    def _number(self, steps: int, noisy: int, run: SparseVectorRun, source: RandomSource) -> int:
+        """Return what is released of a query above, in steps: of the query and of its compared value."""
 
     @property
     def _numeric(self) -> bool:
@@ -98,8 +101,8 @@ class AboveThreshold(Mechanism):
         Yields
         ------
         bool, int or float
-            Whether the query is above; where answers are numbers, a noisy number instead of True. Ends with
-            the last positive.
+            Whether the query is above; where answers are numbers or gaps, a number instead of True, which may
+            be 0: compare with ``is False``. Ends with the last positive.
         """
         source = random_source(rng)
         run = self._run(source)
@@ -108,10 +111,11 @@ class AboveThreshold(Mechanism):
             steps = self._lattice.steps(query, name="queries")
             if not isinstance(steps, int):
                 _check.refuse_type("queries", "be numbers", query, "pass an array of them to release instead")
-            if not run.above(steps):
+            above, noisy = run.compare(steps)
+            if not above:
                 yield False
                 continue
-            yield self._released(self._number(steps, source)) if self._numeric else True
+            yield self._released(self._number(steps, int(noisy), run, source)) if self._numeric else True
             left -= 1
             if not left:
                 return
@@ -129,17 +133,21 @@ class AboveThreshold(Mechanism):
         Returns
         -------
         Release
-            Of the answers up to the last positive: booleans, or floats where answers are numbers, with NaN
-            for "below".
+            Of the answers up to the last positive: booleans, or floats where answers are numbers or gaps,
+            with NaN for "below".
         """
         steps = self._queries(value)
         source = random_source(rng)
-        indices = self._positives(steps, self._run(source))
+        run = self._run(source)
+        indices, noisy = self._positives(steps, run)
         end = indices[-1] + 1 if len(indices) == self.positives else len(steps)
         released: NDArray[Any]
         if self._numeric:
             released = np.full(end, np.nan)
-            numbers = [self._number(int(steps[index]), source) for index in indices]
+            numbers = [
+                self._number(int(query), int(compared), run, source)
+                for query, compared in zip(steps[indices], noisy, strict=True)
+            ]
             released[indices] = [float(self._released(number)) for number in numbers]
         else:
             released = np.zeros(end, dtype=np.bool_)
@@ -153,17 +161,19 @@ class AboveThreshold(Mechanism):
             _check.refuse_type("value", "have one dimension", steps, "pass one query after another")
         return np.asarray(steps[: self._cap], np.int64)
 
-    def _positives(self, steps: Steps, run: SparseVectorRun) -> Steps:
-        """Return the indices of the first positives, at most as many as the run has."""
-        found: list[Steps] = []
-        left = self.positives
+    def _positives(self, steps: Steps, run: SparseVectorRun) -> tuple[Steps, Steps]:
+        """Return indices and compared values of the first positives, at most as many as the run has."""
+        none = np.zeros(0, np.int64)
+        found, compared, left = [none], [none], self.positives
         for start in range(0, len(steps), _BLOCK):
-            above = np.flatnonzero(run.above(steps[start : start + _BLOCK]))[:left]
+            answers, noisy = run.compare(steps[start : start + _BLOCK])
+            above = np.flatnonzero(answers)[:left]
             found.append(above + start)
+            compared.append(noisy[above])
             left -= len(above)
             if not left:
                 break
-        return np.concatenate([np.zeros(0, np.int64), *found])
+        return np.concatenate(found), np.concatenate(compared)
 
     def _released(self, steps: int) -> int | float:
         return steps if self.integral else float(steps * self.grid.step)

@@ -14,7 +14,7 @@ from sfumato.mechanisms.base.additive import as_bound
 from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.mechanisms.base.grid import LIMIT, Grid
 from sfumato.mechanisms.base.rational import Number, plain
-from sfumato.mechanisms.sparse_vector.above_threshold import AboveThreshold
+from sfumato.mechanisms.sparse_vector.above_threshold import AboveThreshold, SparseVectorRun
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_down
 from sfumato.numerics.sampling.integer_noise import discrete_gaussian
@@ -173,7 +173,7 @@ class GaussianSparseVector(AboveThreshold):
         stddevs = Fraction(self.threshold_stddev) / step, Fraction(self.query_stddev) / step
         return _Run(threshold, sign * stddevs[0], stddevs[1], normal(source), source)
 
-    def _number(self, steps: int, source: RandomSource) -> int:
+    def _number(self, steps: int, noisy: int, run: SparseVectorRun, source: RandomSource) -> int:
         stddev = Fraction(self.answer_stddev or 0) / self.grid.step
         return steps + int(discrete_gaussian(stddev, None, source))
 
@@ -207,6 +207,10 @@ class _Run:
 
         heads = flip_normal(distances / float(self.query_stddev), exact, self.magnitude.extend, self.source)
         return bool(heads[0]) if isinstance(steps, int) else heads
+
+    def compare(self, steps: Any) -> tuple[Any, Any]:
+        """Return whether queries are above, and the queries: no noisy value is ever known."""
+        return self.above(steps), steps
 
     def _bounds(self) -> tuple[Fraction, Fraction]:
         ends = (self.threshold + self.threshold_stddev * (end or 0) for end in self.magnitude.bounds())

@@ -56,8 +56,9 @@ class SparseVector(BoundedLeaf):
     :math:`a, b` are the two noise multipliers and :math:`c` is the number of positives; whatever the number
     of "below". Conditions: Laplace noise, or exponential noise (which is never negative), for the threshold
     and for the queries; fresh noise for each query; queries and public thresholds may be chosen from earlier
-    answers; no noisy value is released. A number for an "above" needs fresh noise, added as its own loss.
-    Gaussian noise is not priced by this leaf.
+    answers; no noisy value is released but, with an "above", the gap between the noisy query and the noisy
+    threshold. A number for an "above" needs fresh noise, added as its own loss. Gaussian noise is not priced
+    by this leaf.
 
     *Proof.* Fix the answers, and let the noise of the threshold be :math:`z` for the first dataset and
     :math:`z + \Delta` for the second, where its density is at least :math:`e^{-1/a}` times as great. A query
@@ -66,13 +67,16 @@ class SparseVector(BoundedLeaf):
     times the probability; there are at most :math:`c`. For monotone queries: if they rise, then one above
     needs at most :math:`\Delta` more; if they fall, keep :math:`z`: below stays below, and one above needs at
     most :math:`\Delta` more. Only tails of the queries' noise and the density of :math:`z` on its own support
-    were used, so exponential noise will do.
+    were used, so exponential noise will do. With gaps the noise of an "above" moves by exactly as much as
+    leaves the gap as it was, from 0 to :math:`2\Delta` (to :math:`\Delta` for monotone queries) and never
+    down, so that its density serves in the place of the tail, for exponential noise too (Ding et al. 2023).
 
     References
     ----------
     Dwork, Roth (2014), section 3.6, AboveThreshold and Sparse; Lyu, Su, Li (2017), "Understanding the sparse
     vector technique for differential privacy", several positives and monotone queries; also variants that are
-    broken.
+    broken; Ding, Wang, Xiao, Zhang, Kifer (2023), "Free gap estimates from the exponential mechanism, sparse
+    vector, noisy max and related algorithms", gaps.
 
     Examples
     --------

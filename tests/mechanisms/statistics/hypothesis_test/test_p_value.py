@@ -11,7 +11,7 @@ import pytest
 from scipy.special import bdtrc, comb
 
 from sfumato.errors import NeighboringMismatch, ParameterError, UnboundedSensitivity
-from sfumato.mechanisms import Gaussian, KolmogorovSmirnov, Laplace, binomial_test, proportion_interval
+from sfumato.mechanisms import Gaussian, Grid, KolmogorovSmirnov, Laplace, binomial_test, proportion_interval
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import noisy_tail_probability
 from sfumato.numerics.distributions.discrete import (
@@ -177,7 +177,7 @@ def test_odd_data_and_wrong_arguments() -> None:
     ):
         with pytest.raises(ParameterError, match=message):
             binomial_test(released(3), **arguments)
-    real = Laplace(sensitivity=1.0, scale=1.0).release(3.0, rng=1)
+    real = Laplace(sensitivity=1.0, scale=1.0, grid=Grid(exponent=1)).release(3.0, rng=1)
     with pytest.raises(ParameterError, match="release must be of a whole number"):
         proportion_interval(real, n=5)
     with pytest.raises(ParameterError, match="release must be of one noisy whole number"):

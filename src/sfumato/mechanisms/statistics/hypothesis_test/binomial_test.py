@@ -21,6 +21,7 @@ from sfumato.numerics.interval import Interval
 __all__ = ["binomial_test", "proportion_interval"]
 
 _ROUNDS: Final = 60
+_FINEST: Final = 1 << 30
 _REMEDY: Final = "release both counts and pass them to goodness_of_fit without n"
 _Alternative = Literal["greater", "less", "two-sided"]
 
@@ -33,7 +34,8 @@ def binomial_test(
     Parameters
     ----------
     release : LatticeRelease
-        Of the number of records with the property: one whole number, under replace-one or zero-out.
+        Of the number of records with the property: one number, whole or on a grid that has the whole numbers,
+        under replace-one or zero-out.
     n : int
         How many records there are, public.
     proportion : float
@@ -60,8 +62,8 @@ def binomial_test(
     References
     ----------
     Awan, Slavkovic, "Differentially private uniformly most powerful tests for binomial data" (NeurIPS 2018):
-    of all tests of a given epsilon, one-sided tests on such a noisy count with one uniform number added are
-    the most powerful; here the count is on whole numbers.
+    of all tests of a given epsilon, or of an epsilon and a delta, the one-sided test on a count with Tulap
+    noise is the most powerful: pass a release of `CanonicalNoise` on a grid. On whole numbers it is less so.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def binomial_test(
     >>> test.p_value < 1e-4
     True
     """
-    seen, size = _seen(release, n)
+    seen, size, per = _seen(release, n)
     proportion = _check.finite("proportion", proportion)
     if not 0 <= proportion <= 1:
         _check.refuse(
@@ -86,13 +88,13 @@ def binomial_test(
     # To be few is to be many among those without the property.
     values = [
         noisy_tail_probability(
-            _tail(size, proportion if many else 1 - proportion),
+            _tail(size, proportion if many else 1 - proportion, per),
             release.distribution,
-            seen if many else size - seen,
+            seen if many else size * per - seen,
         ).upper
         for many in sides
     ]
-    return HypothesisTestResult(float(seen), min(1.0, min(values) * len(sides)))
+    return HypothesisTestResult(float(release.value), min(1.0, min(values) * len(sides)))
 
 
 def proportion_interval(release: LatticeRelease, *, n: int, level: float = 0.95) -> Interval:
@@ -127,28 +129,31 @@ def proportion_interval(release: LatticeRelease, *, n: int, level: float = 0.95)
     >>> round(lower, 2), round(upper, 2)
     (0.55, 0.61)
     """
-    seen, size = _seen(release, n)
+    seen, size, per = _seen(release, n)
     risk = (1 - _check.unit_interval("level", level)) / 2
-    lower = _minimum_proportion(release, seen, size, risk)
-    return Interval(lower, 1 - _minimum_proportion(release, size - seen, size, risk))
+    lower = _minimum_proportion(release, seen, size, risk, per)
+    return Interval(lower, 1 - _minimum_proportion(release, size * per - seen, size, risk, per))
 
 
-def _minimum_proportion(release: LatticeRelease, seen: int, size: int, risk: float) -> float:
+def _minimum_proportion(release: LatticeRelease, seen: int, size: int, risk: float, per: int) -> float:
     """Return a proportion at or below the smallest one at which so many are no surprise."""
     low, high = 0.0, 1.0
-    if noisy_tail_probability(_tail(size, low), release.distribution, seen).upper > risk:
+    if noisy_tail_probability(_tail(size, low, per), release.distribution, seen).upper > risk:
         return 0.0
     for _ in range(_ROUNDS):
         middle = (low + high) / 2
-        if noisy_tail_probability(_tail(size, middle), release.distribution, seen).upper <= risk:
+        if noisy_tail_probability(_tail(size, middle, per), release.distribution, seen).upper <= risk:
             low = middle
         else:
             high = middle
     return low
 
 
-def _tail(size: int, proportion: float) -> Tail:
-    def tail(x: Any) -> Any:
+def _tail(size: int, proportion: float, per: int) -> Tail:
+    """Return the tail of the count, in steps of which a whole number ``per`` is one record."""
+
+    def tail(steps: Any) -> Any:
+        x = np.ceil(np.asarray(steps, dtype=np.float64) / per)
         inside = np.clip(x, 1, size)
         found = betainc(inside, size - inside + 1, proportion)
         return np.where(x <= 0, 1.0, np.where(x > size, 0.0, found))
@@ -156,10 +161,13 @@ def _tail(size: int, proportion: float) -> Tail:
     return tail
 
 
-def _seen(release: LatticeRelease, n: int) -> tuple[int, int]:
+def _seen(release: LatticeRelease, n: int) -> tuple[int, int, int]:
+    """Return the noisy count in steps, the number of records, and the steps of one record."""
     given: object = release
     if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
         _check.refuse_type("release", "be of one noisy whole number", given, "release a count")
-    if Fraction(given.step) != 1:
-        _check.refuse("release", "be of a whole number", given.step, "release a count of records")
-    return int(given.steps), size_of_release(given, n, _REMEDY)
+    step = Fraction(given.step)
+    if step.numerator != 1 or step.denominator > _FINEST:
+        rule = "be of a whole number, on a grid of at most 2**30 steps a record"
+        _check.refuse("release", rule, given.step, "release a count of records")
+    return int(given.steps), size_of_release(given, n, _REMEDY), step.denominator

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.release import LatticeRelease
+from sfumato.mechanisms.statistics.hypothesis_test.null_draws import null_draws, rank_among
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     LARGEST,
     HypothesisTestResult,
@@ -198,12 +199,11 @@ def _ranked(
     draws: int,
     rng: int | np.random.Generator | None,
 ) -> HypothesisTestResult:
-    number, generator = _drawing(draws, rng, minimum=19)
+    number, generator = null_draws(draws, rng)
     drawn = generator.multinomial(size, shares.ravel(), number).reshape(number, *counts.shape)
     value = float(statistic(counts))
     found = statistic(drawn + _noise(release, drawn.shape, generator))
-    passed = int((found >= value * (1 - _ROUNDING)).sum())
-    return HypothesisTestResult(value, (1 + passed) / (1 + number))
+    return HypothesisTestResult(value, rank_among(value * (1 - _ROUNDING), found))
 
 
 def _ranked_over_totals(
@@ -228,7 +228,7 @@ def _ranked_over_totals(
     = j it is that of a sum of j differences of a unit vector and a distribution. A run is as long as costs
     ``_GIVEN_AWAY``, or longer where there would be more than ``_AT_ONCE`` of them.
     """
-    number, generator = _drawing(draws, rng, minimum=39)
+    number, generator = null_draws(draws, rng, minimum=39)
     noise = _noise(release, (number, counts.size), generator)
     reach, total = float(np.abs(noise.sum(axis=-1)).max()), float(counts.sum())
     first = min(LARGEST, max(0, math.floor(total - reach)))
@@ -241,17 +241,6 @@ def _ranked_over_totals(
         passed = max(passed, int((statistic(drawn + noise) >= root**2 * (1 - _ROUNDING)).sum()))
         drawn = drawn + generator.multinomial(run, shares, number)
     return HypothesisTestResult(value, min(1.0, (2 + passed) / (1 + number)))
-
-
-def _drawing(
-    draws: int, rng: int | np.random.Generator | None, *, minimum: int
-) -> tuple[int, np.random.Generator]:
-    number = _check.integer(
-        "draws", draws, minimum=minimum, remedy="pass more; fewer can refuse nothing at 0.05"
-    )
-    if rng is not None and not isinstance(rng, np.random.Generator):
-        _check.integer("rng", rng)
-    return number, np.random.default_rng(rng)
 
 
 def _noise(release: LatticeRelease, shape: tuple[int, ...], generator: np.random.Generator) -> _Array:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.covariance import Variance
+from sfumato.mechanisms.statistics.hypothesis_test.null_draws import null_draws, rank_among
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 
 __all__ = ["t_test"]
@@ -83,10 +84,7 @@ def t_test(
     if (other is None) == (mean is None):
         remedy = "pass mean= of the null hypothesis with one release only"
         _check.refuse("mean", "be given for one release, and left out for two", mean, remedy)
-    number = _check.integer("draws", draws, minimum=19, remedy="pass more; fewer can refuse nothing at 0.05")
-    if rng is not None and not isinstance(rng, np.random.Generator):
-        _check.integer("rng", rng)
-    generator = np.random.default_rng(rng)
+    number, generator = null_draws(draws, rng)
     releases = [release] if other is None else [release, other]
     released = [_moments(_sums(one), query) for one in releases]
     if mean is None:
@@ -104,8 +102,7 @@ def t_test(
         for moments, one in zip(released, releases, strict=True)
     ]
     value = float(_statistic(released, middle, noise, query))
-    passed = int((_statistic(drawn, middle, noise, query) >= value).sum())
-    return HypothesisTestResult(value, (1 + passed) / (1 + number))
+    return HypothesisTestResult(value, rank_among(value, _statistic(drawn, middle, noise, query)))
 
 
 def _sums(release: LatticeRelease) -> _Array:
