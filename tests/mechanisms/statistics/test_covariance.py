@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError, UnboundedSensitivity
-from sfumato.mechanisms import Covariance, Gaussian, Laplace, Mean, Norm, Variance
+from sfumato.mechanisms import Covariance, Gaussian, Laplace, LatticeRelease, Mean, Norm, Variance
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only
@@ -113,19 +114,22 @@ def test_the_population_mean_is_held(share: float, size: int) -> None:
         assert np.mean(widths) < 8 * 4 * math.sqrt(share * (1 - share) / size)
 
 
+UNIT = Variance(bounds=(0.0, 1.0))
+NOISY = Laplace.for_query(UNIT, epsilon=1.0)
+
+
 @settings(max_examples=100)
 @given(st.lists(st.floats(0, 100), min_size=6, max_size=6), st.lists(st.floats(0, 1), min_size=3, max_size=3))
 def test_no_point_of_the_box_has_a_variance_outside(ends: list[float], at: list[float]) -> None:
     lower, upper = np.minimum(ends[:3], ends[3:]), np.maximum(ends[:3], ends[3:])
 
-    class Told:
-        value = (lower + upper) / 2
+    def of_sums(_: LatticeRelease, level: float) -> Any:
+        assert level > 0.9
+        return lower, upper, True
 
-        def interval(self, level: float) -> Any:
-            assert level > 0.9
-            return lower, upper, True
-
-    interval = Variance(bounds=(0.0, 1.0)).estimate_interval(Told(), 0.9)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(LatticeRelease, "interval", of_sums)
+        interval = UNIT.estimate_interval(NOISY.release(np.zeros(1), rng=1), 0.9)
     a, b, c = lower + np.array(at) * (upper - lower)
     if a + b + c > 1e-100:
         truth = (a * c - b * b / 4) / (a + b + c) ** 2
@@ -171,18 +175,11 @@ def test_data_of_another_shape_is_refused() -> None:
         Covariance(bounds=((0, 1), (0, 1))).steps(np.zeros(4))
 
 
-class Sums:
-    """Released sums, as they come."""
-
-    def __init__(self, *value: float) -> None:
-        self.value = np.array(value)
-
-
 @pytest.mark.parametrize(
     ("sums", "covariance"),
     [
         ((0.0, 0.0, 0.0, 0.0), 0.0),
-        ((-3.0, -0.5, -1e-9, -8.0), 0.0),
+        ((-3.0, -0.5, -(2.0**-24), -8.0), 0.0),
         ((0.25, 0.0, 0.0, 0.25), 0.25),
         ((2.0**-24, 0.0, 0.0, 2.0**-24), 0.25),
         ((0.0, 4.0, 4.0, 0.0), -0.25),
@@ -194,5 +191,7 @@ class Sums:
 def test_the_covariance_is_that_of_the_sums_that_are_left(sums: tuple[float, ...], covariance: float) -> None:
     # In sums below 0 only the noise is left, and where there is nothing else, no data.
     for scale, bounds in ((1.0, ((0.0, 1.0), (-2.0, -1.0))), (6.0, ((0.0, 2.0), (-1.0, 2.0)))):
-        estimate = Covariance(bounds=bounds).estimate(Sums(*sums))  # type: ignore[arg-type]
+        query = Covariance(bounds=bounds)
+        noisy = Laplace.for_query(query, epsilon=1.0).release(np.zeros((1, 2)), rng=1)
+        estimate = query.estimate(replace(noisy, steps=np.array(sums) * 2**24))
         assert estimate == pytest.approx(scale * covariance, rel=1e-15, abs=0.0)

@@ -88,11 +88,11 @@ class Measurement(Mechanism):
         Returns
         -------
         LatticeRelease
-            In the unit of the query's answer; ``query.estimate`` reads off what the query is after.
+            In the unit of the answer, with the query; ``query.estimate`` reads off what that is after.
         """
         release = self.mechanism.release(self.query.steps(value), rng)
         simulated = release.simulated or self.query.simulated
-        return replace(release, step=self.query.step, simulated=simulated)
+        return replace(release, step=self.query.step, query=self.query, simulated=simulated)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw the values of many releases at once; see `Mechanism.outputs`.

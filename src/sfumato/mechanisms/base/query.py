@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato import _check
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Norm, Shift, Stability
 from sfumato.numerics.rounding import fraction_up
@@ -143,7 +144,58 @@ class Query(ABC):
         float or array
             In the unit of the data.
         """
-        return release.value
+        return self.check_release(release).value
+
+    @final
+    def check_release(self, release: object) -> LatticeRelease:
+        """Return a release of this query, or refuse what is none.
+
+        Parameters
+        ----------
+        release : LatticeRelease
+            Of a measurement of this query, before or after a transformation; or of noise on as many entries
+            with the same step, which names no query.
+
+        Returns
+        -------
+        LatticeRelease
+
+        Raises
+        ------
+        ParameterError
+            If another query was released: its numbers would be read with the wrong bounds.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sfumato.mechanisms import Laplace, Variance
+        >>> ages = Laplace.for_query(Variance(bounds=(0.0, 100.0)), epsilon=1.0).release(np.ones(50))
+        >>> Variance(bounds=(0.0, 1.0)).mean_interval(ages)
+        Traceback (most recent call last):
+        ...
+        sfumato.errors.ParameterError: release must be of this query, Variance(bounds=(0.0, 1.0)), but it is \
+        of Variance(bounds=(0.0, 100.0)); use the query that was released, release.query
+        """
+        asked, rule = self.before_transformations(), f"be of this query, {_shown(self)}"
+        if not isinstance(release, LatticeRelease):
+            _check.refuse_type("release", rule, release, "pass what a measurement of it released")
+        if not isinstance(release.query, Query):
+            if np.size(release.steps) != asked.entries or release.step != asked.step:
+                found = "it has other entries, or another step"
+                _check.refuse_state("release", rule, found, "pass what a measurement of it released")
+        elif not _alike(asked, release.query.before_transformations()):
+            remedy = "use the query that was released, release.query"
+            _check.refuse_state("release", rule, f"it is of {_shown(release.query)}", remedy)
+        return release
+
+    def before_transformations(self) -> Query:
+        """Return the query that transformations were put before, or this one."""
+        return self
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether each entry is a number of records."""
+        return False
 
     def after(
         self, transformation: Callable[[Any], Any] | None = None, *, stability: Stability | int
@@ -219,6 +271,15 @@ class TransformedQuery(Query):
         """Whether query or transformation follows a seed."""
         return self.query.simulated or getattr(self.transformation, "simulated", False) is True
 
+    def before_transformations(self) -> Query:
+        """Return the query that all transformations were put before."""
+        return self.query.before_transformations()
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether the query counts records of the transformed data."""
+        return self.query.counts_records
+
     def steps(self, data: Any) -> int | NDArray[np.int64]:
         """Return the exact answer in steps.
 
@@ -270,3 +331,21 @@ class TransformedQuery(Query):
             In the unit of the data.
         """
         return self.query.estimate(release)
+
+
+_LONGEST = 200
+
+
+def _shown(query: Query) -> str:
+    """Return a query as text, by its class alone where it has functions or is long."""
+    text = repr(query)
+    return text if len(text) <= _LONGEST and " at 0x" not in text else f"a {type(query).__name__}"
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two queries, or two parameters of theirs, are the same; arrays entry by entry."""
+    if is_dataclass(one) and type(one) is type(other):
+        return all(_alike(getattr(one, field.name), getattr(other, field.name)) for field in fields(one))
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and np.array_equal(one, other)
+    return bool(one == other)

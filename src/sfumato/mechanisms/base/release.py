@@ -106,6 +106,8 @@ class LatticeRelease(Release):
         Distance between the lattice's points; the int 1 where answers are whole numbers and stay ints.
     distribution : SymmetricDistribution
         Distribution of the noise of every entry, in steps; public.
+    query : Query or None
+        What was asked, where a `Measurement` released it.
     loss, neighboring, receipt, simulated
         As in `Release`.
 
@@ -125,6 +127,7 @@ class LatticeRelease(Release):
     steps: int | NDArray[np.int64]
     step: int | Fraction
     distribution: SymmetricDistribution
+    query: object = None
     value: Any = field(init=False)
 
     def __post_init__(self) -> None:

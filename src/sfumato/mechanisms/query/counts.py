@@ -47,6 +47,11 @@ class Count(Query):
         """One number."""
         return 1
 
+    @property
+    def counts_records(self) -> bool:
+        """It is a number of records."""
+        return True
+
     def steps(self, data: Any) -> int:
         """Return the number of records.
 
@@ -143,6 +148,11 @@ class Histogram(Query):
     def entries(self) -> int:
         """The number of cells."""
         return len(self.categories) if self.categories is not None else len(self.edges or ()) - 1
+
+    @property
+    def counts_records(self) -> bool:
+        """They are numbers of records."""
+        return True
 
     def steps(self, data: Any) -> NDArray[np.int64]:
         """Return the count of each cell.

@@ -112,6 +112,11 @@ class LinearWorkload(Query):
         """One number for each row of the matrix."""
         return int(np.asarray(self.matrix).shape[0])
 
+    @property
+    def counts_records(self) -> bool:
+        """Whether the matrix holds zeros and ones."""
+        return bool(np.isin(self.matrix, (0, 1)).all())
+
     def weights(self) -> NDArray[np.int64]:
         """Return the matrix in whole steps.
 

@@ -96,6 +96,11 @@ class BoundedSum(Query):
     def _integral(self) -> bool:
         return self.grid.exponent == 0 and all(isinstance(bound, int) for bound in self.bounds)
 
+    @property
+    def counts_records(self) -> bool:
+        """Whether records are 0 or 1."""
+        return self._integral and min(self.bounds) >= 0 and max(self.bounds) <= 1
+
     def steps(self, data: Any) -> int:
         """Return the exact sum in steps.
 
@@ -265,6 +270,7 @@ class Mean(Query):
         float
             In the unit of the data.
         """
+        release = self.check_release(release)
         if self.n is not None:
             return float(np.clip(release.value, *self.bounds))
         high, low = np.asarray(release.value, dtype=np.float64)
@@ -284,6 +290,7 @@ class Mean(Query):
             With private n, from an interval for each of the two sums at half the error (Bonferroni), between
             which the mean is monotone. Wider by half a step of a record, which its rounding moves it.
         """
+        release = self.check_release(release)
         if self.n is not None:
             half = float(self._sum.grid.step) * (0.5 + 1e-6)  # and what floats lose
             lower, upper = release.interval(level)[:2]

@@ -113,7 +113,7 @@ class Variance(_Shares):
         float
             In the squared unit of the data.
         """
-        high, cross, low = (max(0.0, float(entry)) for entry in release.value)
+        high, cross, low = (max(0.0, float(entry)) for entry in self.check_release(release).value)
         width = self.bounds[1] - self.bounds[0]
         found = _variance(high, cross, low)
         return float(width**2 * (1 / 12 if math.isnan(found) else found))
@@ -140,7 +140,8 @@ class Variance(_Shares):
         variance by three halves of a step.
         """
         error = (1 - _check.unit_interval("level", level)) / 3
-        minimum, maximum = (np.maximum(np.asarray(end), 0.0) for end in release.interval(1 - error)[:2])
+        around = self.check_release(release).interval(1 - error)
+        minimum, maximum = (np.maximum(np.asarray(end), 0.0) for end in around[:2])
         ends = ((float(minimum[0]), float(maximum[0])), (float(minimum[2]), float(maximum[2])))
         low = min(_variance(a, float(maximum[1]), c) for a in ends[0] for c in ends[1])
         cross = float(minimum[1])
@@ -179,7 +180,8 @@ class Variance(_Shares):
         Maurer, Pontil, "Empirical Bernstein bounds and sample variance penalization" (COLT 2009), Theorem 4.
         """
         error = (1 - _check.unit_interval("level", level)) / 2
-        minimum, maximum = (np.maximum(np.asarray(end), 0.0) for end in release.interval(1 - error / 3)[:2])
+        around = self.check_release(release).interval(1 - error / 3)
+        minimum, maximum = (np.maximum(np.asarray(end), 0.0) for end in around[:2])
         count = math.floor(float(minimum.sum()))
         if count < 2:
             return Interval(*self.bounds)
@@ -267,7 +269,8 @@ class Covariance(_Shares):
         float
             In the product of both units.
         """
-        both, first, second, none = np.maximum(np.asarray(release.value, dtype=np.float64), 0.0)
+        found = np.asarray(self.check_release(release).value, dtype=np.float64)
+        both, first, second, none = np.maximum(found, 0.0)
         total = both + first + second + none
         scale = math.prod(upper - lower for lower, upper in self.bounds)
         return float(scale * (both * none - first * second) / total**2) if total > 0 else 0.0

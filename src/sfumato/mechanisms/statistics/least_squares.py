@@ -166,11 +166,11 @@ class LeastSquares(Query):
             In the unit of the data. The noisy moments are projected to what data can have (no negative
             eigenvalue), and ridged by the noise's own size, so that noise alone gives no steep slopes.
         """
-        size = len(self.bounds) + 1
+        value, size = np.asarray(self.check_release(release).value), len(self.bounds) + 1
         rows, columns = np.triu_indices(size)
         moments = np.zeros((size, size))
         weights = np.array([_weight(i, j) for i, j in zip(rows.tolist(), columns.tolist(), strict=True)])
-        moments[rows, columns] = moments[columns, rows] = np.asarray(release.value) / weights
+        moments[rows, columns] = moments[columns, rows] = value / weights
         values, vectors = np.linalg.eigh(moments)
         moments = (vectors * np.maximum(values, 0)) @ vectors.T
         ridge = float(release.stddev) * math.sqrt(size)

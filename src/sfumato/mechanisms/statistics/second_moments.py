@@ -271,11 +271,8 @@ class SecondMoments(Query):
 
     def _blocks(self, release: LatticeRelease) -> _Array:
         """Return the noisy moments as a symmetric matrix, in squared radii."""
-        given: object = release
-        if not isinstance(given, LatticeRelease) or np.shape(given.steps) != (self.entries,):
-            _check.refuse_type("release", "be of this query", given, "release this query")
         rows, columns = np.triu_indices(self._width)
-        entries = np.asarray(release.value, dtype=np.float64) / _weights(rows, columns)
+        entries = np.asarray(self.check_release(release).value, dtype=np.float64) / _weights(rows, columns)
         found = np.zeros((self._width, self._width))
         found[rows, columns] = found[columns, rows] = entries
         return found

@@ -174,7 +174,7 @@ def test_odd_data_is_answered() -> None:
             NeighboringMismatch,
             "release must be under replace-one",
         ),
-        (lambda: KruskalWallis(sizes=(2, 3)).test(3), ParameterError, "release must be of 1"),  # type: ignore[arg-type]
+        (lambda: KruskalWallis(sizes=(2, 3)).test(3), ParameterError, "release must be of this query"),  # type: ignore[arg-type]
     ],
 )
 def test_wrong_arguments_are_refused(make: Any, error: Any, message: str) -> None:

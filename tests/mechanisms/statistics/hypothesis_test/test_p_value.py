@@ -118,7 +118,7 @@ def test_a_public_number_of_records_is_refused_under_add_remove() -> None:
     calls: list[Callable[[], object]] = [
         lambda: binomial_test(joining, n=5, proportion=0.5),
         lambda: proportion_interval(joining, n=5),
-        lambda: query.test(joining),
+        lambda: query.test(Laplace(sensitivity=1.0, scale=1.5, grid=Grid(exponent=-24)).release(3.0)),
     ]
     for call in calls:
         with pytest.raises(NeighboringMismatch, match="release must be under replace-one or zero-out where"):
@@ -182,7 +182,7 @@ def test_odd_data_and_wrong_arguments() -> None:
         proportion_interval(real, n=5)
     with pytest.raises(ParameterError, match="release must be of one noisy whole number"):
         proportion_interval(COUNT.release(np.arange(3), rng=1), n=5)
-    with pytest.raises(ParameterError, match="release must be of one number"):
+    with pytest.raises(ParameterError, match="release must be of this query, a KolmogorovSmirnov"):
         query.test(None)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="level must"):
         proportion_interval(released(3), n=5, level=1.0)

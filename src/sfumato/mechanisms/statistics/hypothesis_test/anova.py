@@ -188,7 +188,7 @@ class OneWayAnova(Query):
         AbsoluteVariation
             The second sum is at least its noise's standard error.
         """
-        given = checked_release(release, 2)
+        given = checked_release(self, release)
         width = self.bounds[1] - self.bounds[0]
         between, within = self._sums(np.asarray(given.steps, dtype=np.float64), given)
         return AbsoluteVariation(
@@ -223,7 +223,7 @@ class OneWayAnova(Query):
         differences within them, so both sums are drawn by themselves; the second by its normal limit beyond
         4,096 records.
         """
-        given = checked_release(release, 2)
+        given = checked_release(self, release)
         number, generator = null_draws(draws, rng)
         within = self._drawn_within(number, generator)
         released = self.estimate(given)

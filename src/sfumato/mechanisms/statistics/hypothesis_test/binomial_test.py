@@ -13,6 +13,7 @@ from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     HypothesisTestResult,
     Tail,
+    check_counts,
     noisy_tail_probability,
     size_of_release,
 )
@@ -166,6 +167,7 @@ def _seen(release: LatticeRelease, n: int) -> tuple[int, int, int]:
     given: object = release
     if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
         _check.refuse_type("release", "be of one noisy whole number", given, "release a count")
+    check_counts(given)
     step = Fraction(given.step)
     if step.numerator != 1 or step.denominator > _FINEST:
         rule = "be of a whole number, on a grid of at most 2**30 steps a record"

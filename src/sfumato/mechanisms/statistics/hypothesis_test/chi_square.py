@@ -15,6 +15,7 @@ from sfumato.mechanisms.statistics.hypothesis_test.null_draws import null_draws,
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     LARGEST,
     HypothesisTestResult,
+    check_counts,
     size_of_release,
 )
 
@@ -261,4 +262,5 @@ def _table(release: LatticeRelease, axes: int) -> _Array:
     if not isinstance(given, LatticeRelease) or np.ndim(given.steps) != axes or not np.size(given.steps):
         rule = f"hold noisy counts with {axes} {'axis' if axes == 1 else 'axes'}"
         _check.refuse_type("release", rule, given, "release a table of counts")
+    check_counts(given)
     return np.asarray(given.value, dtype=np.float64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch, UnboundedSensitivity
+from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.query.records import as_numbers
 from sfumato.privacy.neighboring import Neighboring
@@ -58,11 +59,9 @@ def real_column(data: Any, count: int) -> NDArray[np.float64]:
     return padded
 
 
-def checked_release(release: object, entries: int) -> LatticeRelease:
-    """Return a release of so many entries under replace-one, or refuse it."""
-    shape = () if entries == 1 else (entries,)
-    if not isinstance(release, LatticeRelease) or np.shape(release.steps) not in (shape, (entries,)):
-        _check.refuse_type("release", f"be of {entries} noisy numbers", release, "release this query")
+def checked_release(query: Query, release: object) -> LatticeRelease:
+    """Return a release of a query under replace-one, or refuse it."""
+    release = query.check_release(release)
     if release.neighboring is not Neighboring.REPLACE_ONE:
         rule, found = "be under replace-one", f"it is for {release.neighboring}"
         remedy = "pass neighboring=Neighboring.REPLACE_ONE to the mechanism"

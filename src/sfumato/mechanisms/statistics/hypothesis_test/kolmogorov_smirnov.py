@@ -163,9 +163,7 @@ class KolmogorovSmirnov(Query):
             distance = np.clip(steps / (self.n * float(_ONE)), 0, 1)
             return np.where(steps > self.n * _ONE, 0.0, _distance_tail(self.n, distance))
 
-        given: object = release
-        if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
-            _check.refuse_type("release", "be of one number", given, "release this query")
+        release = self.check_release(release)
         size_of_release(release, self.n)
         bounds = noisy_tail_probability(tail, release.distribution, int(release.steps))
         return HypothesisTestResult(float(release.value) / self.n, bounds.upper)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
-from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.base.query import Query
+from sfumato.mechanisms.base.release import LatticeRelease, Release
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.neighboring import Neighboring
@@ -21,6 +22,7 @@ __all__ = [
     "LARGEST",
     "HypothesisTestResult",
     "Tail",
+    "check_counts",
     "noisy_tail_probability",
     "public_size",
     "size_of_release",
@@ -106,6 +108,13 @@ def size_of_release(release: Release, n: object, remedy: str = "") -> int:
         action += f", or {remedy}" if remedy else ""
         _check.refuse_state("release", rule, found, action, error=NeighboringMismatch)
     return public_size(n)
+
+
+def check_counts(release: LatticeRelease) -> None:
+    """Refuse a release of a query that is known to count no records."""
+    if isinstance(release.query, Query) and not release.query.counts_records:
+        found = f"it is of a {type(release.query.before_transformations()).__name__}"
+        _check.refuse_state("release", "be of counts of records", found, "release a Histogram or a Count")
 
 
 def noisy_tail_probability(tail: Tail, distribution: SymmetricDistribution, x: int) -> Interval:

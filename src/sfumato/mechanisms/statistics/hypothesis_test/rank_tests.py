@@ -192,7 +192,7 @@ class MannWhitney(_Ranks):
             Its statistic is the noisy U; its p-value is the rank among drawn ones with noise, and valid for
             any number of records and of draws, of whatever distribution both groups have in common.
         """
-        given = checked_release(release, 1)
+        given = checked_release(self, release)
         signs = {"greater": 1, "less": -1, "two-sided": 0}
         sign = signs.get(str(alternative))
         if sign is None:
@@ -274,6 +274,6 @@ class KruskalWallis(_Ranks):
             Its statistic is that of Couch et al., noisy; its p-value is the rank among drawn ones with noise,
             and valid as that of `MannWhitney.test`.
         """
-        given, total = checked_release(release, 1), sum(self.sizes)
+        given, total = checked_release(self, release), sum(self.sizes)
         p_value = rank_among(float(given.value), self._drawn(given, draws, rng))
         return HypothesisTestResult(2 * (total - 1) / total**2 * float(given.value), p_value)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.covariance import Variance
 from sfumato.mechanisms.statistics.hypothesis_test.null_draws import null_draws, rank_among
@@ -31,7 +32,7 @@ def t_test(
     release: LatticeRelease,
     other: LatticeRelease | None = None,
     *,
-    query: Variance,
+    query: Variance | None = None,
     mean: float | None = None,
     draws: int = _DRAWS,
     rng: int | np.random.Generator | None = None,
@@ -44,8 +45,8 @@ def t_test(
         Of ``query``, which gives count, mean and variance at once.
     other : LatticeRelease, optional
         Of the second population, by the same query.
-    query : Variance
-        What was released, with its bounds.
+    query : Variance, optional
+        What was released, with its bounds; needed only for a release that does not name its query.
     mean : float, optional
         Of the null hypothesis, for one population.
     draws : int
@@ -77,16 +78,17 @@ def t_test(
     >>> query = Variance(bounds=(0.0, 100.0))
     >>> noisy = Laplace.for_query(query, epsilon=1.0)
     >>> release = noisy.release(np.random.default_rng(0).normal(52, 10, 2000), rng=1)
-    >>> [t_test(release, query=query, mean=mean, rng=2).p_value < 0.01 for mean in (50.0, 52.0)]
+    >>> [t_test(release, mean=mean, rng=2).p_value < 0.01 for mean in (50.0, 52.0)]
     [True, False]
     """
-    _check.instance("query", query, Variance, "pass query=Variance(...), the one that was released")
+    query = _query(release, query)
     if (other is None) == (mean is None):
         remedy = "pass mean= of the null hypothesis with one release only"
         _check.refuse("mean", "be given for one release, and left out for two", mean, remedy)
     number, generator = null_draws(draws, rng)
     releases = [release] if other is None else [release, other]
-    released = [_moments(_sums(one), query) for one in releases]
+    sums = [np.asarray(query.check_release(one).value, dtype=np.float64) for one in releases]
+    released = [_moments(each, query) for each in sums]
     if mean is None:
         weights = [moments.count / max(moments.variance, 1e-300) for moments in released]
         middle = sum(w * m.mean for w, m in zip(weights, released, strict=True)) / max(sum(weights), 1e-300)
@@ -105,11 +107,14 @@ def t_test(
     return HypothesisTestResult(value, rank_among(value, _statistic(drawn, middle, noise, query)))
 
 
-def _sums(release: LatticeRelease) -> _Array:
-    given: object = release
-    if not isinstance(given, LatticeRelease) or np.shape(given.steps) != (3,):
-        _check.refuse_type("release", "be of a Variance query", given, "release Variance(bounds=...)")
-    return np.asarray(given.value, dtype=np.float64)
+def _query(release: object, query: object) -> Variance:
+    """Return the query that was released: the one that is given, or else the one that the release names."""
+    if not isinstance(release, LatticeRelease):
+        _check.refuse_type("release", "be of a Variance query", release, "release Variance(bounds=...)")
+    named = release.query.before_transformations() if isinstance(release.query, Query) else None
+    found = named if query is None else query
+    _check.instance("query", found, Variance, "pass query=Variance(...), the one that was released")
+    return cast("Variance", found)
 
 
 def _moments(sums: _Array, query: Variance) -> _Moments:
