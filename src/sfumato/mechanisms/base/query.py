@@ -189,7 +189,12 @@ class Query(ABC):
         return release
 
     def before_transformations(self) -> Query:
-        """Return the query that transformations were put before, or this one."""
+        """Return the query that transformations were put before, or this one.
+
+        Returns
+        -------
+        Query
+        """
         return self
 
     @property
@@ -272,7 +277,12 @@ class TransformedQuery(Query):
         return self.query.simulated or getattr(self.transformation, "simulated", False) is True
 
     def before_transformations(self) -> Query:
-        """Return the query that all transformations were put before."""
+        """Return the query that all transformations were put before.
+
+        Returns
+        -------
+        Query
+        """
         return self.query.before_transformations()
 
     @property

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from scipy.special import bdtrc, comb
 from sfumato.errors import NeighboringMismatch, ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Gaussian, Grid, KolmogorovSmirnov, Laplace, binomial_test, proportion_interval
 from sfumato.mechanisms.base.release import LatticeRelease
+from sfumato.mechanisms.statistics.hypothesis_test.binomial_test import reach_of_two
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import noisy_tail_probability
 from sfumato.numerics.distributions.discrete import (
     DiscreteGaussianDistribution,
@@ -87,6 +90,75 @@ def test_a_true_hypothesis_is_refused_as_rarely_as_promised(proportion: float, a
         for x in (-3, 2, 6, 11, 15):
             size = sum(p for y, p in distribution.items() if values[y] <= values[x])
             assert size == pytest.approx(values[x], rel=1e-6)
+
+
+PAIR = Laplace(sensitivity=1, scale=1)
+
+
+def pairs(size: int, share: float) -> dict[tuple[int, int], float]:
+    """The distribution of two noisy counts, of those with a property and of those without."""
+    noise = {z: PAIR.distribution.pmf(z).upper for z in range(-14, 15)}
+    found: dict[tuple[int, int], float] = {}
+    for k in range(size + 1):
+        p = float(comb(size, k)) * share**k * (1 - share) ** (size - k)
+        for (one, q), (two, r) in itertools.product(noise.items(), noise.items()):
+            at = (k + one, size - k + two)
+            found[at] = found.get(at, 0.0) + p * q * r
+    return found
+
+
+@pytest.mark.sharpest("0.3-4", "0.8-4")
+@pytest.mark.parametrize("size", [4, 40])
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.8])
+def test_two_counts_say_how_many_records_there_may_be(share: float, size: int) -> None:
+    """Under add/remove no size is public: a true hypothesis is refused, and a share missed, seldom enough."""
+    seen = {at: p for at, p in pairs(size, share).items() if p > 1e-7}
+    releases = {at: PAIR.release(np.array(at), rng=1) for at in seen}
+    releases = {at: replace(one, steps=np.array(at)) for at, one in releases.items()}
+    missing, often = 1 - sum(seen.values()), 0.0
+    for alternative in ("greater", "less"):
+        tests = {
+            at: binomial_test(one, proportion=share, alternative=alternative).p_value
+            for at, one in releases.items()
+        }
+        for level in (0.01, 0.05, 0.3):
+            assert sum(p for at, p in seen.items() if tests[at] <= level) + missing <= level
+    for (one, _), p in seen.items():  # a test that forgets the noise is wrong
+        often += p * (one > size or (one > 0 and bdtrc(one - 1, size, share) <= 0.01))
+    assert often > 0.0115
+    if size == 4:
+        ends = {at: proportion_interval(one, level=0.9) for at, one in releases.items()}
+        outside = sum(p for at, p in seen.items() if not ends[at].lower <= share <= ends[at].upper)
+        assert outside + missing <= 0.1
+
+
+@cases("scale", [0.7, 30])
+def test_the_total_is_off_by_no_more_than_it_may_be(scale: float) -> None:
+    noise = Laplace(sensitivity=1, scale=scale).distribution
+    reach = reach_of_two(noise, 1e-3)
+    mass = {z: noise.pmf(z).upper for z in range(round(-45 * scale), round(45 * scale) + 1)}
+    beyond = {
+        r: sum(p * noise.upper_tail(r + 1 - z).upper for z, p in mass.items())
+        for r in (reach, reach - 1, round(0.9 * reach) - 1)
+    }
+    assert beyond[reach] <= 1e-3
+    assert beyond[round(0.9 * reach) - 1] > 1e-3 if scale > 1 else beyond[reach - 1] > 0.5e-3
+
+
+def test_a_private_size_costs_little_power() -> None:
+    counts = {share: np.array([round(1000 * share), 1000 - round(1000 * share)]) for share in (0.5, 0.97)}
+    for share, table in counts.items():
+        known = proportion_interval(replace(COUNT.release(3, rng=1), steps=int(table[0])), n=1000)
+        private = proportion_interval(replace(COUNT.release(table, rng=1), steps=table))
+        assert private.lower < known.lower < known.upper < private.upper
+        assert private.upper - private.lower < (1.25 if share == 0.5 else 1.6) * (known.upper - known.lower)
+    assert binomial_test(replace(COUNT.release(table, rng=1), steps=np.array([560, 440])), proportion=0.5) < (
+        (560, 0.01)
+    )
+    with pytest.raises(ParameterError, match="n must be given for one number, but it is None"):
+        binomial_test(released(3), proportion=0.5)
+    with pytest.raises(ParameterError, match="release must be of one noisy whole number where n is given"):
+        binomial_test(COUNT.release(np.array([5, 6]), rng=1), n=11, proportion=0.5)
 
 
 @pytest.mark.parametrize("level", [0.6, 0.9, 0.99])
