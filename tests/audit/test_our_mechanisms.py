@@ -272,6 +272,9 @@ ONE_BY_ONE: dict[str, Entry] = {
         trials=20_000,
         reaches=0.1,
     ),
+    "top 2, a unit in one of them": many(
+        TopK.calibrated(sensitivity=1, epsilon=1.0, count=2, l0=1, noise="laplace"), None, reaches=0.3
+    ),
     "stability histogram": many(
         StabilityHistogram.calibrated(epsilon=1.0, delta=2e-2), KEYS, reaches=0.6, delta=2e-2
     ),

@@ -117,7 +117,13 @@ def _(mechanism: Measurement) -> list[InputPair]:
 def _(mechanism: Selection) -> list[InputPair]:
     number: Callable[[Any], int | float] = int if mechanism.integral else float
     candidates = 4 if mechanism.candidates is None else len(mechanism.candidates)
-    return score_pairs(max(2, candidates), number(mechanism.sensitivity), monotone=mechanism.monotone)
+    moved, step = getattr(mechanism, "l0", None) or candidates, number(mechanism.sensitivity)
+    if moved < candidates:  # the first few rise, among equals and far behind
+        zeros = np.zeros(candidates, dtype=type(step))
+        risen = zeros + step * (np.arange(candidates) < moved)
+        ahead = zeros + 4 * step * (np.arange(candidates) > 0)
+        return [InputPair(first=base, second=base + risen) for base in (zeros, ahead)]
+    return score_pairs(max(2, candidates), step, monotone=mechanism.monotone)
 
 
 @default_pairs.register
@@ -166,8 +172,8 @@ def _(mechanism: ALP) -> list[InputPair]:
 @default_pairs.register(StabilityHistogram)
 @default_pairs.register(UnknownDomainTopK)
 def _(mechanism: Any) -> list[InputPair]:
-    noise = getattr(mechanism, "noise", mechanism)
-    return key_pairs(min(3, noise.l0 or 1))
+    moved = mechanism.l0 if isinstance(mechanism, UnknownDomainTopK) else mechanism.noise.l0
+    return key_pairs(min(3, moved or 1))
 
 
 @default_pairs.register(CoinPress)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,3 +91,85 @@ def test_k_must_fit_the_domain(count: int) -> None:
     if count == 4:
         with pytest.raises(ParameterError, match="count must be at most 3, the number of candidates"):
             TopK(sensitivity=1, scale=1, count=count).release([1, 2, 3])
+
+
+def ordered(scores: Sequence[int], mechanism: TopK, reach: int) -> dict[tuple[int, ...], float]:
+    """The exact distribution with noise on all of three scores: those that tie are in random order."""
+    noise = mechanism.as_additive(Fraction(mechanism.scale)).distribution
+    mass = np.array([noise.pmf(z).upper for z in range(-reach, reach + 1)])
+    axes = np.meshgrid(*(score + np.arange(-reach, reach + 1) for score in scores), indexing="ij")
+    weights = mass[:, None, None] * mass[None, :, None] * mass[None, None, :]
+    found: dict[tuple[int, ...], float] = {}
+    for order in itertools.permutations(range(3)):
+        first, second, third = (axes[index] for index in order)
+        fits = weights * ((first >= second) & (second >= third))
+        ties = np.where(first == third, 6, np.where((first == second) | (second == third), 2, 1))
+        found[order[: mechanism.count]] = found.get(order[: mechanism.count], 0.0) + float(
+            (fits / ties).sum()
+        )
+    return found
+
+
+@pytest.mark.parametrize(("noise", "scale"), [("laplace", Fraction(3, 2)), ("gaussian", Fraction(2))])
+def test_noise_on_all_scores_costs_what_one_unit_moves(noise: Any, scale: Fraction) -> None:
+    mechanism = TopK(sensitivity=1, scale=scale, count=2, l0=1, noise=noise)
+    loss, worst, reach = mechanism.privacy_loss, 0.0, 22
+    claimed = loss.epsilon(0.0 if noise == "laplace" else 1e-3)
+    for scores in ([0, 1, 3], [2, 2, 2], [0, 3, 6]):
+        here = ordered(scores, mechanism, reach)
+        assert sum(here.values()) == pytest.approx(1, abs=1e-6)
+        for moved, by in itertools.product(range(3), (-1, 1)):
+            there = ordered(
+                [score + by * (index == moved) for index, score in enumerate(scores)], mechanism, reach
+            )
+            pairs = [np.array([one[order] for order in here]) for one in (here, there)]
+            worst = max(worst, float(np.log(pairs[0] / pairs[1]).max()))
+            for epsilon in (0.0, 0.5 * claimed, 0.9 * claimed):
+                far = distributions.hockey_stick(pairs[0], pairs[1], epsilon)
+                assert far <= loss.delta(epsilon) * (1 + 1e-6) + 1e-6
+    assert 0.6 * claimed < worst <= claimed * (1 + 1e-6)
+    source = np.random.default_rng(11)
+    observed = Counter(map(tuple, mechanism.outputs([4, 0, 3], 8_000, rng=source)))
+    right = ordered([4, 0, 3], mechanism, reach)
+    accepts_only(frequencies(observed), right, another=ordered([0, 4, 3], mechanism, reach))
+
+
+@cases(
+    ("count", "l0", "delta", "noise"),
+    [
+        (10, 1, 0.0, "laplace"),
+        (10, 5, 0.0, "laplace"),
+        (10, 20, 0.0, "gumbel"),
+        (10, None, 0.0, "gumbel"),
+        (10, 1, 1e-6, "laplace"),
+        (1, 1, 1e-6, "gumbel"),
+        (60, 20, 1e-6, "gaussian"),
+    ],
+)
+def test_the_noise_that_orders_best_is_taken(count: int, l0: int | None, delta: float, noise: str) -> None:
+    asked: dict[str, Any] = {"sensitivity": 1, "epsilon": 1.0, "delta": delta, "count": count, "l0": l0}
+    found = TopK.calibrated(**asked, monotone=True)
+    assert found.noise == noise
+    assert found.privacy_loss.epsilon(delta) <= 1.0
+    noises: list[Any] = ["gumbel", *(["laplace"] if l0 else []), *(["gaussian"] if l0 and delta else [])]
+    others = [TopK.calibrated(**asked, monotone=True, noise=each) for each in noises]
+    least = min(other.utility_bound(0.05, candidates=100) for other in others)
+    assert found.utility_bound(0.05, candidates=100) <= 1.06 * least
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_noise_on_all_scores_seldom_puts_a_bad_one_first(noise: Any) -> None:
+    mechanism = TopK(sensitivity=1, scale=2, count=2, l0=1, noise=noise)
+    bound, beta = int(mechanism.utility_bound(0.3, candidates=3)), 0.3
+    scores = [bound + 1, bound + 1, 0]
+    bad = sum(chance for order, chance in ordered(scores, mechanism, 40).items() if 2 in order)
+    assert 0.02 * beta < bad <= beta
+
+
+def test_what_noise_on_all_scores_needs() -> None:
+    with pytest.raises(ParameterError, match="l0 must be given for laplace noise, but it is None"):
+        TopK(sensitivity=1, scale=1, count=2, noise="laplace")
+    with pytest.raises(ParameterError, match="noise must be 'gumbel', 'laplace' or 'gaussian'"):
+        TopK(sensitivity=1, scale=1, count=2, noise="normal")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="delta must be strictly between 0 and 1"):
+        TopK.calibrated(sensitivity=1, epsilon=1.0, count=2, l0=1, noise="gaussian")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import UnknownDomainTopK
+from sfumato.mechanisms import StabilityHistogram, UnknownDomainTopK
 from sfumato.privacy import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
@@ -162,6 +162,33 @@ def test_calibration_meets_the_request(count: int, l0: int | None) -> None:
         assert mechanism.scale < 0.8 * count
 
 
+def test_with_few_keys_a_unit_the_top_of_a_histogram_is_listed() -> None:
+    given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "l0": 2}
+    mechanism = UnknownDomainTopK.calibrated(**given, count=10)
+    histogram = StabilityHistogram.calibrated(**given)
+    assert (mechanism.noise, mechanism.threshold) == ("laplace", histogram.threshold)
+    assert mechanism.privacy_loss == histogram.privacy_loss
+    assert mechanism.privacy_loss.epsilon(1e-6) <= 1.0
+    counts = {key: 20 + 3 * key for key in range(30)}
+    for seed in range(50):
+        listed = mechanism.release(counts, rng=seed).value
+        assert listed == tuple(histogram.release(counts, rng=seed).value)[:10]
+    assert len(listed) == 10
+    assert mechanism.utility_bound(0.05) == histogram.utility_bound(0.05)
+    assert mechanism.utility_bound(0.05) < UnknownDomainTopK.calibrated(
+        **given, count=10, noise="gumbel"
+    ).utility_bound(0.05)
+
+
+@cases(
+    ("count", "l0", "noise"),
+    [(10, 1, "laplace"), (10, 3, "laplace"), (10, 30, "gumbel"), (1, 1, "laplace"), (10, None, "gumbel")],
+)
+def test_the_noise_that_lists_more_keys_is_taken(count: int, l0: int | None, noise: str) -> None:
+    found = UnknownDomainTopK.calibrated(epsilon=1.0, delta=1e-6, count=count, l0=l0)
+    assert found.noise == noise
+
+
 def test_edges() -> None:
     mechanism = UnknownDomainTopK.calibrated(epsilon=1.0, delta=1e-6, count=3)
     usual = mechanism.privacy_loss
@@ -192,6 +219,8 @@ def test_edges() -> None:
         ({"count": 0}, "count must be an integer of at least 1"),
         ({"domain": 1}, "domain must be an integer of at least 2"),
         ({"l0": 0}, "l0 must be an integer"),
+        ({"noise": "normal"}, "noise must be 'gumbel' or 'laplace'"),
+        ({"noise": "laplace"}, "l0 must be given for laplace noise, but it is None"),
         ({"threshold": 2**63 - 5}, r"threshold must be at most 2\*\*60"),
         ({"domain": 2**70}, r"domain must be at most 2\*\*60"),
         ({"count": 2**70, "domain": None}, r"domain must be at most 2\*\*60"),

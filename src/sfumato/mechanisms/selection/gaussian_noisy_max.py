@@ -26,7 +26,7 @@ from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["GaussianNoisyMax"]
+__all__ = ["GaussianNoisyMax", "gaussian_shortfall"]
 
 
 @final
@@ -164,9 +164,14 @@ class GaussianNoisyMax(Mechanism):
         beta = failure_probability(beta)
         odds = (candidate_count(self.candidates, candidates) - 1) / beta
         grid, integral = self.mechanism.grid, self.mechanism.integral
-        steps = 0
-        if odds > 1:
-            # The odds and their log are right to a few units of 2^-53, and so is the root.
-            deviations = 2 * math.sqrt(math.log(odds) * (1 + 2.0**-50) + 2.0**-50) * (1 + 2.0**-50)
-            steps = math.ceil(Fraction(deviations) * Fraction(self.mechanism.stddev) / grid.step) - 1
-        return fraction_up((max(0, steps) + (0 if integral else 1)) * grid.step)
+        steps = gaussian_shortfall(odds, Fraction(self.mechanism.stddev) / grid.step)
+        return fraction_up((steps + (0 if integral else 1)) * grid.step)
+
+
+def gaussian_shortfall(odds: float, stddev: Fraction) -> int:
+    """Return a gap, less one, that two scores' noises differ by with at most one over the odds."""
+    if odds <= 1:
+        return 0
+    # The odds and their log are right to a few units of 2^-53, and so is the root.
+    deviations = 2 * math.sqrt(math.log(odds) * (1 + 2.0**-50) + 2.0**-50) * (1 + 2.0**-50)
+    return max(0, math.ceil(Fraction(deviations) * stddev) - 1)

@@ -21,7 +21,7 @@ from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.privacy.leaves.noisy_max import MaxNoise
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["NoisyMax", "random_argmax"]
+__all__ = ["NoisyMax", "laplace_shortfall", "random_argmax"]
 
 
 @final
@@ -91,7 +91,7 @@ class NoisyMax(Selection):
             return steps_of_log_odds(scale, (candidates - 1) * (1 - beta) / beta)
         if self.noise == "exponential":
             return permute_and_flip_shortfall(beta, candidates, scale)
-        return _laplace_shortfall(beta, candidates, scale)
+        return laplace_shortfall((candidates - 1) / beta, scale)
 
 
 def random_argmax(noisy: Steps, source: RandomSource) -> Steps:
@@ -99,15 +99,16 @@ def random_argmax(noisy: Steps, source: RandomSource) -> Steps:
     return random_true_index(noisy == noisy.max(axis=1, keepdims=True), source)
 
 
-def _laplace_shortfall(beta: float, candidates: int, scale: Fraction) -> int:
+def laplace_shortfall(odds: float, scale: Fraction) -> int:
+    """Return a gap, less one, that two scores' noises differ by with at most one over the odds."""
     rate = float(1 / scale)
     q, gap = math.exp(-rate), -math.expm1(-rate)
 
     def chance(g: int) -> float:
         tail = math.exp(-float(g / scale)) * (gap * (g + 1) + q + 2 * q * q / (1 + q)) / (1 + q) ** 2
-        return (candidates - 1) * tail * (1 + 1e-12)
+        return odds * tail * (1 + 1e-12)
 
     low, high = 0, 1
-    while chance(high) > beta:
+    while chance(high) > 1:
         low, high = high, 2 * high
-    return low + bisect_left(range(low + 1, high), x=True, key=lambda g: chance(g) <= beta)
+    return low + bisect_left(range(low + 1, high), x=True, key=lambda g: chance(g) <= 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Literal, cast, final
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from sfumato.mechanisms.base.lattice import Lattice
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.selection.key_counts import descending_order, positive_counts
 from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.mechanisms.selection.selection import failure_probability
+from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
 from sfumato.numerics.distributions.discrete import exp_minus
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import add_down, div_up, fraction_up, mul_up
@@ -31,6 +33,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["UnknownDomainTopK"]
 
 _DOMAIN = 10
+_TYPICAL = 0.05
 _MAXIMUM = 1 << 60  # counts of at most 2**61 with it on top fit into int64
 
 
@@ -42,10 +45,11 @@ class UnknownDomainTopK(Mechanism):
     Parameters
     ----------
     scale : int, float or Fraction
-        Of the Gumbel noise, in counts.
+        Of the noise, in counts.
     threshold : int
         A key is released before the list ends if its noisy count is above a noisy bar, which stands this far
-        above the first count that is not looked at (zero if there is none).
+        above the first count that is not looked at (zero if there is none). With Laplace noise: if its noisy
+        count is at least the threshold.
     probability : int, float or Fraction
         Of the coin that leaves the threshold as it is and does not raise it by one: a multiple of 2**-62,
         above 0 and at most 1. So all of delta is used.
@@ -57,6 +61,9 @@ class UnknownDomainTopK(Mechanism):
         The most keys whose count one unit moves, each by one; no limit unless given.
     neighboring : Neighboring
         Add/remove or zero-out.
+    noise : {"gumbel", "laplace"}
+        Gumbel noise pays for ``count`` choices, Laplace noise for the ``l0`` counts that one unit moves:
+        then the list is the top of a `StabilityHistogram`, and ``domain`` does not matter.
 
     Raises
     ------
@@ -66,7 +73,8 @@ class UnknownDomainTopK(Mechanism):
 
     Notes
     -----
-    Guarantee: ``Exponential(1 / scale) * count`` and a mass :math:`p \delta(\tau) + (1 - p) \delta(\tau +
+    Guarantee with Laplace noise: that of `StabilityHistogram`, of which the list is post-processing. With
+    Gumbel noise: ``Exponential(1 / scale) * count`` and a mass :math:`p \delta(\tau) + (1 - p) \delta(\tau +
     1)`, :math:`\delta(\tau) = mx/(1 + mx)`, :math:`x = e^{-(\tau - 1)/b}`, m the smallest of ``l0`` and
     ``domain``, :math:`\tau` the threshold, p its probability and b the scale. Condition: a count is that of
     distinct units.
@@ -112,6 +120,7 @@ class UnknownDomainTopK(Mechanism):
     domain: int = None  # type: ignore[assignment]  # settled in __post_init__
     l0: int | None = None
     neighboring: Neighboring = Neighboring.ADD_REMOVE
+    noise: Literal["gumbel", "laplace"] = "gumbel"
 
     def __post_init__(self) -> None:
         remedy = "pass epsilon= and delta= to UnknownDomainTopK.calibrated to have it chosen"
@@ -128,8 +137,13 @@ class UnknownDomainTopK(Mechanism):
         remedy = "look at no fewer than are released"
         if _check.integer("domain", self.domain, minimum=count, remedy=remedy) > _MAXIMUM:
             _check.refuse("domain", "be at most 2**60", self.domain, "pass fewer; no data has so many keys")
+        if self.noise not in ("gumbel", "laplace"):
+            _check.refuse("noise", "be 'gumbel' or 'laplace'", self.noise, "leave it out")
         if self.l0 is not None:
             _check.integer("l0", self.l0, minimum=1)
+        elif self.noise == "laplace":
+            remedy = "pass the most keys that one unit has, or use Gumbel noise"
+            _check.refuse_state("l0", "be given for laplace noise", "it is None", remedy)
         if self.neighboring not in (Neighboring.ADD_REMOVE, Neighboring.ZERO_OUT):
             remedy = "counts that move both ways have no theorem here"
             remedy = "pass one of them: no theorem here covers counts that move both ways"
@@ -145,6 +159,7 @@ class UnknownDomainTopK(Mechanism):
         domain: int | None = None,
         l0: int | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
+        noise: Literal["gumbel", "laplace"] | None = None,
     ) -> UnknownDomainTopK:
         """Return the mechanism with the smallest noise whose loss meets (epsilon, delta).
 
@@ -154,15 +169,39 @@ class UnknownDomainTopK(Mechanism):
             Delta must be positive: what keys there are is private.
         count, domain, l0, neighboring
             As in the class.
+        noise : {"gumbel", "laplace"}, optional
+            Unless given, the one that lists less frequent keys; Gumbel noise where ``l0`` is not given.
 
         Returns
         -------
         UnknownDomainTopK
-            Half of delta goes into composition where that buys a smaller scale, else all of it into the
-            threshold, which is the lowest that fits.
+            With Gumbel noise half of delta goes into composition where that buys a smaller scale, else all of
+            it into the threshold, which is the lowest that fits.
         """
         request = PrivacyTarget.approximate(epsilon, delta, "use TopK with listed keys")
         released = _check.integer("count", count, minimum=1)
+        if noise is None:
+            given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "count": count, "domain": domain}
+            given |= {"l0": l0, "neighboring": neighboring}
+            both = [cls.calibrated(**given, noise="gumbel")]
+            if l0 is not None:
+                both.append(cls.calibrated(**given, noise="laplace"))
+            return min(both, key=lambda one: one.utility_bound(_TYPICAL))
+        if noise == "laplace":
+            few = _check.integer("l0", l0, minimum=1, remedy="pass the most keys that one unit has")
+            histogram = StabilityHistogram.calibrated(
+                epsilon=epsilon, delta=delta, l0=few, neighboring=neighboring
+            )
+            return cls(
+                scale=cast("Laplace", histogram.noise).scale,
+                threshold=histogram.threshold,
+                probability=histogram.probability,
+                count=released,
+                domain=domain,  # type: ignore[arg-type]
+                l0=few,
+                neighboring=neighboring,
+                noise="laplace",
+            )
         halved = PrivacyTarget(epsilon=request.epsilon, delta=request.delta / 2)
         scale = cheapest_noise(
             lambda scale: _choices(scale, released, neighboring), halved, released / request.exact_epsilon
@@ -190,6 +229,8 @@ class UnknownDomainTopK(Mechanism):
     def utility_bound(self, beta: float) -> int:
         """Return by how much a key's count must exceed the first count not looked at to come before the bar.
 
+        With Laplace noise all counts are looked at: the count from which on a key reaches the threshold.
+
         Parameters
         ----------
         beta : float
@@ -206,6 +247,8 @@ class UnknownDomainTopK(Mechanism):
         A key that is t above that count comes first of itself, bar and blanks with probability at least ``1 /
         (1 + exp(-t / b) (exp(threshold / b) + domain))``.
         """
+        if self.noise == "laplace":
+            return self._histogram.utility_bound(beta)
         beta = failure_probability(beta)
         scale = Fraction(self.scale)
         bar = self.threshold + (self.probability < 1)  # as high as the coin may put it
@@ -214,13 +257,20 @@ class UnknownDomainTopK(Mechanism):
         return max(0, math.ceil(scale * Fraction(exponent * (1 + 2.0**-48) + 2.0**-40)))
 
     @property
+    def _histogram(self) -> StabilityHistogram:
+        """The histogram whose largest counts are listed."""
+        moved: dict[str, Any] = {"sensitivity": 1, "l0": self.l0, "neighboring": self.neighboring}
+        noise = Laplace(scale=self.scale, **moved)
+        return StabilityHistogram(noise=noise, threshold=self.threshold, probability=self.probability)
+
+    @property
     def entrants(self) -> int:
         """The most keys that one unit moves into the domain."""
         return self.domain if self.l0 is None else min(self.l0, self.domain)
 
     @property
     def mass(self) -> float:
-        """The probability of releasing a key whose rank only one unit made, rounded up."""
+        """The probability of releasing a key whose rank only one unit made, rounded up, with Gumbel noise."""
         heads = Fraction(self.probability)
         at = Fraction(self._mass_above(self.threshold - 1))
         return fraction_up(heads * at + (1 - heads) * Fraction(self._mass_above(self.threshold)))
@@ -233,6 +283,8 @@ class UnknownDomainTopK(Mechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
+        if self.noise == "laplace":
+            return self._histogram.privacy_loss
         mass = ApproximateDP(0.0, self.mass, neighboring=self.neighboring)
         return mass + _choices(Fraction(self.scale), self.count, self.neighboring)
 
@@ -256,23 +308,26 @@ class UnknownDomainTopK(Mechanism):
         ParameterError
             If it is no mapping, or a count no int; never for a key or a count.
         """
-        keys, counts = positive_counts(value)
         source = random_source(rng)
+        if self.noise == "laplace":
+            (shown,) = self._histogram.outputs(value, 1, source)  # the largest first
+            return self._release_as(Release, tuple(shown)[: self.count], source)
+        keys, counts = positive_counts(value)
         order = descending_order(counts, source.words(counts.size))
         randomized = RandomizedThreshold(self.threshold, Fraction(self.probability))
-        shown, bar = order[: self.domain], randomized.flipped(source)
+        among, bar = order[: self.domain], randomized.flipped(source)
         if counts.size > self.domain:
             bar += int(counts[order[self.domain]])
         # The last two entries are the bar and the blank keys.
-        scores = np.concatenate([counts[shown], [bar, 0]])
+        scores = np.concatenate([counts[among], [bar, 0]])
         multiplicity = np.ones(scores.size, np.int64)
-        multiplicity[-1] = self.domain - shown.size
-        drawn = min(self.count, shown.size + 1)
+        multiplicity[-1] = self.domain - among.size
+        drawn = min(self.count, among.size + 1)
         chosen = choose_distinct(
             -scores, 1 / Fraction(self.scale), drawn, multiplicity=multiplicity, rng=source
         ).tolist()
-        ends = next((rank for rank, index in enumerate(chosen) if index >= shown.size), len(chosen))
-        return self._release_as(Release, tuple(keys[shown[index]] for index in chosen[:ends]), source)
+        ends = next((rank for rank, index in enumerate(chosen) if index >= among.size), len(chosen))
+        return self._release_as(Release, tuple(keys[among[index]] for index in chosen[:ends]), source)
 
 
 def _choices(scale: Fraction, count: int, neighboring: Neighboring) -> PrivacyLoss:
