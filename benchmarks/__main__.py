@@ -27,6 +27,7 @@ BENCHMARKS = {
     "selection": "benchmarks.selection",
     "spark": "benchmarks.spark",
     "sql": "benchmarks.sql",
+    "statistics": "benchmarks.statistics",
 }
 
 

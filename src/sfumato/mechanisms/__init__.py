@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.hypothesis_test.kolmogorov_smirnov import KolmogorovSmirnov
     from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
     from sfumato.mechanisms.statistics.hypothesis_test.rank_tests import KruskalWallis, MannWhitney
-    from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_test
+    from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_interval, t_test
     from sfumato.mechanisms.statistics.least_squares import LeastSquares, LinearFit
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantile.extremes import Extreme
@@ -212,6 +212,7 @@ __all__ = [
     "p_identity",
     "proportion_interval",
     "svd_bound",
+    "t_interval",
     "t_test",
 ]
 
@@ -328,6 +329,7 @@ __getattr__, __dir__ = attach(
         "p_identity": "sfumato.mechanisms.factorization.strategies.p_identity",
         "proportion_interval": "sfumato.mechanisms.statistics.hypothesis_test.binomial_test",
         "svd_bound": "sfumato.mechanisms.factorization.strategies.optimal_strategy",
+        "t_interval": "sfumato.mechanisms.statistics.hypothesis_test.t_test",
         "t_test": "sfumato.mechanisms.statistics.hypothesis_test.t_test",
     },
 )

@@ -121,8 +121,8 @@ def test_least_squares_find_the_line() -> None:
         assert np.isfinite(found.slopes).all()
 
 
-@pytest.mark.parametrize("matchings", [1, 5])
-def test_theil_sen_finds_the_line_of_most_records(matchings: int) -> None:
+@cases("matchings", [1, 5, None])
+def test_theil_sen_finds_the_line_of_most_records(matchings: int | None) -> None:
     rng = np.random.default_rng(6)
     x = rng.uniform(0, 10, 8000)
     y = np.where(rng.random(8000) < 0.15, 1e5, 3 + 0.5 * x + rng.normal(0, 0.1, 8000))
@@ -135,6 +135,19 @@ def test_theil_sen_finds_the_line_of_most_records(matchings: int) -> None:
     assert line.intercept == pytest.approx(3, abs=0.5)
     for odd in (np.zeros((0, 2)), np.zeros((1, 2)), np.full((9, 2), math.inf), np.full((8, 2), math.nan)):
         assert abs(mechanism.release(odd).value.intercept) <= 100
+
+
+def test_many_matchings_halve_the_error_of_a_slope() -> None:
+    rng, errors = np.random.default_rng(0), np.zeros((40, 2))
+    bounds: dict[str, Any] = {"slope_bounds": (-10.0, 10.0), "intercept_bounds": (-100.0, 100.0)}
+    for run in errors:
+        x = rng.uniform(0, 10, 1000)
+        data = np.stack([x, 3 + 0.5 * x + rng.normal(0, 2, 1000)], axis=1)
+        for place, matchings in enumerate((1, None)):
+            line = TheilSen(**bounds, epsilon=2.0, matchings=matchings).release(data, rng).value
+            run[place] = line.slopes[0] - 0.5
+    one, many = np.sqrt((errors**2).mean(axis=0))
+    assert many < 0.7 * one
 
 
 @cases(

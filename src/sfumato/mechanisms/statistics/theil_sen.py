@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["TheilSen"]
 
+_MOST: Final = 100
+_SLOPES: Final = 1 << 23
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +40,10 @@ class TheilSen(Mechanism):
         Public.
     epsilon : float
         Half of it pays for the slope, half for the intercept.
-    matchings : int
-        In how many random matchings each record gets a partner; more use the data better, and add noise.
+    matchings : int, optional
+        In how many random matchings each record gets a partner. More use the data better, and take more time;
+        the noise grows as the number of slopes does. Unless given, chosen from the public number of records:
+        100 up to 80,000 of them, fewer beyond.
     grid : Grid, optional
         Of slope and intercept.
     neighboring : Neighboring
@@ -48,8 +53,9 @@ class TheilSen(Mechanism):
     -----
     Guarantee: epsilon-DP. A replaced record changes one slope in each matching, so at most k of all slopes,
     and their `Quantile` under replace-one moves as in a chain of k neighbors, at a kth of the budget each:
-    the ranges of its losses add. The intercept is the median of what the slope, which was released, leaves of
-    the responses: one number for each record. The matchings are drawn independently of the data.
+    the ranges of its losses add, whatever k. The intercept is the median of what the slope, which was
+    released, leaves of the responses: one number for each record. The matchings are drawn independently of
+    the data, and their number follows from public parameters.
 
     References
     ----------
@@ -70,19 +76,20 @@ class TheilSen(Mechanism):
     slope_bounds: tuple[Number, Number]
     intercept_bounds: tuple[Number, Number]
     epsilon: float
-    matchings: int = 1
+    matchings: int | None = None
     grid: Grid | None = None
     neighboring: Neighboring = Neighboring.REPLACE_ONE
 
     def __post_init__(self) -> None:
         _check.positive("epsilon", self.epsilon)
-        _check.integer("matchings", self.matchings, minimum=1)
+        if self.matchings is not None:
+            _check.integer("matchings", self.matchings, minimum=1)
         if self.neighboring is Neighboring.ADD_REMOVE:
             raise NeighboringMismatch(
                 "neighboring must be replace-one or zero-out, got add/remove; one record more gives others "
                 "other partners: pass Neighboring.REPLACE_ONE"
             )
-        _ = self._slope, self._intercept  # they check the rest
+        _ = self._slope(self.matchings or _MOST), self._intercept  # they check the rest
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -111,21 +118,21 @@ class TheilSen(Mechanism):
         maximum = np.finfo(np.float64).max / 4
         real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=maximum, neginf=-maximum)
         slopes = [np.zeros(0)]
-        for _ in range(self.matchings):
+        matchings = self.matchings or min(_MOST, max(1, _SLOPES // max(1, len(real))))
+        for _ in range(matchings):
             order = np.argsort(source.words(len(real)), kind="stable")
             pairs = real[order[: len(real) // 2 * 2]].reshape(-1, 2, 2)
             across, up = (pairs[:, 1] - pairs[:, 0]).T
             with np.errstate(all="ignore"):
                 slopes.append(np.nan_to_num(up / across, nan=0.0, posinf=np.inf, neginf=-np.inf))
-        slope = float(self._slope.release(np.concatenate(slopes), source).value)
+        slope = float(self._slope(matchings).release(np.concatenate(slopes), source).value)
         with np.errstate(all="ignore"):
             rest = real[:, 1] - slope * real[:, 0]
         intercept = float(self._intercept.release(rest, source).value)
         return self._release_as(Release, LinearFit(intercept, np.array([slope])), source)
 
-    @property
-    def _slope(self) -> Quantile:
-        return self._median(self.slope_bounds, Fraction(self.epsilon) / 2 / self.matchings)
+    def _slope(self, matchings: int) -> Quantile:
+        return self._median(self.slope_bounds, Fraction(self.epsilon) / 2 / matchings)
 
     @property
     def _intercept(self) -> Quantile:

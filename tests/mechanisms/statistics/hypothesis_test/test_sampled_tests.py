@@ -18,11 +18,12 @@ from sfumato.mechanisms import (
     Variance,
     goodness_of_fit,
     independence_test,
+    t_interval,
     t_test,
 )
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.privacy import Neighboring
-from tests.chance import accepts_only, at_most, rate
+from tests.chance import accepts_only, at_least, at_most, rate
 
 RUNS = 300
 COUNTS = Laplace.calibrated(sensitivity=1, l0=2, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
@@ -139,6 +140,53 @@ def test_true_means_are_refused_as_rarely_as_promised(kind: Any) -> None:
     near = noisy.release(rng.normal(1.5, 2, 2000), rng)
     assert t_test(far, query=query, mean=1.5, rng=1).p_value < 0.001
     assert t_test(far, near, rng=1).p_value < 0.001
+
+
+@pytest.mark.sharpest("20")
+@pytest.mark.parametrize("n", [20, 1000])
+def test_intervals_hold_means_and_differences_as_often_as_promised(n: int) -> None:
+    query, rng = Variance(bounds=(0.0, 100.0)), np.random.default_rng(n)
+    noisy = Laplace.for_query(query, epsilon=1.0)
+    held, wrong, refused = np.zeros(2), 0, 0
+    for _ in range(RUNS):
+        one, two = (noisy.release(rng.normal(mean, 20, n), rng) for mean in (50.0, 45.0))
+        for place, (ends, truth) in enumerate(
+            (
+                (t_interval(one, level=0.8, draws=99, rng=rng), 50.0),
+                (t_interval(one, two, level=0.8, draws=99, rng=rng), 5.0),
+            )
+        ):
+            held[place] += ends.lower <= truth <= ends.upper
+            assert -100 <= ends.lower <= ends.upper <= 100
+        without = 1.2816 * query.estimate(one) ** 0.5 / n**0.5  # an interval that forgets the noise
+        wrong += abs(float(query_mean(one)) - 50.0) <= without
+        refused += t_test(one, mean=50.0, alternative="greater", draws=99, rng=rng).p_value <= 0.1
+    for hits in held:
+        accepts_only(at_least(int(hits), RUNS), 0.8, too_narrow=0.97)
+    accepts_only(at_most(refused, RUNS), 0.1, never=0.0)
+    assert wrong < 0.7 * RUNS or n > 20
+
+
+def query_mean(release: LatticeRelease) -> float:
+    high, cross, low = np.asarray(release.value)
+    return float(100 * (high + cross / 2) / (high + cross + low))
+
+
+def test_sides_of_the_t_test() -> None:
+    noisy = Laplace.for_query(Variance(bounds=(0.0, 100.0)), epsilon=1.0)
+    release = noisy.release(np.random.default_rng(0).normal(52, 10, 2000), rng=1)
+    found = {
+        side: t_test(release, mean=51.0, alternative=side, draws=999, rng=2)
+        for side in ("greater", "less", "two-sided")
+    }
+    assert found["greater"].p_value < 0.05
+    assert found["less"].p_value > 0.9
+    assert found["greater"].p_value < found["two-sided"].p_value < 3 * found["greater"].p_value + 0.01
+    assert found["less"].statistic == found["greater"].statistic > 0
+    with pytest.raises(ParameterError, match="alternative must be 'two-sided', 'greater' or 'less'"):
+        t_test(release, mean=51.0, alternative="more")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="level must"):
+        t_interval(release, level=1.0)
 
 
 def test_no_data_refuses_nothing_certain() -> None:
