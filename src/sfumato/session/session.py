@@ -152,8 +152,8 @@ class Session(CuratorTools, PlanningTools):
         public_groups : mapping, optional
             Groups known without the data: for each GROUP BY item its values.
         params : mapping, optional
-            What ``@name`` in the text stands for: a bool, int, float, str, date, datetime, or a list of one
-            of these for ``UNNEST(@name)``. Values become literals after the text was parsed.
+            What ``@name`` in the text stands for: a bool, int, float, Decimal, str, date, datetime, or a
+            list of one of these for ``UNNEST(@name)``. Values become literals after the text was parsed.
 
         Returns
         -------
