@@ -224,7 +224,7 @@ def test_beside_other_aggregates_of_the_same_select() -> None:
         assert len(opened.ledger.entries()) == 3
     assert isinstance(release, PostprocessedRelease)
     assert [each.epsilon for each in release.releases] == pytest.approx([1, 1, 1], rel=1e-12)
-    assert (release.epsilon, release.delta) == (pytest.approx(3), pytest.approx(1e-6))
+    assert [release.epsilon, release.delta] == pytest.approx([3, 1e-6], rel=1e-12)
     found = release.to_arrow(intervals=True).to_pylist()
     words, flags, others = (each.to_arrow(intervals=True).to_pylist() for each in release.releases)
     tops, firsts = top(words, 2, "g"), top(flags, 1, "g")

@@ -157,7 +157,7 @@ def _joined(parts: Sequence[exp.Select], keys: Sequence[str], names: Sequence[st
     taken = {name.casefold() for name in (*keys, *names)}
     tables = [free_name(f"part_{index}", taken) for index in range(1, len(parts) + 1)]
     made = exp.Select()
-    known = [exp.column(key, tables[0], quoted=True) for key in keys]
+    known: list[exp.Expr] = [exp.column(key, tables[0], quoted=True) for key in keys]
     for part, table in zip(parts, tables, strict=True):
         source = exp.Subquery(this=part, alias=exp.TableAlias(this=exp.to_identifier(table)))
         if table == tables[0]:
