@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ READ = [
     ("a=02139", "02139"), ("a=", ""), ("a=b=c", "b=c"), ('a=["x", "y"]', ["x", "y"]), ("a=[1, 2]", [1, 2]),
     ("a:STRING=18", "18"), ("a:string=[1]", "[1]"), ("a:INT64=007", 7), ("a:FLOAT64=2", 2.0),
     ("a:DATE=2020-01-31", dt.date(2020, 1, 31)), ("a:BOOL=false", False),
+    ("a:NUMERIC=18446744073709551615.10", Decimal("18446744073709551615.10")),
     ("a:TIMESTAMP=2020-01-31 12:00:00", dt.datetime(2020, 1, 31, 12)), ("a=2020-01-31", "2020-01-31"),
 ]  # fmt: skip
 
@@ -43,6 +45,7 @@ REFUSED = [
     (["a:INT64=x"], "param must hold a value of INT64"),
     (["a:BOOL=2"], "param must hold a value of BOOL"),
     (["a:DATE=31.1.2020"], "param must hold a value of DATE"),
+    (["a:NUMERIC=1e3"], "param must hold a value of NUMERIC"),
     (["a:JSON=1"], "param must be of a type BOOL, INT64"),
     (["a=[1"], "param must hold a list in JSON"),
 ]

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
@@ -145,8 +146,8 @@ def params_of(pairs: Sequence[str]) -> dict[str, Any]:
     Parameters
     ----------
     pairs : sequence of str
-        Each ``NAME=VALUE`` or ``NAME:TYPE=VALUE``, where TYPE is BOOL, INT64, FLOAT64, STRING, DATE or
-        TIMESTAMP. A value that begins with ``[`` is a list in JSON, unless a type says otherwise.
+        Each ``NAME=VALUE`` or ``NAME:TYPE=VALUE``, where TYPE is BOOL, INT64, FLOAT64, NUMERIC, STRING,
+        DATE or TIMESTAMP. A value that begins with ``[`` is a list in JSON, unless a type says otherwise.
 
     Returns
     -------
@@ -214,6 +215,12 @@ def _typed(pair: str, type_: str, text: str) -> Any:
     return value
 
 
+def _decimal(text: str) -> Decimal:
+    if not re.fullmatch(r"[+-]?[0-9]{1,60}(\.[0-9]{1,60})?", text):
+        raise ValueError
+    return Decimal(text)
+
+
 def _whole(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]{1,30}", text):
         raise ValueError
@@ -224,6 +231,7 @@ _READERS: Final[dict[str, Callable[[str], Any]]] = {
     "BOOL": lambda text: _TRUTHS[text.lower()],
     "INT64": _whole,
     "FLOAT64": float,
+    "NUMERIC": _decimal,
     "STRING": str,
     "DATE": dt.date.fromisoformat,
     "TIMESTAMP": dt.datetime.fromisoformat,

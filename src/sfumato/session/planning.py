@@ -61,7 +61,8 @@ class PlanningTools(ABC):
         ----------
         queries : sequence or mapping of str to str or PrivateQuery
             Texts, or queries of the builder; unnamed ones are called ``"1"``, ``"2"``, ... An epsilon in
-            OPTIONS stands; the others are chosen.
+            OPTIONS stands; the others are chosen. One with ROLLUP, CUBE, GROUPING SETS or APPROX_TOP_COUNT is
+            planned as the private SELECTs that it is written out as, called ``"1.1"``, ``"1.2"``, ...
         target : float, relative, or mapping of str to these, optional
             How large an error may be, for all COUNT, SUM and AVG columns, or of any by name: the half-width
             of the interval, in the column's unit (of quantiles in ranks), or as :func:`~sfumato.relative`

@@ -13,6 +13,7 @@ from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.outer.release import PostprocessedRelease
+from sfumato.queries.outer.separation import separate
 from sfumato.queries.plan.policy import PrivacyPolicy
 from sfumato.queries.plan.query import Query
 from sfumato.queries.pricing.price import PricedQuery, price
@@ -152,8 +153,8 @@ class Session(CuratorTools, PlanningTools):
         public_groups : mapping, optional
             Groups known without the data: for each GROUP BY item its values.
         params : mapping, optional
-            What ``@name`` in the text stands for: a bool, int, float, str, date, datetime, or a list of one
-            of these for ``UNNEST(@name)``. Values become literals after the text was parsed.
+            What ``@name`` in the text stands for: a bool, int, float, Decimal, str, date, datetime, or a
+            list of one of these for ``UNNEST(@name)``. Values become literals after the text was parsed.
 
         Returns
         -------
@@ -258,6 +259,32 @@ class Session(CuratorTools, PlanningTools):
         """
         return self._read(parse(text, parameters), public_groups, **defaults)
 
+    def read_all(
+        self,
+        text: str,
+        public_groups: Mapping[str, Sequence[object]] | None = None,
+        parameters: Parameters = NO_PARAMETERS,
+        **defaults: object,
+    ) -> tuple[Query, ...]:
+        """Return the plans of one private SELECT, or of all those that it is written out as.
+
+        Parameters
+        ----------
+        text, public_groups, parameters, **defaults
+            As for `read`.
+
+        Returns
+        -------
+        tuple of Query
+            Each has an equal part of a stated epsilon, and of delta.
+        """
+        statement = written_out(parse(text, parameters))
+        several: tuple[Statement, ...] = (statement,) if isinstance(statement, Statement) else ()
+        if isinstance(statement, LargerStatement):
+            _require_single(statement, public_groups)
+            several = separate(statement, self._catalog).private
+        return tuple(self._read(each, public_groups, **defaults) for each in several)
+
     def _read(
         self,
         statement: Statement,
@@ -274,11 +301,7 @@ class Session(CuratorTools, PlanningTools):
         self, statement: LargerStatement, public_groups: Mapping[str, Sequence[object]] | None
     ) -> LargerQuery:
         """Read and check private SELECTs and the SQL around them."""
-        if public_groups is not None and len(statement.private) > 1:
-            raise OptionError(
-                "public_groups must be left out where a statement has several private SELECTs, got them; "
-                "join a public list in each of them"
-            )
+        _require_single(statement, public_groups)
         return read_larger(
             statement, self._catalog, lambda each: self._read(each, public_groups), self._engine
         )
@@ -328,3 +351,11 @@ class Session(CuratorTools, PlanningTools):
                 "session must be used in the process that opened it, got a forked child of that; nothing was "
                 "charged; connect again in the child"
             )
+
+
+def _require_single(statement: LargerStatement, public_groups: object) -> None:
+    if public_groups is not None and len(statement.private) > 1:
+        raise OptionError(
+            "public_groups must be left out where a statement has several private SELECTs, got them; "
+            "join a public list in each of them"
+        )

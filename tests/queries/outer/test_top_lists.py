@@ -45,7 +45,7 @@ def test_lists_are_made_around_private_selects_only(session: sf.Session) -> None
         with pytest.raises(UnsupportedSql, match="is not answered in the SQL around private SELECTs"):
             session.sql(f"SELECT {item} FROM {inner}")
     with pytest.raises(UnsupportedSql, match=r"session\.sql alone writes it out"):
-        session.plan([DP + CALL], epsilon=1)
+        session.read(DP + CALL)
 
 
 def test_frames_and_displays_show_the_list(session: sf.Session) -> None:

@@ -34,6 +34,35 @@ def session(**given: Any) -> sf.Session:
     return sf.connect(PEOPLE, privacy_unit="person", defaults=DEFAULTS, **given)
 
 
+def test_several_groupings_and_lists_are_planned_as_what_they_are_written_out_as() -> None:
+    rollup = "SELECT state, COUNT(*) AS n FROM rows_ GROUP BY ROLLUP(state)"
+    texts = {
+        "sums": f"WITH rows_ AS (SELECT * FROM data WHERE pay > @least) {rollup}",
+        "top": "SELECT state, APPROX_TOP_COUNT(pay, 2) AS top, COUNT(*) AS n FROM data GROUP BY state",
+        "list": "SELECT APPROX_TOP_COUNT(pay, 2) AS top FROM data",
+        "total": TOTAL,
+    }
+    with session() as opened:
+        plan = opened.plan(texts, target={"n": 60, "total": 5000}, epsilon=4.0, params={"least": 20})
+        names = ["sums.1", "sums.2", "top.1", "top.2", "list", "total"]
+        assert [query.name for query in plan.queries] == names
+        assert plan.epsilon <= 4
+        keys = [[key.name for key in query.priced.query.keys] for query in plan.queries]
+        assert keys == [["state"], [], ["state", "value"], ["state"], ["value"], []]
+        deltas = [query.priced.query.options.delta for query in plan.queries]
+        assert deltas == pytest.approx([5e-10] * 4 + [1e-9] * 2, rel=1e-9)
+        assert opened.ledger.entries() == ()
+        found = plan.release()
+        assert abs(found["sums.2"].to_arrow()["n"][0].as_py() - 15_000) < 400
+        assert len(opened.ledger.entries()) == 6
+        private = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5)"
+        stated = f"{private} COUNT(*) AS n FROM data GROUP BY CUBE(state)"
+        fixed = opened.plan([stated], epsilon=1.0)
+        assert [query.epsilon for query in fixed.queries] == pytest.approx([0.25, 0.25])
+        with pytest.raises(ParameterError, match=r"have names of their own, got 'a\.1'; rename it"):
+            opened.plan({"a": texts["top"], "a.1": TOTAL}, epsilon=1.0)
+
+
 def half_width(release: Any, column: str, level: float = 0.95) -> float:
     table = release.to_arrow(intervals=True, level=level)
     widths: list[float] = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,18 @@ SAME = [
         {"x": dt.datetime.fromisoformat("2020-01-31T12:00:00+02:00")},
         "@x",
         "TIMESTAMP '2020-01-31 10:00:00'",
+    ),
+    (
+        OPTIONS + "COUNT(*) AS n FROM data WHERE CAST(age AS NUMERIC) = @x",
+        {"x": Decimal("-1.50E+3")},
+        "@x",
+        "NUMERIC '-1500'",
+    ),
+    (
+        OPTIONS + "COUNT(*) AS n FROM data WHERE CAST(age AS NUMERIC) NOT IN UNNEST(@x)",
+        {"x": [Decimal("18.0"), Decimal("0.25")]},
+        "UNNEST(@x)",
+        "(NUMERIC '18', NUMERIC '0.25')",
     ),
     (OPTIONS + "COUNT(*) AS n FROM data WHERE age IN (@x, 3)", {"x": 2}, "@x", "2"),
     (
@@ -87,8 +100,11 @@ def test_other_values_are_other_queries() -> None:
 
 
 REFUSED = [
-    ("@a", {"a": None}, "@a must be a bool, int, float, str, date, datetime, or a list .*, got None"),
-    ("@a", {"a": Decimal(1)}, r"or a list of one of these, got Decimal\('1'\); convert it"),
+    ("@a", {"a": None}, "@a must be a bool, int, float, Decimal, str, date, .* or a list .*, got None"),
+    ("@a", {"a": Fraction(1)}, r"or a list of one of these, got Fraction\(1, 1\); convert it"),
+    ("@a", {"a": Decimal("NaN")}, r"be finite, with at most 38 digits .* got Decimal\('NaN'\)"),
+    ("@a", {"a": Decimal("1e38")}, r"be finite, with at most 38 digits .* got Decimal\('1E\+38'\)"),
+    ("@a", {"a": [Decimal(1), 1]}, "got INT64 and NUMERIC"),
     ("@a", {"a": {"b": 1}}, "or a list of one of these, got {'b': 1}"),
     ("@a", {"a": 2**63}, "@a must fit in 64 bits, got 9223372036854775808"),
     ("@a", {"a": float("nan")}, "@a must be finite, got nan"),

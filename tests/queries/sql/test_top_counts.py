@@ -212,6 +212,45 @@ def test_beside_other_private_selects_and_public_tables(session: sf.Session) -> 
         ]
 
 
+def test_beside_other_aggregates_of_the_same_select() -> None:
+    dp = OPTIONS.format(3, 2)
+    text = (
+        f"{dp} g, COUNT(*) AS n, APPROX_TOP_COUNT(word, 2) AS top, APPROX_TOP_COUNT(flag, 1) AS flags, "
+        "SUM(size, contribution_bounds_per_group => (0, 3)) / COUNT(*) AS size, g AS again "
+        "FROM data WHERE n > 9 GROUP BY g ORDER BY n DESC, again"
+    )
+    with connect() as opened:
+        release = opened.sql(text)
+        assert len(opened.ledger.entries()) == 3
+    assert isinstance(release, PostprocessedRelease)
+    assert [each.epsilon for each in release.releases] == pytest.approx([1, 1, 1], rel=1e-12)
+    assert [release.epsilon, release.delta] == pytest.approx([3, 1e-6], rel=1e-12)
+    found = release.to_arrow(intervals=True).to_pylist()
+    words, flags, others = (each.to_arrow(intervals=True).to_pylist() for each in release.releases)
+    tops, firsts = top(words, 2, "g"), top(flags, 1, "g")
+    counts = {row["g"]: row for row in others}
+    assert list(found[0])[:4] == ["g", "n", "n_lower", "n_upper"]
+    assert {row["g"] for row in found} == {"x", "y", None}
+    assert [row["n"] for row in found] == sorted((row["n"] for row in found), reverse=True)
+    for row in found:
+        assert row["again"] == row["g"]
+        assert [each["value"] for each in row["top"]] == [each["value"] for each in tops[row["g"],]]
+        assert row["top_upper"] == [each["count_upper"] for each in tops[row["g"],]]
+        assert [each["count"] for each in row["flags"]] == [each["count"] for each in firsts[row["g"],]]
+        assert {name: row[name] for name in counts[row["g"]]} == counts[row["g"]]
+
+
+def test_a_group_that_one_of_the_answers_shows_has_a_row() -> None:
+    values = ["v"] * 200 + [str(row) for row in range(200)]
+    rows = pa.table({"id": range(400), "g": ["a"] * 200 + ["b"] * 200, "v": values})
+    with sf.connect(rows, privacy_unit="id", epsilon=100, delta=0.1, rng=1) as opened:
+        text = OPTIONS.format(40, 1) + "{}APPROX_TOP_COUNT(v, 3) AS top, COUNT(*) AS n FROM data{}"
+        assert answer(opened, text.format("g, ", " GROUP BY g")) == [
+            {"g": "a", "top": [{"value": "v", "count": 200}], "n": 200}, {"g": "b", "top": None, "n": 200},
+        ]  # fmt: skip
+        assert answer(opened, text.format("", "")) == [{"top": [{"value": "v", "count": 200}], "n": 400}]
+
+
 def test_a_statement_with_the_pipe_and_a_session_with_defaults() -> None:
     defaults = {"epsilon": 1, "delta": 1e-6, "max_groups_contributed": 2}
     with connect(defaults=defaults) as opened:
@@ -275,11 +314,19 @@ REFUSED = [
         "must be whole numbers",
     ),
     ("APPROX_TOP_COUNT(contribution_bounds_per_group => (0, 1)) FROM data", "must have two arguments"),
-    ("APPROX_TOP_COUNT(word, 2), APPROX_TOP_COUNT(size, 2) FROM data", "got APPROX_TOP_COUNT too; write a"),
-    ("g, APPROX_TOP_COUNT(word, 2), COUNT(*) FROM data GROUP BY g", "got COUNT too; write a private SELECT"),
-    ("APPROX_TOP_COUNT(MAX(size), 2) FROM data", "got MAX too"),
+    ("APPROX_TOP_COUNT(MAX(size), 2) FROM data", "must be of one row, got an aggregate"),
+    ("g, APPROX_TOP_COUNT(word, 2), COUNT(*) OVER () AS n FROM data GROUP BY g", "window function"),
+    ("g, APPROX_TOP_COUNT(word, 2), SUM(size) FROM data GROUP BY ROLLUP(g)", "one grouping"),
+    (
+        "g, APPROX_TOP_COUNT(word, 2), COUNT(*) AS n FROM data GROUP BY n",
+        "must be a GROUP BY item or an aggregate",
+    ),
+    ("APPROX_TOP_COUNT(word, 2), COUNT(*) AS n FROM data GROUP BY 2", "must not name an aggregate"),
+    ("g, APPROX_TOP_COUNT(word, 2) AS n, COUNT(*) AS n FROM data GROUP BY g", "have one name"),
+    ("g, APPROX_TOP_COUNT(word, 2), COUNT(*) AS n FROM data GROUP BY g ORDER BY 2", "or other aggregates"),
+    ("g, APPROX_TOP_COUNT(word, 2), COUNT(*) FROM data GROUP BY g HAVING COUNT(*) > 3", "HAVING beside"),
     (f"{CALL} HAVING g = 'x'", "HAVING beside APPROX_TOP_COUNT"),
-    (f"{CALL} HAVING COUNT(*) > 3", "got COUNT too"),
+    (f"{CALL} HAVING COUNT(*) > 3", "HAVING beside APPROX_TOP_COUNT"),
     (
         "g, COUNT(*) FROM data GROUP BY g HAVING APPROX_TOP_COUNT(size, 1) IS NULL",
         "an item of the SELECT list",
@@ -294,12 +341,12 @@ REFUSED = [
     (f"{CALL} QUALIFY g = 'x'", "QUALIFY beside APPROX_TOP_COUNT"),
     (f"{CALL} ORDER BY top", "must name GROUP BY items"),
     (f"{CALL} ORDER BY 2", "must name GROUP BY items"),
-    (f"{CALL} ORDER BY COUNT(*)", "got COUNT too"),
+    (f"{CALL} ORDER BY COUNT(*)", "must name columns of the answer"),
     (f"{CALL} ORDER BY size", "must name columns of the answer"),
     ("APPROX_TOP_COUNT(word, 2) FROM data ORDER BY 1", "must name GROUP BY items"),
     (f"{CALL} LIMIT 0", "LIMIT must be a whole number from 1"),
     ("g, APPROX_TOP_COUNT(word, 2) FROM data GROUP BY ROLLUP(g)", "one grouping"),
-    ("g, APPROX_TOP_COUNT(word, 2) FROM data GROUP BY 2", "must not name APPROX_TOP_COUNT"),
+    ("g, APPROX_TOP_COUNT(word, 2) FROM data GROUP BY 2", "must not name an aggregate"),
     ("UPPER(g), APPROX_TOP_COUNT(word, 2) FROM data GROUP BY g", "must be a GROUP BY item"),
     ("g, APPROX_TOP_COUNT(word, 2) FROM data", "must be a GROUP BY item"),
     ("g, APPROX_TOP_COUNT(g, 2) FROM data GROUP BY g", "of a value that is no GROUP BY item"),

@@ -54,6 +54,16 @@ class QuerySession(Protocol[Release_co]):
         """Return the plan of a query, which is checked; nothing is charged."""
         ...
 
+    def read_all(
+        self,
+        text: str,
+        public_groups: PublicValues | None = None,
+        parameters: Parameters = ...,
+        **defaults: object,
+    ) -> tuple[Query, ...]:
+        """Return the plans of all that a private SELECT is written out as; nothing is charged."""
+        ...
+
     def sql(self, text: str, *, public_groups: PublicValues | None = None) -> Release_co:
         """Answer a query, charging the ledger before any row is read."""
         ...

@@ -7,20 +7,23 @@ extensions or to settings. What runs there was released before, so it may take i
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Final, NoReturn
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import ErrorLevel, exp
 
 from sfumato.errors import EngineError, SchemaError, UnsupportedSql
 from sfumato.queries.engines.duckdb.connection import connect, lock
 from sfumato.queries.plan.schema import ARROW_TYPES
 
-__all__ = ["check", "run", "text_of"]
+__all__ = ["check", "columns_of", "opened", "refuse", "run", "text_of"]
 
+NUMERIC_TYPE: Final = pa.decimal128(38, 9)
+"""What a NUMERIC of an answer is in Arrow."""
 _MEMORY: Final = "1GB"
 _SECONDS: Final = 60.0
 _SETTINGS: Final = (
@@ -28,6 +31,15 @@ _SETTINGS: Final = (
     "error_on_division_by_zero = false",
 )
 _SHOWN: Final = 160
+_NUMERIC: Final = "numeric_of"
+_NUMERIC_MACRO: Final = f"""CREATE MACRO {_NUMERIC}(x) AS list_transform([x], lambda v: CASE
+    WHEN typeof(v) = 'DOUBLE' THEN TRY_CAST(format('{{:.50f}}', TRY_CAST(v AS DOUBLE)) AS DECIMAL(38, 9))
+    ELSE TRY_CAST(v AS DECIMAL(38, 9)) END)[1]"""
+"""A cast to NUMERIC: the nearest number with 9 digits behind the point, halves away from zero.
+
+Of a float it is read from 50 digits. A float that is a half of 1e-9 has ten; any other one above 1e-10 is at
+least 1e-35 away from these, so that no rounding to 50 digits moves it there.
+"""
 _FAILED: Final = (
     "the SQL around the private SELECTs must finish on their answers, got a failure: a number beyond 64 "
     "bits, a subquery of several rows, or more than {seconds:g} seconds or {memory} of memory; the answers "
@@ -49,8 +61,12 @@ def text_of(tree: exp.Expr) -> str:
         If it cannot be written.
     """
     written = None
+    casts = tree.copy()
+    for node in reversed(list(casts.find_all(exp.TryCast))):
+        if node.args["to"].this is exp.DataType.Type.DECIMAL:
+            node.replace(exp.Anonymous(this=_NUMERIC, expressions=[node.this]))
     with suppress(Exception):  # whatever a generator trips over
-        written = tree.sql(
+        written = casts.sql(
             dialect="duckdb", identify=True, comments=False, unsupported_level=ErrorLevel.IGNORE
         )
     if not written:
@@ -79,20 +95,32 @@ def check(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     >>> check('SELECT "n" + 1 AS "more" FROM "answer"', {"answer": pa.schema([("n", pa.int64())])})
     more: int64
     """
+    with opened({name: schema.empty_table() for name, schema in schemas.items()}) as connection:
+        return columns_of(connection, sql)
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Schema:
+    """Run a statement over the tables of an open database, which have no rows; as `check`.
+
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+    sql : str
+
+    Returns
+    -------
+    pyarrow.Schema
+    """
     found: pa.Table | None = None
     said = ""
     try:
-        found = _executed(sql, {name: schema.empty_table() for name, schema in schemas.items()}, _SECONDS)
+        found = connection.sql(sql).to_arrow_table()
     except duckdb.Error as error:
-        said = " ".join(str(error).split("\n", maxsplit=1)[0].split())
+        said = str(error)
     except Exception:  # a name that cannot be stored, say
         said = "a name or a constant that cannot be stored"
     if found is None:
-        shown = said if len(said) <= _SHOWN else said[: _SHOWN - 3] + "..."
-        raise SchemaError(
-            f"the SQL around private SELECTs must suit their answers, got {shown!r}; nothing was charged: "
-            "correct it"
-        )
+        refuse(said)
     names = [name.casefold() for name in found.column_names]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -100,6 +128,27 @@ def check(sql: str, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
         if not name.isprintable() or len(name) > 300:
             raise SchemaError("a column's name must be printable and at most 300 long; choose one with AS")
     return pa.schema([_column(each) for each in found.schema])
+
+
+def refuse(said: object) -> NoReturn:
+    """Refuse a statement before any charge, by what DuckDB said in its first line.
+
+    Parameters
+    ----------
+    said : object
+        Its message, or its error.
+
+    Raises
+    ------
+    SchemaError
+        Always.
+    """
+    words = " ".join(str(said).split("\n", maxsplit=1)[0].split())
+    shown = words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "..."
+    raise SchemaError(
+        f"the SQL around private SELECTs must suit their answers, got {shown!r}; nothing was charged: "
+        "correct it"
+    )
 
 
 def run(
@@ -123,27 +172,54 @@ def run(
         If it fails; the message is fixed.
     """
     found: pa.Table | None = None
-    with suppress(Exception):
-        found = _executed(sql, tables, seconds).cast(schema)
+    with suppress(Exception), opened(tables, seconds=seconds) as connection:
+        found = _rounded(connection.sql(sql).to_arrow_table()).cast(schema)
     if found is None:
         raise EngineError(_FAILED.format(seconds=seconds, memory=_MEMORY))
     return found
 
 
-def _executed(sql: str, tables: Mapping[str, pa.Table], seconds: float) -> pa.Table:
+@contextmanager
+def opened(
+    tables: Mapping[str, pa.Table], *, seconds: float = _SECONDS, settings: Sequence[str] = ()
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the locked database over tables, for some seconds.
+
+    Parameters
+    ----------
+    tables : mapping of str to pyarrow.Table
+    seconds : float
+        After which what runs there is given up.
+    settings : sequence of str
+        Further settings.
+
+    Yields
+    ------
+    duckdb.DuckDBPyConnection
+    """
     with connect("", memory_limit=_MEMORY, threads=1) as connection:
-        for setting in _SETTINGS:
+        for setting in (*_SETTINGS, *settings):
             connection.execute(f"SET {setting}")
         for name, table in tables.items():
             connection.register(name, table)
+        connection.execute(_NUMERIC_MACRO)
         lock(connection, {})
         timer = threading.Timer(seconds, connection.interrupt)
         timer.daemon = True
         timer.start()
         try:
-            return connection.sql(sql).to_arrow_table()
+            yield connection
         finally:
             timer.cancel()
+
+
+def _rounded(table: pa.Table) -> pa.Table:
+    """Round products of NUMERICs, which have more digits behind the point, halves away from zero."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type) and field.type.scale > NUMERIC_TYPE.scale:
+            values = pc.round(table[index], NUMERIC_TYPE.scale, "half_towards_infinity")
+            table = table.set_column(index, field.name, values)
+    return table
 
 
 def _column(field: pa.Field) -> pa.Field:
@@ -162,7 +238,9 @@ def _single(name: str, kind: pa.DataType) -> pa.DataType:
     found = kind
     if pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0):
         found = pa.int64()
-    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    elif pa.types.is_decimal(kind):
+        return NUMERIC_TYPE
+    elif pa.types.is_floating(kind):
         found = pa.float64()
     elif pa.types.is_timestamp(kind):
         found = pa.timestamp("us")

@@ -13,6 +13,7 @@ from sfumato.errors import EngineError
 from sfumato.queries.outer.answer_schema import answer_schema
 from sfumato.queries.outer.cell_intervals import cell_ends
 from sfumato.queries.outer.database import check, run, text_of
+from sfumato.queries.outer.dry_run import dry_run
 from sfumato.queries.outer.interval_columns import carry_intervals
 from sfumato.queries.outer.noise_forms import ColumnNoise
 from sfumato.queries.outer.noisy_cells import cell_columns, numbered_cells
@@ -183,7 +184,7 @@ def prepare(
     keys = {name: [key.name for key in priced[i].query.keys] for name, i in answers.items()}
     tree, ends, _ = carry_intervals(outer.tree, shown, known, keys=keys)
     sql = text_of(tree)
-    schema = check(sql, tables)
+    schema = dry_run(tree, tables)
     names = tuple(cell_columns(each) for each in priced)
     cells = {name: names[index] for name, index in answers.items()}
     tree, _, noise = carry_intervals(outer.tree, shown, known, cells, keys)

@@ -7,6 +7,7 @@ gives NULL, as in private SELECTs: a division by zero, the root of a negative nu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
@@ -83,12 +84,14 @@ _TYPES: Final = {
         "BOOLEAN": ("BOOLEAN",),
         "BIGINT": ("TINYINT", "SMALLINT", "INT", "BIGINT"),
         "DOUBLE": ("FLOAT", "DOUBLE"),
+        "DECIMAL(38, 9)": ("DECIMAL",),
         "VARCHAR": ("TEXT", "VARCHAR"),
         "DATE": ("DATE",),
         "TIMESTAMP": ("TIMESTAMP", "TIMESTAMPTZ"),
     }.items()
     for name in names
 }
+_NUMERIC: Final = re.compile(r"[+-]?0*[0-9]{1,29}(\.[0-9]{0,9}0*)?")
 _DATE_PARTS: Final = frozenset({"YEAR", "QUARTER", "MONTH", "DAY"})
 _TIME_PARTS: Final = _DATE_PARTS | {"HOUR", "MINUTE", "SECOND"}
 _EXTRACTED: Final = _TIME_PARTS | {"DAYOFYEAR", "DAYOFWEEK"}
@@ -244,6 +247,8 @@ def _division(node: exp.Expr) -> exp.Expr:
 
 def _cast(node: exp.Expr) -> exp.Expr:
     only(node, "this", "to", "safe", what="CAST")
+    if node.args["to"].this is exp.DataType.Type.DECIMAL and isinstance(node.this, exp.Literal):
+        _require_digits(node.this.name)
     return exp.TryCast(this=node.this, to=node.args["to"], safe=True)
 
 
@@ -251,9 +256,19 @@ def _type(node: exp.Expr) -> exp.Expr:
     target = _TYPES.get(node.this)
     if target is None or node.expressions:
         raise UnsupportedSql(
-            "a CAST must be to BOOL, INT64, FLOAT64, STRING, DATE or TIMESTAMP; name one of them"
+            "a CAST must be to BOOL, INT64, FLOAT64, NUMERIC, STRING, DATE or TIMESTAMP, without a size; "
+            "name one of them"
         )
     return exp.DataType.build(target, dialect="duckdb")
+
+
+def _require_digits(digits: str) -> None:
+    """Refuse a literal that NUMERIC would have to round, or has no room for."""
+    if not _NUMERIC.fullmatch(digits):
+        raise UnsupportedSql(
+            "a NUMERIC in the SQL around private SELECTs must have at most 29 digits before the point and 9 "
+            f"behind it, got {digits[:60]!r}; write fewer, or a FLOAT64"
+        )
 
 
 def _domain(least: str) -> Callable[[Any], exp.Expr]:

@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Protocol, TypeVar, runtime_checkable
 
 from sqlglot import exp
@@ -14,7 +15,10 @@ from sfumato.errors import OptionError, SchemaError, UnsupportedSql
 from sfumato.queries.plan.query import ColumnType
 from sfumato.queries.plan.typed_expressions import NUMERIC, TEMPORAL, TypedTree, advice, cast
 
-__all__ = ["common", "is_constant", "literal", "number", "python_value", "stored_value", "temporal", "text"]
+__all__ = [
+    "common", "digits_of", "is_constant", "literal", "number", "python_value", "stored_value", "temporal",
+    "text",
+]  # fmt: skip
 
 
 @runtime_checkable
@@ -34,6 +38,7 @@ _INTEGER_REACH = 2**63
 _INTEGER = re.compile(r"[0-9]+")
 _FLOAT = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _MAX_DIGITS = 400
+_NUMERIC_DIGITS = 38
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})?)?"
@@ -57,6 +62,23 @@ def number(digits: str, *, negative: bool = False) -> TypedTree:
     if math.isinf(real):
         raise SchemaError(f"a number must be finite, got {digits}; write a smaller one")
     return TypedTree(_signed(repr(real), negative=negative and real != 0), ColumnType.FLOAT)
+
+
+def digits_of(value: Decimal) -> str | None:
+    """Return a decimal as the text that NUMERIC is cast from; None of one with too many digits.
+
+    Examples
+    --------
+    >>> digits_of(Decimal("1.50E+1")), digits_of(Decimal("-0.0")), digits_of(Decimal("1e39"))
+    ('15', '0', None)
+    """
+    if not value.is_finite() or (value and abs(value.adjusted()) > _NUMERIC_DIGITS):
+        return None
+    whole, _, part = format(abs(value), "f").partition(".") if value else ("0", "", "")
+    part = part.rstrip("0")
+    if max(len(whole), len(part)) > _NUMERIC_DIGITS:
+        return None
+    return ("-" if value < 0 else "") + whole + ("." + part if part else "")
 
 
 def _signed(digits: str, *, negative: bool) -> exp.Expression:

@@ -141,7 +141,7 @@ def plan_workload(
         _check.refuse("queries", "be several", queries, "pass [text, text] or {name: text}")
     # Everything is read, and every target checked, before a pilot is paid for, if one is needed.
     parameters = _parameters(aim, named.values())
-    read = {name: _both(query, session, parameters) for name, query in named.items()}
+    read = _read(named, session, parameters)
     goals = {name: aim.goals(query) for name, (query, _) in read.items()}
     _require_used(aim, [query for query, _ in read.values()])
     for name, (_, fixed) in read.items():
@@ -168,14 +168,30 @@ def _parameters(aim: PlanRequest, queries: Iterable[str | PrivateQuery]) -> Para
     return parameters
 
 
-def _both(
+def _read(
+    named: Mapping[str, str | PrivateQuery], session: QuerySession[ReleaseT], parameters: Parameters
+) -> dict[str, tuple[Query, bool]]:
+    """Read all queries; those that are several private SELECTs have their numbers behind the name."""
+    read: dict[str, tuple[Query, bool]] = {}
+    for name, query in named.items():
+        several = _all(query, session, parameters)
+        for place, each in enumerate(several, 1):
+            own = name if len(several) == 1 else f"{name}.{place}"
+            if own != name and own in named:
+                remedy = f"rename it: {name!r} has it for a part"
+                _check.refuse("queries", "have names of their own", own, remedy)
+            read[own] = each
+    return read
+
+
+def _all(
     query: str | PrivateQuery, session: QuerySession[ReleaseT], parameters: Parameters
-) -> tuple[Query, bool]:
-    """Read a query; return whether its text states an epsilon, which no default changes."""
+) -> list[tuple[Query, bool]]:
+    """Read a query, and all it is written out as; with whether its text states an epsilon, which stands."""
     text, groups = (query.sql, query.public_groups) if isinstance(query, PrivateQuery) else (query, None)
     own = parameters.only(named_parameters(text) if isinstance(query, str) else ())
-    first, second = (session.read(text, groups, own, epsilon=number) for number in _UNSTATED)
-    return first, first.options.epsilon == second.options.epsilon
+    both = (session.read_all(text, groups, own, epsilon=number) for number in _UNSTATED)
+    return [(one, one.options.epsilon == other.options.epsilon) for one, other in zip(*both, strict=True)]
 
 
 def _require_used(aim: PlanRequest, queries: list[Query]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Collection, Iterator, Mapping
+from decimal import Decimal
 
 import pyarrow as pa
 
@@ -33,6 +34,8 @@ def shown(value: object) -> str:
     --------
     >>> shown(2839), shown(48123.7), shown(0.51234), shown("Iowa"), shown(None)
     ('2,839', '48,124', '0.5123', 'Iowa', 'NULL')
+    >>> shown(Decimal("1270.500000000"))
+    '1,270.5'
     >>> shown([{"value": "Iowa", "count": 2839}, {"value": None, "count": 7}])
     'Iowa (2,839), NULL (7)'
     """
@@ -43,11 +46,14 @@ def shown(value: object) -> str:
         return f"{first} ({', '.join(others)})"
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
         return ", ".join(map(shown, value))
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return printable(str(value))
     if isinstance(value, float):
         return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
-    return f"{value:,}"
+    whole, point, part = (
+        f"{value:,f}".partition(".") if isinstance(value, Decimal) else (f"{value:,}", "", "")
+    )
+    return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
 
 
 def promise(guarantee: str, privacy_unit: str, *, simulated: bool) -> str:
@@ -75,7 +81,8 @@ def as_text(table: pa.Table, footer: str, keys: Collection[str] = ()) -> str:
     """
     rows = list(_rows(table, keys))
     widths = [max(len(row[i]) for row in rows) for i in range(table.num_columns)]
-    right = [pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in table.schema.types]
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    right = [any(is_number(kind) for is_number in numbers) for kind in table.schema.types]
     lines = [
         "  ".join(
             cell.rjust(width) if number else cell.ljust(width)

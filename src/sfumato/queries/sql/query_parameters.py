@@ -12,26 +12,29 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from sqlglot import Token, TokenType, exp
 
 from sfumato.errors import OptionError
-from sfumato.queries.plan.constants import number, stored_value, text
+from sfumato.queries.plan.constants import digits_of, number, stored_value, text
 from sfumato.queries.plan.query import ColumnType
 from sfumato.queries.plan.typed_expressions import DATA_TYPES, closest_name
 
 __all__ = ["NO_PARAMETERS", "Parameters", "QueryValues", "parameter_names"]
 
 QueryValues: TypeAlias = Mapping[str, Any]
-"""Values by name, as a caller gives them: bool, int, float, str, date, datetime, or a list of these."""
+"""Values by name, as a caller gives them: bool, int, float, Decimal, str, date, datetime, lists of these."""
 
 _LONGEST_LIST: Final = 20_000
 _KINDS: Final = (
     (bool, ColumnType.BOOLEAN),
     (int, ColumnType.INTEGER),
     (float, ColumnType.FLOAT),
+    (Decimal, ColumnType.DECIMAL),
     (str, ColumnType.TEXT),
     (dt.datetime, ColumnType.TIMESTAMP),
     (dt.date, ColumnType.DATE),
@@ -41,6 +44,7 @@ _KINDS: Final = (
 _RANGES: Final = {
     ColumnType.INTEGER: "fit in 64 bits",
     ColumnType.FLOAT: "be finite",
+    ColumnType.DECIMAL: "be finite, with at most 38 digits before the point and 38 behind it",
     ColumnType.TEXT: "hold characters only, neither NUL nor half a surrogate pair",
     ColumnType.TIMESTAMP: "be a moment of the years 1 to 9999 in UTC",
 }
@@ -258,7 +262,7 @@ def _type_of(name: str, value: object) -> ColumnType:
     for kind, type_ in _KINDS:
         if isinstance(value, kind):
             return type_
-    rule = "be a bool, int, float, str, date, datetime, or a list of one of these"
+    rule = "be a bool, int, float, Decimal, str, date, datetime, or a list of one of these"
     remedy = "write IS NULL for a missing value" if value is None else "convert it to one of them"
     raise OptionError(f"@{name} must {rule}, got {_shown(value)}; {remedy}")
 
@@ -266,10 +270,9 @@ def _type_of(name: str, value: object) -> ColumnType:
 def _node(name: str, value: Any) -> exp.Expr:
     """Return the node of one value, which the text of a literal would be parsed to."""
     type_ = _type_of(name, value)
-    try:
-        stored: Any = stored_value(value, type_, f"@{name}")
-    except OptionError:
-        stored = None
+    stored: Any = None
+    with suppress(OptionError):
+        stored = digits_of(value) if type_ is ColumnType.DECIMAL else stored_value(value, type_, f"@{name}")
     if stored is None:
         range_ = _RANGES.get(type_, f"hold one {type_.value}")
         raise OptionError(f"@{name} must {range_}, got {_shown(value)}; convert it before it is passed")
@@ -280,6 +283,8 @@ def _node(name: str, value: Any) -> exp.Expr:
     if type_ in (ColumnType.INTEGER, ColumnType.FLOAT):
         digits = int.__repr__(stored) if type_ is ColumnType.INTEGER else float.__repr__(stored)
         return number(digits.removeprefix("-"), negative=digits.startswith("-")).tree
+    if type_ is ColumnType.DECIMAL:
+        return exp.Cast(this=exp.Literal.string(stored), to=DATA_TYPES[type_].copy())
     moment = type_ is ColumnType.TIMESTAMP
     spelling = stored.isoformat(sep=" ", timespec="microseconds") if moment else stored.isoformat()
     return exp.Cast(this=exp.Literal.string(spelling), to=DATA_TYPES[type_].copy())

@@ -4,11 +4,15 @@
 ``g, x AS value, COUNT(*) AS count ... GROUP BY g, x`` under the same OPTIONS, and SQL around it that lists
 the largest counts of each g. So a group of OPTIONS (of ``max_groups_contributed``, of thresholds, of a public
 list) is a pair of a group and a value, and its count is that of COUNT(*): of units, or of rows up to bounds.
+Other aggregates beside it, and further lists, are private SELECTs of their own, each with an equal part of
+epsilon and delta; the answers are joined on the GROUP BY items.
 
 Notes
 -----
-Guarantee: that of the private SELECT of pairs. The lists are computed from its answer and from the literal
-number alone, so they cost nothing (post-processing; Dwork and Roth 2014, proposition 2.1).
+Guarantee: that of the private SELECT of pairs; with m SELECTs each is (epsilon / m, delta / m)-differentially
+private, so all together are (epsilon, delta)-differentially private (basic composition; Dwork and Roth 2014,
+theorem 3.16). The lists and the join are computed from the answers and from the literal numbers alone: they
+cost nothing (post-processing; proposition 2.1 there).
 """
 
 from __future__ import annotations
@@ -62,7 +66,7 @@ def with_top_counts(select: exp.Select) -> Expanded | None:
     Raises
     ------
     UnsupportedSql
-        If the call has company that would need a part of epsilon, or stands elsewhere than in the list.
+        If a call stands elsewhere than in the list, or another clause has no meaning beside it.
     OptionError
         If its second argument is no whole number, or it has named arguments.
 
@@ -77,11 +81,12 @@ def with_top_counts(select: exp.Select) -> Expanded | None:
     calls = [node for node in _own_nodes(select) if function_name(node) == _NAME]
     if not calls:
         return None
-    call = _checked(select, calls)
-    size = _size(call)
     written = [(node, alias) for node, alias in map(named_item, select.expressions)]
-    keys = _keys(select, call)
-    shown = [None if node is call else _key(node, keys) for node, _ in written]
+    _check(select, calls, [node for node, _ in written])
+    sizes = [_size(call) for call in calls]
+    keys = _keys(select, calls)
+    company = [node for node, _ in written if not _is_one(node, calls) and _aggregates(node)]
+    shown = [None if _is_one(node, [*calls, *company]) else _key(node, keys) for node, _ in written]
     names = _names(written, shown)
     taken = {name.casefold() for name in names}
     inside = [
@@ -91,25 +96,92 @@ def with_top_counts(select: exp.Select) -> Expanded | None:
     ]
     taken |= {name.removesuffix("_lower").removesuffix("_upper") for name in taken}  # ends of intervals
     value, count = free_name("value", taken), free_name("count", taken)
-    inner = _counts(select, call, list(zip(keys, inside, strict=True)), (value, count))
-    listed = _list(size, value, count)
-    columns = [listed if place is None else exp.column(inside[place], quoted=True) for place in shown]
+    keyed = list(zip(keys, inside, strict=True))
+    called = {id(node): name for (node, _), name in zip(written, names, strict=True)}
+    private = [_counts(select, call, keyed, (value, count)) for call in calls]
+    lists = [
+        _of_groups(inner, [exp.alias_(_list(size, value, count), called[id(call)], quoted=True)], inside)
+        for inner, size, call in zip(private, sizes, calls, strict=True)
+    ]
+    if company:
+        private.append(_private(select, [*keyed, *((node, called[id(node)]) for node in company)], len(keys)))
+        lists.append(exp.select("*").from_(exp.Subquery(this=private[-1]), copy=False))
+    columns = [name if place is None else inside[place] for place, name in zip(shown, names, strict=True)]
     tree = exp.Select(
         expressions=[
-            exp.alias_(column, name, quoted=True) for column, name in zip(columns, names, strict=True)
+            exp.alias_(exp.column(column, quoted=True), name, quoted=True)
+            for column, name in zip(columns, names, strict=True)
         ]
-    ).from_(exp.Subquery(this=inner), copy=False)
+    ).from_(
+        exp.Subquery(
+            this=lists[0]
+            if len(lists) == 1
+            else _joined(lists, inside, [called[id(node)] for node in (*calls, *company)])
+        ),
+        copy=False,
+    )
+    _finish(
+        select, tree, [(node, name) for (node, _), name in zip(written, names, strict=True)], calls, inside
+    )
+    return Expanded(tree, tuple(private))
+
+
+def _finish(
+    select: exp.Select,
+    tree: exp.Select,
+    items: Sequence[tuple[exp.Expr, str]],
+    calls: Sequence[exp.Expr],
+    keys: Sequence[str],
+) -> None:
+    """Give the whole what was written for all of it: WITH, ORDER BY, LIMIT and OFFSET."""
     tree.set("with_", select.args.get("with_"))
-    if keys:
-        tree.set("group", exp.Group(expressions=[exp.column(name, quoted=True) for name in inside]))
     if keys and not isinstance(select.parent, exp.SetOperation):  # whose parts have no order
-        items = [(node, name) for (node, _), name in zip(written, names, strict=True)]
-        tree.set("order", exp.Order(expressions=list(_order(select, call, items, inside))))
+        tree.set("order", exp.Order(expressions=list(_order(select, calls, items, keys))))
     if not keys and select.args.get("order") is not None:
         _refuse_order()
     for slot in ("limit", "offset"):
         tree.set(slot, select.args.get(slot))
-    return Expanded(tree, (inner,))
+
+
+def _of_groups(private: exp.Select, columns: Sequence[exp.Expr], keys: Sequence[str]) -> exp.Select:
+    """Return the SELECT of what is computed from the answer of a private one, for each group."""
+    grouped = [exp.column(name, quoted=True) for name in keys]
+    made = exp.Select(expressions=[*grouped, *columns]).from_(exp.Subquery(this=private), copy=False)
+    if keys:
+        made.set("group", exp.Group(expressions=[each.copy() for each in grouped]))
+    return made
+
+
+def _joined(parts: Sequence[exp.Select], keys: Sequence[str], names: Sequence[str]) -> exp.Select:
+    """Return the SELECT of all columns of several by the same keys: of every group that one of them shows."""
+    taken = {name.casefold() for name in (*keys, *names)}
+    tables = [free_name(f"part_{index}", taken) for index in range(1, len(parts) + 1)]
+    made = exp.Select()
+    known: list[exp.Expr] = [exp.column(key, tables[0], quoted=True) for key in keys]
+    for part, table in zip(parts, tables, strict=True):
+        source = exp.Subquery(this=part, alias=exp.TableAlias(this=exp.to_identifier(table)))
+        if table == tables[0]:
+            made = made.from_(source, copy=False)
+            continue
+        mine = [exp.column(key, table, quoted=True) for key in keys]
+        same = [
+            exp.NullSafeEQ(this=one.copy(), expression=other.copy())
+            for one, other in zip(known, mine, strict=True)
+        ]
+        kind = "FULL" if keys else "CROSS"
+        made = made.join(source, on=exp.and_(*same) if same else None, join_type=kind, copy=False)
+        known = [exp.Coalesce(this=one, expressions=[other]) for one, other in zip(known, mine, strict=True)]
+    columns = [exp.alias_(tree, key, quoted=True) for tree, key in zip(known, keys, strict=True)]
+    made.set("expressions", [*columns, *(exp.column(name, quoted=True) for name in names)])
+    return made
+
+
+def _is_one(node: exp.Expr, nodes: Sequence[exp.Expr]) -> bool:
+    return any(node is each for each in nodes)
+
+
+def _aggregates(node: exp.Expr) -> bool:
+    return any(map(is_aggregate, node.walk(prune=lambda each: isinstance(each, exp.Query))))
 
 
 def _own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
@@ -117,22 +189,12 @@ def _own_nodes(select: exp.Select) -> Iterator[exp.Expr]:
     return select.walk(prune=lambda node: node is not select and isinstance(node, exp.Query))
 
 
-def _checked(select: exp.Select, calls: Sequence[exp.Expr]) -> exp.Expr:
-    """Return the call, an item of the SELECT list and the only aggregate; refuse all else."""
-    call = next(
-        (node for node, _ in map(named_item, select.expressions) if function_name(node) == _NAME), None
-    )
-    if call is None or (len(calls) == 1 and calls[0] is not call):
+def _check(select: exp.Select, calls: Sequence[exp.Expr], items: Sequence[exp.Expr]) -> None:
+    """Refuse calls that are no items of the SELECT list, and clauses that have no meaning beside one."""
+    if not all(_is_one(call, items) for call in calls):
         raise UnsupportedSql(
             f"{_NAME} must be an item of the SELECT list, without FILTER, OVER or an expression around it; "
             "put conditions into WHERE, and compute in the SQL around this SELECT"
-        )
-    aggregates = (node for node in _own_nodes(select) if is_aggregate(node) and node is not call)
-    other = next((node for node in aggregates if not isinstance(node, exp.Filter)), None)
-    if other is not None:
-        raise UnsupportedSql(
-            f"{_NAME} must be the only aggregate of its SELECT, got {function_name(other)} too; write a "
-            "private SELECT for each in WITH, and join their answers on the GROUP BY items"
         )
     for slot in ("having", "qualify"):
         if select.args.get(slot) is not None:
@@ -144,7 +206,6 @@ def _checked(select: exp.Select, calls: Sequence[exp.Expr]) -> exp.Expr:
     count = limit.expression if isinstance(limit, exp.Limit) else None
     if isinstance(count, exp.Expr) and not count.name.strip("0").isdigit():
         raise UnsupportedSql("LIMIT must be a whole number from 1, or an empty answer is paid for; write 10")
-    return call
 
 
 def _size(call: exp.Expr) -> int:
@@ -162,6 +223,8 @@ def _size(call: exp.Expr) -> int:
         raise UnsupportedSql(
             f"{_NAME} must have two arguments, a value and a whole number, got {len(arguments)}; {_FORM}"
         )
+    if _aggregates(arguments[0]):
+        raise UnsupportedSql(f"the first argument of {_NAME} must be of one row, got an aggregate; {_FORM}")
     if arguments[0].is_star or not any(arguments[0].find_all(exp.Column)):
         raise UnsupportedSql(f"the first argument of {_NAME} must name a column; {_FORM}")
     size: object = None
@@ -181,7 +244,7 @@ def _value(call: exp.Expr) -> exp.Expr:
     return value
 
 
-def _keys(select: exp.Select, call: exp.Expr) -> list[exp.Expr]:
+def _keys(select: exp.Select, calls: Sequence[exp.Expr]) -> list[exp.Expr]:
     """Return the GROUP BY items, each once."""
     group = select.args.get("group")
     if group is None:
@@ -193,27 +256,28 @@ def _keys(select: exp.Select, call: exp.Expr) -> list[exp.Expr]:
         )
     only(group, "expressions", "all", what="GROUP BY")
     if group.args.get("all"):
-        nodes = [node for node, _ in map(named_item, select.expressions) if node is not call]
+        items = (node for node, _ in map(named_item, select.expressions))
+        nodes = [node for node in items if not _is_one(node, calls) and not _aggregates(node)]
     else:
-        nodes = [_meant(node.unnest(), select.expressions, call) for node in group.expressions]
+        nodes = [_meant(node.unnest(), select.expressions, calls) for node in group.expressions]
     keys: list[exp.Expr] = []
     for node in nodes:
         if node not in keys:  # what only looks alike is compared by whoever reads the SELECT
             keys.append(node)
-    if place_of(_value(call).unnest(), keys) is not None:
+    if any(place_of(_value(call).unnest(), keys) is not None for call in calls):
         raise UnsupportedSql(
             f"{_NAME} must be of a value that is no GROUP BY item, of which each group has one; name another"
         )
     return keys
 
 
-def _meant(node: exp.Expr, items: Sequence[exp.Expr], call: exp.Expr) -> exp.Expr:
+def _meant(node: exp.Expr, items: Sequence[exp.Expr], calls: Sequence[exp.Expr]) -> exp.Expr:
     found = grouped_node(node, items)
-    if found is not call:
+    if not _is_one(found, calls) and not _aggregates(found):
         return found
     if isinstance(node, exp.Column):
         return node  # of the rows: an alias of an aggregate cannot be meant
-    raise UnsupportedSql(f"GROUP BY must not name {_NAME}; group by columns")
+    raise UnsupportedSql("GROUP BY must not name an aggregate; group by columns")
 
 
 def _key(node: exp.Expr, keys: Sequence[exp.Expr]) -> int:
@@ -222,7 +286,8 @@ def _key(node: exp.Expr, keys: Sequence[exp.Expr]) -> int:
         place = place_of(node, keys)
     if place is None:
         raise UnsupportedSql(
-            f"an item beside {_NAME} must be a GROUP BY item; compute with it in SQL around this SELECT"
+            f"an item beside {_NAME} must be a GROUP BY item or an aggregate; compute with it in SQL around "
+            "this SELECT"
         )
     return place
 
@@ -242,15 +307,20 @@ def _counts(
     select: exp.Select, call: exp.Expr, keys: Sequence[tuple[exp.Expr, str]], names: tuple[str, str]
 ) -> exp.Select:
     """Return the private SELECT: the number of rows of each pair of a group and a value."""
-    made = select.copy()
-    for slot in _WRITTEN_OUT:
-        made.set(slot, None)
     bounds = [each.copy() for each in call.expressions if isinstance(each, exp.Kwarg)]
     rows = exp.Anonymous(this="COUNT", expressions=[exp.Star(), *bounds])
     columns = [*keys, (_value(call), names[0]), (rows, names[1])]
+    return _private(select, columns, len(columns) - 1)
+
+
+def _private(select: exp.Select, columns: Sequence[tuple[exp.Expr, str]], keys: int) -> exp.Select:
+    """Return the private SELECT of some columns, of which the first are its keys."""
+    made = select.copy()
+    for slot in _WRITTEN_OUT:
+        made.set(slot, None)
     made.set("expressions", [exp.alias_(node.copy(), name, quoted=True) for node, name in columns])
-    places = range(1, len(columns))
-    made.set("group", exp.Group(expressions=[exp.Literal.number(place) for place in places]))
+    if keys:
+        made.set("group", exp.Group(expressions=[exp.Literal.number(place + 1) for place in range(keys)]))
     return made
 
 
@@ -273,12 +343,15 @@ def _list(size: int, value: str, count: str) -> TopList:
 
 
 def _order(
-    select: exp.Select, call: exp.Expr, items: Sequence[tuple[exp.Expr, str]], keys: Sequence[str]
+    select: exp.Select,
+    calls: Sequence[exp.Expr],
+    items: Sequence[tuple[exp.Expr, str]],
+    keys: Sequence[str],
 ) -> Iterator[exp.Expr]:
     """Yield the terms of ORDER BY, and after them the other keys, in whose order any answer is."""
     order = select.args.get("order")
     terms = [] if order is None else list(ordered(order, items, _NAME))
-    lists = {name for node, name in items if node is call}
+    lists = {name for node, name in items if _is_one(node, calls)}
     if any(term.this.name in lists for term in terms):
         _refuse_order()
     yield from terms
@@ -287,4 +360,6 @@ def _order(
 
 
 def _refuse_order() -> NoReturn:
-    raise UnsupportedSql(f"ORDER BY beside {_NAME} must name GROUP BY items, got none; leave it out")
+    raise UnsupportedSql(
+        f"ORDER BY beside {_NAME} must name GROUP BY items or other aggregates, got none; leave it out"
+    )

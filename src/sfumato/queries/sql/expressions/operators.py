@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
@@ -24,6 +26,7 @@ __all__ = ["OPERATORS", "chain"]
 
 _BOOLEAN = frozenset({ColumnType.BOOLEAN})
 _TEXT = frozenset({ColumnType.TEXT})
+_DIGITS = re.compile(r"[+-]?[0-9]{1,38}(\.[0-9]{0,38})?")
 _MAX_LISTED = 4_000  # more would make a text too long for an engine
 
 
@@ -138,12 +141,19 @@ def _in(node: exp.Expr, compile_: Compile) -> TypedTree:
             "and name it in the parentheses, as a subquery"
         )
     values = [compile_(value) for value in written]
-    if not values or not all(is_constant(value) for value in values):
+    if not values or not all(is_constant(value) or _is_numeric(value) for value in values):
         raise UnsupportedSql("IN must list literals; write x IN ('a', 'b'), and IS NULL for NULL")
     (subject, *members), _ = common([_not_null(compile_(node.this), "IN"), *values], "IN")
     return _perhaps_negated(
         node, exp.In(this=operand(subject), expressions=[member.tree for member in members])
     )
+
+
+def _is_numeric(term: TypedTree) -> bool:
+    """Return whether a term is a literal such as NUMERIC '0.5'."""
+    tree = term.tree
+    digits = tree.this if isinstance(tree, exp.TryCast) and term.type is ColumnType.DECIMAL else None
+    return isinstance(digits, exp.Literal) and _DIGITS.fullmatch(digits.name) is not None
 
 
 def _listed(node: exp.Expr) -> list[exp.Expr]:
