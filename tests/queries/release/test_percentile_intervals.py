@@ -101,6 +101,19 @@ def test_coverage_of_a_few_shapes(name: str, noise: str, kind: str, units: int) 
     _covered(name, noise, kind, units, 1500)
 
 
+@cases(
+    "name, kind, most",
+    [("COVAR_SAMP", "constant at a bound", 1.2), ("COVAR_SAMP", "at both bounds", 1.2)],
+)
+def test_what_means_leave_possible_makes_intervals_narrow(name: str, kind: str, most: float) -> None:
+    priced = priced_query(f"{CALLS[name]} AS v", NOISES["Laplace"], grouped=False)
+    group = drawn(priced, exact_integers(priced, rows(1000, kind)), 1500, 9)
+    held, width = group.covered("v", 0.95)
+    low, high = np.quantile(group.values("v"), (0.025, 0.975))
+    assert np.median(width) <= most * (high - low)  # were 1.8 and 2.1
+    assert held >= 0.95
+
+
 @pytest.mark.exhaustive
 @cases("noise", list(NOISES))
 @cases("name", list(CALLS))

@@ -144,7 +144,10 @@ def read_date_diff(node: exp.Expr, compile_: Compile) -> TypedTree:
     if part == "DAY":
         return day_count(*sides)
     if part not in _MONTHS:
-        raise UnsupportedSql("the part of DATE_DIFF must be DAY, MONTH, QUARTER or YEAR; write one of them")
+        raise UnsupportedSql(
+            "the part of DATE_DIFF must be DAY, WEEK, ISOWEEK, MONTH, QUARTER, YEAR or ISOYEAR; write one of "
+            "them"
+        )
     years = _difference(*(_part("YEAR", side) for side in sides))
     if part == "YEAR":
         return years

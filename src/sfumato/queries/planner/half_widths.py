@@ -8,9 +8,11 @@ ranks, whatever the data.
 Notes
 -----
 *Where the data matter* an average, a variance and a covariance are planned for the least favorable data
-within the bounds (`sfumato.queries.pricing.expected_error`): all rows at the bound that is farther out. For a
-standard deviation or a correlation there is no such number, for either is least certain where values hardly
-vary; they are planned for values that are even over their bounds, of columns that are independent.
+within the bounds (`sfumato.queries.pricing.expected_error`): all rows at the bound that is farther out. (With
+both means at the very bounds a covariance can only be small, and its interval says so; with a few rows in a
+hundred off them it is nearly as wide as planned.) For a standard deviation or a correlation there is no such
+number, for either is least certain where values hardly vary; they are planned for values that are even over
+their bounds, of columns that are independent.
 
 *Ranks.* One choice of scale b among c candidates, one of which has the target's rank, is off by more than t
 ranks with probability at most :math:`r / (1 + r)`, :math:`r = (c - 1) e^{-t/b}`; see
@@ -42,6 +44,7 @@ from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
 from sfumato.queries.plan.query import ADDITIVE, MOMENT_KINDS, AggregateKind
 from sfumato.queries.pricing.aggregate_measures import ColumnEstimator
 from sfumato.queries.pricing.price import PricedQuery
+from sfumato.queries.release.moment_columns import MEANS_SPARE
 from sfumato.queries.release.noise import public_measures
 from sfumato.queries.release.percentile_intervals import noise_points, percentile_interval
 from sfumato.queries.release.ratio_intervals import NoiseTerm, ratio_interval
@@ -165,7 +168,10 @@ def _moment_error(
         lines = correlation_line(products, (plain[0], plain[1]), (plain[2], plain[3]), counts)
         low, high = percentile_interval(tail, lines, miss, (-1.0, 1.0))
         return float(high[0] - low[0]) / 2
-    lines = covariance_line(products, plain[0], plain[-1], counts, sample=sample)
+    lines, miss = (
+        covariance_line(products, plain[0], plain[-1], counts, sample=sample),
+        miss * (1 - MEANS_SPARE),
+    )
     ranges = [((each.row_upper or 0) - (each.row_lower or 0)) / 2 for each in columns]
     largest = ranges[0] * ranges[1] * (2 if sample else 1)
     low, high = percentile_interval(tail, lines, miss, (-largest, largest))

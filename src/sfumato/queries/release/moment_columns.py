@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sfumato.queries.release.estimated_column import EstimatedColumn
 from sfumato.queries.release.intervals import central_interval, hull
 from sfumato.queries.release.percentile_intervals import noise_points, percentile_interval
+from sfumato.queries.release.ratio_intervals import NoiseTerm, sum_interval
 from sfumato.queries.release.tails.noise_tails import noise_tail
 from sfumato.queries.release.variance_estimates import (
     SAMPLED,
@@ -21,15 +22,19 @@ from sfumato.queries.release.variance_estimates import (
     correlation_line,
     covariance_ends,
     covariance_line,
+    possible_covariances,
+    possible_variances,
     sample_ends,
     variance_ends,
 )
 
-__all__ = ["CorrelationColumn", "CovarianceColumn", "DeviationColumn", "VarianceColumn"]
+__all__ = ["MEANS_SPARE", "CorrelationColumn", "CovarianceColumn", "DeviationColumn", "VarianceColumn"]
 
 _Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 _GROUPS: Final = 256  # at once: what memory is for
+MEANS_SPARE: Final = 1 / 50
+"""The part of an error probability that pays for intervals of the means, which limit what is possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +50,48 @@ class VarianceColumn(EstimatedColumn):
         """Return percentiles at the noisy sums; where the count may be small, what its parts allow, too."""
         shown = self.shown(self.column.count or 0, level)
         miss = np.full(len(self.noisy(self.column.total)), 1 - level) if shown is None else shown.miss
-        found = self.percentiles(miss)
+        found = self.likely(miss)
         if shown is not None and shown.small.any():
             each = 1 - (1 - shown.level) / (1 + len(self.column.more))
             few = self.counts(shown.low), self.counts(shown.high)
             found = hull(found, self.value_ends(self.sums(each), few), shown.small)
         value = self.value(self.sums(None), (self.counts(self.noisy(self.column.count or 0)),) * 2)
         return self.in_units(np.fmin(found[0], value)), self.in_units(np.fmax(found[1], value))
+
+    def likely(self, miss: NDArray[np.float64]) -> Ends:
+        """Return the central percentiles, within the range that is possible with means such as these.
+
+        The means are in their intervals but for a fiftieth of ``miss``, which the percentiles go without.
+        """
+        ends, possible = self.percentiles(miss * (1 - MEANS_SPARE)), self.possible_values(miss * MEANS_SPARE)
+        low, high = (np.clip(end, *possible) for end in ends)
+        return low, high
+
+    def possible_values(self, miss: NDArray[np.float64]) -> Ends:
+        """Return the range that the sums of values, and the number of rows, leave to the exact values."""
+        indices = [self.column.count or 0, *self.sums_of_values]
+        counted, *ends = (self.sum_ends(index, miss / len(indices)) for index in indices)
+        low, high = (np.maximum(end, self.fewest) for end in counted)
+        means = [
+            MomentSum(*each, self.record.measures[index].center, self.terms(index))
+            for index, each in zip(indices[1:], ends, strict=True)
+        ]
+        found = self.possible_population(means, (low, high))
+        return sample_ends(found, (low, high)) if self.column.kind in SAMPLED else found
+
+    def sum_ends(self, index: int, miss: NDArray[np.float64]) -> Ends:
+        """Return intervals of the exact sums of a measure, each of which misses with some probability."""
+        noise = NoiseTerm(noise_tail(self.record.measures[index].noise), 1.0, 0.0)
+        return sum_interval(self.noisy(index).astype(np.float64), [noise], miss)
+
+    @property
+    def sums_of_values(self) -> tuple[int, ...]:
+        """The measures that are sums of values of one column."""
+        return self.column.more[:1]
+
+    def possible_population(self, means: list[MomentSum], counts: Ends) -> Ends:
+        """Return what is possible of what divides by the number of rows."""
+        return possible_variances(means[0], counts)
 
     def percentiles(self, miss: NDArray[np.float64]) -> Ends:
         """Return the central percentiles of the values at the noisy sums, in the steps of their grid."""
@@ -101,7 +141,17 @@ class VarianceColumn(EstimatedColumn):
 
     def counts(self, noisy: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return numbers of rows that the values exist for."""
-        return np.maximum(noisy.astype(np.float64), 2.0 if self.column.kind in SAMPLED else 1.0)
+        return np.maximum(noisy.astype(np.float64), self.fewest)
+
+    @property
+    def fewest(self) -> float:
+        """The smallest number of rows that values exist for."""
+        return 2.0 if self.column.kind in SAMPLED else 1.0
+
+    def terms(self, index: int) -> tuple[int, int]:
+        """Return the range of what a row adds to a measure."""
+        measure = self.record.measures[index]
+        return measure.row_lower or 0, measure.row_upper or 0
 
     def sums(self, level: float | None) -> list[MomentSum]:
         """Return the sums of products: intervals of them, or without a level the noisy ones."""
@@ -109,8 +159,8 @@ class VarianceColumn(EstimatedColumn):
         for index in (self.column.total, *self.column.more):
             measure, noisy = self.record.measures[index], self.noisy(index)
             low, high = (noisy, noisy) if level is None else central_interval(measure, noisy, level)
-            terms = measure.row_lower or 0, measure.row_upper or 0
-            found.append(MomentSum(low.astype(np.float64), high.astype(np.float64), measure.center, terms))
+            ends = low.astype(np.float64), high.astype(np.float64)
+            found.append(MomentSum(*ends, measure.center, self.terms(index)))
         return found
 
     def in_units(self, steps: NDArray[np.float64]) -> NDArray[Any]:
@@ -125,6 +175,15 @@ class CovarianceColumn(VarianceColumn):
     def population(self, sums: list[MomentSum], counts: Ends) -> Ends:
         """Return the ends of what divides by the number of rows."""
         return covariance_ends(sums, counts)
+
+    @property
+    def sums_of_values(self) -> tuple[int, ...]:
+        """The measures that are sums of values of one column."""
+        return self.column.more[:2]
+
+    def possible_population(self, means: list[MomentSum], counts: Ends) -> Ends:
+        """Return what is possible of what divides by the number of rows."""
+        return possible_covariances(means[0], means[1], counts)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -149,9 +208,9 @@ class DeviationColumn(VarianceColumn):
         low, high = VarianceColumn.value_ends(self, sums, counts)
         return np.sqrt(low), np.sqrt(high)
 
-    def percentiles(self, miss: NDArray[np.float64]) -> Ends:
+    def likely(self, miss: NDArray[np.float64]) -> Ends:
         """Return the roots of the ends of the variance."""
-        low, high = VarianceColumn.percentiles(self, miss)
+        low, high = VarianceColumn.likely(self, miss)
         return np.sqrt(low), np.sqrt(high)
 
     def in_units(self, steps: NDArray[np.float64]) -> NDArray[Any]:
@@ -177,6 +236,10 @@ class CorrelationColumn(CovarianceColumn):
     def variances(self, sums: list[MomentSum], counts: Ends) -> tuple[Ends, Ends]:
         """Return the ends of either column's variance."""
         return variance_ends(sums[3], sums[1], counts), variance_ends(sums[4], sums[2], counts)
+
+    def likely(self, miss: NDArray[np.float64]) -> Ends:
+        """Return the central percentiles: means alone do not limit a correlation."""
+        return self.percentiles(miss)
 
     @property
     def range(self) -> tuple[float, float]:

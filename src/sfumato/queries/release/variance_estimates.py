@@ -32,6 +32,8 @@ __all__ = [
     "correlation_line",
     "covariance_ends",
     "covariance_line",
+    "possible_covariances",
+    "possible_variances",
     "sample_ends",
     "variance_ends",
 ]
@@ -41,6 +43,9 @@ Ends: TypeAlias = tuple[Floats, Floats]
 
 SAMPLED = frozenset({AggregateKind.VAR_SAMP, AggregateKind.STDDEV_SAMP, AggregateKind.COVAR_SAMP})
 """What divides by the number of rows less one."""
+
+_ROUNDED = 1e-15
+"""More than what floats lose of a covariance of columns within (0, 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +156,44 @@ def correlation_ends(together: Ends, first: Ends, second: Ends) -> Ends:
         np.where(small > 0, np.clip(low, -1, 1), -1.0),
         np.where(small > 0, np.clip(high, -1, 1), 1.0),
     )
+
+
+def possible_variances(values: MomentSum, counts: Ends) -> Ends:
+    """Return the range of the variances that columns with these means may have.
+
+    Terms x within (0, 1) whose mean is p have a variance of at most p (1 - p), for no x**2 is above x (Bhatia
+    and Davis, "A better bound on the variance", Amer. Math. Monthly 107, 2000).
+    """
+    means = _shares(values, counts)
+    largest = _largest_product(means, means) * 4 * values.max_variance
+    return np.zeros_like(largest), largest
+
+
+def possible_covariances(first: MomentSum, second: MomentSum, counts: Ends) -> Ends:
+    """Return the range of the covariances that columns with these means may have.
+
+    Terms x and y within (0, 1) whose means are p and q have a mean product of at most min(p, q), for no x y
+    is above either, so a covariance of at most min(p (1 - q), q (1 - p)); and with 1 - y for y, one of at
+    least -min(p q, (1 - p) (1 - q)): the bounds of Frechet and Hoeffding.
+    """
+    one, (low, high) = _shares(first, counts), _shares(second, counts)
+    scale = 4 * (first.max_variance * second.max_variance) ** 0.5
+    return -scale * _largest_product(one, (1 - high, 1 - low)), scale * _largest_product(one, (low, high))
+
+
+def _shares(values: MomentSum, counts: Ends) -> Ends:
+    """Return the smallest and the largest mean, as shares of the way from the lowest term to the highest."""
+    smallest, largest = values.terms
+    low, high = ((mean - smallest) / max(1, largest - smallest) for mean in values.mean(counts))
+    return low, high
+
+
+def _largest_product(one: Ends, other: Ends) -> Floats:
+    """Return the largest min(p (1 - q), q (1 - p)), p and q being from their intervals.
+
+    For a given q it grows with p up to q, and falls beyond it. So where the intervals overlap it is largest
+    for p = q, as near to a half as they allow, and else at the ends that face one another.
+    """
+    low, high = np.maximum(one[0], other[0]), np.minimum(one[1], other[1])
+    equal = np.clip(0.5, low, np.maximum(low, high))
+    return np.asarray(np.where(low <= high, equal * (1 - equal), high * (1 - low)) + _ROUNDED)

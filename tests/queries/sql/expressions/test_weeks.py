@@ -77,6 +77,17 @@ def test_first_days_of_weeks_and_their_differences(column: _Column) -> None:
                 assert count == (start - origin).days // 7, day
 
 
+def test_first_days_of_iso_years_and_their_differences(column: _Column) -> None:
+    years = [day.isocalendar()[0] for day in column.days]
+    starts = [dt.date.fromisocalendar(year, 1, 1) for year in years]
+    assert column("DATE_TRUNC(d, ISOYEAR)") == starts
+    noons = column("TIMESTAMP_TRUNC(CAST(d AS TIMESTAMP), ISOYEAR)")
+    assert [moment.replace(tzinfo=None) for moment in noons] == [
+        dt.datetime.combine(start, dt.time()) for start in starts
+    ]
+    assert column("DATE_DIFF(d, DATE '2024-12-30', ISOYEAR)") == [year - 2025 for year in years]
+
+
 def test_dates_moved_by_a_column(column: _Column) -> None:
     def moved(day: dt.date, days: int) -> dt.date | None:
         try:

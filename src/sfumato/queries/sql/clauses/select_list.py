@@ -14,6 +14,7 @@ from sfumato.queries.sql.aggregates.rewritten_aggregates import call_of_days
 from sfumato.queries.sql.catalog import free_name, listed_position, named_item, output_name
 from sfumato.queries.sql.clauses.answer_expressions import AnswerColumns, aggregate_name, require_number
 from sfumato.queries.sql.clauses.from_clause import FromClause
+from sfumato.queries.sql.expressions.other_forms import WINDOW_REFUSAL
 from sfumato.queries.sql.expressions.scalar import is_aggregate, read_expression
 
 __all__ = ["Item", "read_having", "read_items", "read_keys", "read_order", "read_outputs"]
@@ -49,10 +50,7 @@ def read_items(select: exp.Select) -> list[Item]:
         if node.is_star and not aggregates:
             raise UnsupportedSql("SELECT * would show raw rows; name GROUP BY items and aggregates")
         if isinstance(node, exp.Window):
-            raise UnsupportedSql(
-                "a window function mixes the rows of several units; GROUP BY, or PARTITION BY the unit in a "
-                "subquery"
-            )
+            raise UnsupportedSql(WINDOW_REFUSAL)
         items.append(Item(node, alias, aggregates, any(map(is_aggregate, node.walk()))))
     return items
 

@@ -106,6 +106,8 @@ def read_extract(node: exp.Expr, compile_: Compile) -> TypedTree:
     week = weeks.extracted(moment, node.this)
     if week is not None:
         return week
+    if node.name.upper() == "DATE":
+        raise UnsupportedSql("EXTRACT must be of a number, got DATE; write DATE(t)")
     part = _part(node.this, moment, "EXTRACT", _DATE_PARTS | {"DAYOFWEEK", "DAYOFYEAR", "ISOYEAR"})
     if part == "DAYOFWEEK":
         return weekday(moment)
@@ -119,7 +121,9 @@ def read_truncate(node: exp.Expr, compile_: Compile) -> TypedTree:
     first = weeks.first_weekday(node.args.get("unit"))
     if first is not None:
         return weeks.week_start(moment, first)
-    part = _part(node.args.get("unit"), moment, "DATE_TRUNC", _DATE_PARTS)
+    part = _part(node.args.get("unit"), moment, "DATE_TRUNC", _DATE_PARTS | {"ISOYEAR"})
+    if part == "ISOYEAR":
+        return weeks.iso_year_start(moment)
     if moment.type is ColumnType.DATE:
         unit = exp.Literal.string(part)
         return TypedTree(exp.DateTrunc(this=moment.tree, unit=unit), moment.type)  # type: ignore[no-untyped-call]

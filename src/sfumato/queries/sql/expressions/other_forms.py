@@ -1,4 +1,4 @@
-"""Functions that are not read but have another form here: what to write instead, by their names."""
+"""Functions and windows that are not read but have another form here: what to write instead."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["ELSEWHERE"]
+__all__ = ["ELSEWHERE", "WINDOW_REFUSAL"]
+
+WINDOW_REFUSAL: Final = (
+    "a window function mixes the rows of several units; over the answer, write it in SQL around the private "
+    "SELECT; over a unit's rows, PARTITION BY the unit in a subquery"
+)
+"""Of windows in a private SELECT."""
 
 ELSEWHERE: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -23,7 +23,7 @@ from sfumato.queries.plan.query import ColumnType, Expression
 from sfumato.queries.plan.typed_expressions import TypedTree, closest_name, only, require
 from sfumato.queries.sql.expressions.functions import FUNCTION_NAMES, FUNCTIONS, VOLATILE
 from sfumato.queries.sql.expressions.operators import OPERATORS
-from sfumato.queries.sql.expressions.other_forms import ELSEWHERE
+from sfumato.queries.sql.expressions.other_forms import ELSEWHERE, WINDOW_REFUSAL
 from sfumato.queries.sql.parser import AGGREGATE_NAMES, PrivateSql
 
 __all__ = [
@@ -185,7 +185,7 @@ def _refuse(node: exp.Expr) -> NoReturn:
 _REFUSALS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     (
         (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls),
-        "a window function mixes the rows of several units; GROUP BY, or PARTITION BY the unit in a subquery",
+        WINDOW_REFUSAL,
     ),
     (
         (exp.Query, exp.SubqueryPredicate),

@@ -19,7 +19,7 @@ from sfumato.queries.plan.date_arithmetic import day_count, days_later
 from sfumato.queries.plan.schema import ColumnType
 from sfumato.queries.plan.typed_expressions import Compile, TypedTree, cast, only, operand, require
 
-__all__ = ["extracted", "first_weekday", "read_date_diff", "read_whole_weeks", "week_start"]
+__all__ = ["extracted", "first_weekday", "iso_year_start", "read_date_diff", "read_whole_weeks", "week_start"]
 
 _DAYS: Final = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 _MONDAY: Final = "0001-01-01"
@@ -54,6 +54,15 @@ def week_start(moment: TypedTree, first: int) -> TypedTree:
     else:
         back = exp.Neg(this=exp.Paren(this=_position(date, first).tree))
         day = days_later(date, TypedTree(back, _INTEGER))
+    return day if moment.type is ColumnType.DATE else cast(day, ColumnType.TIMESTAMP)
+
+
+def iso_year_start(moment: TypedTree) -> TypedTree:
+    """Return the first day of a moment's ISO year, a Monday, in the type that the moment has."""
+    date = _date(moment)
+    weeks = exp.Sub(this=_part("ISOWEEK", date).tree, expression=number("1").tree)
+    back = exp.Neg(this=exp.Paren(this=exp.Mul(this=exp.Paren(this=weeks), expression=number("7").tree)))
+    day = days_later(week_start(date, 0), TypedTree(back, _INTEGER))
     return day if moment.type is ColumnType.DATE else cast(day, ColumnType.TIMESTAMP)
 
 
@@ -96,16 +105,20 @@ def _not_negative(tree: exp.Expr) -> bool:
 
 
 def read_date_diff(node: exp.Expr, compile_: Compile) -> TypedTree:
-    """Read DATE_DIFF: the boundaries between two dates, those of weeks too."""
-    first = first_weekday(node.args.get("unit"))
-    if first is None:
+    """Read DATE_DIFF: the boundaries between two dates, those of weeks and ISO years too."""
+    unit = node.args.get("unit")
+    first, iso_year = first_weekday(unit), isinstance(unit, exp.Var) and unit.name.upper() == "ISOYEAR"
+    if first is None and not iso_year:
         return date_arithmetic.read_date_diff(node, compile_)
     only(node, "this", "expression", "unit", "date_part_boundary", what="DATE_DIFF")
-    later, earlier = (
+    dates = [
         require(side, {ColumnType.DATE}, "an argument of DATE_DIFF")
         for side in common([compile_(node.this), compile_(node.expression)], "DATE_DIFF")[0]
+    ]
+    numbers = (
+        _part("ISOYEAR", date) if first is None else _weeks(_since(date, first).tree) for date in dates
     )
-    indices = (operand(_weeks(_since(date, first).tree)) for date in (later, earlier))
+    indices = map(operand, numbers)
     return TypedTree(exp.Sub(this=next(indices), expression=next(indices)), _INTEGER)
 
 
