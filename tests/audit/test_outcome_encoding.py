@@ -223,3 +223,8 @@ def test_huge_whole_numbers_do_not_fail() -> None:
     encoder = OutcomeEncoder(2.0**-20)
     first, second = encoder.learn(as_outputs([10**400, -(10**400)]), as_outputs([10**30, 0]))
     assert len({*first.keys.tolist(), *second.keys.tolist()}) == 4
+
+
+def test_whole_numbers_beside_fractions_lose_nothing_where_types_are_ignored() -> None:
+    outputs = as_outputs([(1, 2), (1.5, 2.5)], ["type"])
+    assert np.asarray(outputs.values).tolist() == [[1.0, 2.0], [1.5, 2.5]]

@@ -29,6 +29,9 @@ def many(data, size):
 def one(data):
     return sum(data) + noise.laplace()
 
+def holds(data):
+    return 0.0 * len(bytes(100_000 * len(data))) + noise.laplace()
+
 def fails(data):
     raise KeyError("nobody")
 
@@ -104,6 +107,16 @@ def test_pairs_may_come_with_what_is_audited() -> None:
     assert run("sfumato.audit.specimens:StoddardSparseVector", "--epsilon", "1", *FEW)[0] == VIOLATED
 
 
+def test_what_a_run_shows_besides_its_output_is_observed_if_asked_for() -> None:
+    few = ("--trials", "400", "--epsilon", "1", "--pair", "[[], [1]]")
+    code, out, _ = run("audited_here:holds", *few)
+    assert code == 0
+    assert out.endswith("; not observed: time, memory, random state\n")
+    code, out, _ = run("audited_here:holds", *few, "--observe", "memory", "--observe", "random state")
+    assert code == VIOLATED
+    assert out.endswith("; observed: memory, random state; not observed: time\n")
+
+
 WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "no colon": (("audited_here", "--epsilon", "1", *PAIR), "name a module and what is in it"),
     "no such module": (("absent_here:f", "--epsilon", "1", *PAIR), "ModuleNotFoundError"),
@@ -119,6 +132,10 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "a negative epsilon": (("audited_here:many", "--epsilon", "-1", *PAIR), "epsilon must be"),
     "a delta of 1": (("audited_here:many", "--epsilon", "1", "--delta", "1", *PAIR), "delta must be"),
     "too few trials": (("audited_here:many", "--epsilon", "1", *PAIR, "--trials", "5"), "trials must be"),
+    "what nobody observes": (
+        ("audited_here:many", "--epsilon", "1", *PAIR, "--observe", "clock"),
+        "observe must hold some of 'time', 'memory', 'random state'",
+    ),
     "a confidence of 1": (
         ("audited_here:many", "--epsilon", "1", *PAIR, "--confidence", "1"),
         "confidence must be",

@@ -15,7 +15,9 @@ from sfumato.audit.floating_point import PrecisionAudit
 from sfumato.audit.input_pairs import InputPair, as_pairs
 from sfumato.audit.lower_bounds import certified_epsilon, certified_mu
 from sfumato.audit.outcome_encoding import OutcomeEncoder
-from sfumato.audit.repeated_runs import Run, runner
+from sfumato.audit.repeated_runs import PairRun, in_turn, runner, single_call
+from sfumato.audit.side_channels.observed_runs import ObservedRuns
+from sfumato.audit.side_channels.observers import OBSERVABLE, Observer, as_observers
 from sfumato.audit.worst_case_pairs import default_pairs
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
@@ -68,6 +70,8 @@ class Audit:
         Runs on each input of each pair.
     ignored : tuple of str
         What of an output was not looked at.
+    observed : tuple of str
+        What of a run was looked at besides its output.
 
     Examples
     --------
@@ -93,15 +97,18 @@ class Audit:
     epsilon_if_gaussian: float | None
     trials: int
     ignored: tuple[str, ...] = ()
+    observed: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
-        unseen = f"; not looked at: {', '.join(self.ignored)}" if self.ignored else ""
+        unobserved = [each for each in OBSERVABLE if each not in self.observed]
+        facts = {"not looked at": self.ignored, "observed": self.observed, "not observed": unobserved}
+        seen = "".join(f"; {fact}: {', '.join(names)}" for fact, names in facts.items() if names)
         minimum = text_below(self.epsilon_lower, 4)
         return (
             f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {minimum} "
             f"with confidence {self.confidence:.12g}, by {{{self.event}}} seen {self.hits[0]} and "
-            f"{self.hits[1]} times in {self.tested} runs on {self.pair}{unseen}"
+            f"{self.hits[1]} times in {self.tested} runs on {self.pair}{seen}"
         )
 
 
@@ -116,6 +123,7 @@ def audit(
     batch: bool | None = None,
     resolution: float = _RESOLUTION,
     ignore: Collection[str] = (),
+    observe: Collection[str | Observer] = (),
     rng: Rng = None,
 ) -> Audit:
     """Search for an event that refutes a claim of (epsilon, delta)-DP.
@@ -146,6 +154,13 @@ def audit(
         float, list or tuple, dtype; structure and length still count), ``"order"`` (of a mapping's keys),
         ``"zero sign"`` (-0.0 for 0.0), ``"message"`` (of an error; its class still counts). The report says
         so.
+    observe : collection of str or Observer
+        What of a run is an event beside its output: ``"time"`` (nanoseconds of the clock that a caller has),
+        ``"memory"`` (bytes at its peak), ``"random state"`` (how many words it takes from the global
+        generators of ``numpy.random`` and ``random``, and whether it seeds them), or observers:
+        `TimeObserver` with another clock, `RandomStateObserver` of a generator that you pass, or your own
+        `Observer`. Nothing unless given; the report says what was not. Runs are then made one at a time,
+        those of the two inputs in random order, and observed outcomes are `ObservedOutput`.
     rng : None, int, numpy Generator or RandomSource
         Where a mechanism of ours draws from; a callable has its own randomness.
 
@@ -169,6 +184,12 @@ def audit(
     Likewise for mu-GDP, whose trade-off curve gives mu at least ``Phi^-1(p) - Phi^-1(q)`` for every event
     (Dong, Roth, Su 2022).
 
+    Time and memory depend on the machine, and on what ran before. In each two runs a coin decides which
+    input comes first; so a machine that drifts, whatever either input does, refutes no mechanism: given the
+    drift, hits are independent with the same mean for both inputs, and by Hoeffding (1956) tails of such a
+    count are within those of the binomial. What one run leaves to the next (caches, garbage) is outside of
+    that: the bound assumes that it does not depend on the input.
+
     Events are tails of every column and of sums and extremes of columns, single outcomes, and thresholds on
     a learned posterior: value counts, bins, and DP-Sniper's logistic regression.
 
@@ -178,7 +199,8 @@ def audit(
     ----------
     Ding, Wang, Wang, Zhang, Kifer (2018), "Detecting violations of differential privacy"; Bichsel, Steffen,
     Bogunovic, Vechev (2021), "DP-Sniper"; Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini, Terzis
-    (2023), "Tight auditing of differentially private machine learning", for mu.
+    (2023), "Tight auditing of differentially private machine learning", for mu; Hoeffding (1956), "On the
+    distribution of the number of successes in independent trials".
 
     Examples
     --------
@@ -197,7 +219,13 @@ def audit(
     risk = 1 - _check.unit_interval("confidence", confidence)
     resolution = _check.positive("resolution", resolution)
     ignored = _ignored(ignore)
-    run = runner(mechanism, batch=batch, rng=rng, ignored=ignored)
+    observers = as_observers(observe)
+    run: PairRun
+    if observers:
+        run = ObservedRuns(single_call(mechanism, batch=batch, rng=rng), observers, ignored)
+    else:
+        run = in_turn(runner(mechanism, batch=batch, rng=rng, ignored=ignored))
+    names = [observer.name for observer in observers]
     inputs = as_pairs(default_pairs(mechanism) if pairs is None else pairs)
     # Each finalist is tested for epsilon, one more for mu; each test takes two bounds.
     each = risk / (2 * (_FINALISTS + 1))
@@ -205,11 +233,14 @@ def audit(
         (pair, candidate)
         for pair in inputs
         for candidate in _choose(
-            run, pair, trials, delta=delta, risk=each, encoder=OutcomeEncoder(resolution, ignored)
+            run, pair, trials, delta=delta, risk=each, encoder=OutcomeEncoder(resolution, ignored, names)
         )
     ]
     found = _verdict(run, chosen, trials, epsilon=epsilon, delta=delta, confidence=confidence, risk=each)
-    return replace(found, ignored=ignored)
+    kinds = dict.fromkeys(observer.observes for observer in observers)
+    known = [kind for kind in OBSERVABLE if kind in kinds]
+    observed = (*known, *(kind for kind in kinds if kind not in known))
+    return replace(found, ignored=ignored, observed=observed)
 
 
 def _ignored(ignore: object) -> tuple[str, ...]:
@@ -223,12 +254,13 @@ def _ignored(ignore: object) -> tuple[str, ...]:
 
 
 def _choose(
-    run: Run, pair: InputPair, trials: int, *, delta: float, risk: float, encoder: OutcomeEncoder
+    run: PairRun, pair: InputPair, trials: int, *, delta: float, risk: float, encoder: OutcomeEncoder
 ) -> list[CandidateEvent]:
     """Return the best events of one pair, of each kind."""
     learned, chosen = _shares(trials)
-    learning = encoder.learn(run(pair.first, learned), run(pair.second, learned))
-    choosing = (encoder(run(pair.first, chosen)), encoder(run(pair.second, chosen)))
+    learning = encoder.learn(*run(pair, learned))
+    first, second = run(pair, chosen)
+    choosing = (encoder(first), encoder(second))
     best: dict[tuple[str, str], CandidateEvent] = {}
     tested = trials - learned - chosen
     for candidate in candidate_events(encoder, learning, choosing, tested=tested, delta=delta, risk=risk):
@@ -247,7 +279,7 @@ def _shares(trials: int) -> tuple[int, int]:
 
 
 def _verdict(
-    run: Run,
+    run: PairRun,
     chosen: list[tuple[InputPair, CandidateEvent]],
     trials: int,
     *,
@@ -264,7 +296,7 @@ def _verdict(
     for pair in {id(pair): pair for pair, _ in finalists}.values():
         mine = [k for k, (other, _) in enumerate(finalists) if other is pair]
         events = [finalists[k][1].event for k in mine]
-        first, second = (_count(run, data, events, tested) for data in (pair.first, pair.second))
+        first, second = _count(run, pair, events, tested)
         for k, hits in zip(mine, zip(first, second, strict=True), strict=True):
             counts[k] = (hits[1], hits[0]) if finalists[k][1].swapped else hits
     bounds = [
@@ -296,16 +328,16 @@ def _verdict(
     )
 
 
-def _count(run: Run, data: Any, events: list[Event], tested: int) -> list[int]:
-    hits = [0] * len(events)
+def _count(run: PairRun, pair: InputPair, events: list[Event], tested: int) -> tuple[list[int], list[int]]:
+    hits = ([0] * len(events), [0] * len(events))
     for start in range(0, tested, _CHUNK):
-        raw = run(data, min(_CHUNK, tested - start))
-        # Events of one pair share its encoder, and may share their score.
-        outcomes = events[0].encoder(raw)
-        scores = {id(event.score): event.score for event in events}
-        values = {key: score(outcomes) for key, score in scores.items()}
-        for k, event in enumerate(events):
-            hits[k] += int(event.within(values[id(event.score)]).sum())
+        for mine, raw in zip(hits, run(pair, min(_CHUNK, tested - start)), strict=True):
+            # Events of one pair share its encoder, and may share their score.
+            outcomes = events[0].encoder(raw)
+            scores = {id(event.score): event.score for event in events}
+            values = {key: score(outcomes) for key, score in scores.items()}
+            for k, event in enumerate(events):
+                mine[k] += int(event.within(values[id(event.score)]).sum())
     return hits
 
 
@@ -322,7 +354,7 @@ def json_report(found: Audit, floating_point: PrecisionAudit | None = None) -> s
     -------
     str
         Infinite numbers are written as ``"inf"``; what does not apply is null. The event and the pair of
-        inputs are texts for people, not to be parsed. ``ignored`` is there if anything is.
+        inputs are texts for people, not to be parsed. ``ignored`` and ``observed`` are there if anything is.
     """
     document = {
         "epsilon": NUMBER.encode(found.epsilon),
@@ -341,6 +373,8 @@ def json_report(found: Audit, floating_point: PrecisionAudit | None = None) -> s
     }
     if found.ignored:
         document["ignored"] = list(found.ignored)
+    if found.observed:
+        document["observed"] = list(found.observed)
     return canonical(FORMAT.wrap(document))
 
 

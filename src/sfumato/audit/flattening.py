@@ -165,7 +165,7 @@ def _stacked(flat: list[FlatOutcome]) -> Outputs | None:
         return None
     if any(not isinstance(leaf, int | float) for each in flat for leaf in each.leaves):
         return None
-    whole = all(isinstance(leaf, int) for leaf in flat[0].leaves)
+    whole = all(isinstance(leaf, int) for each in flat for leaf in each.leaves)
     if any(isinstance(leaf, int) and abs(leaf) >= _EXACT for each in flat for leaf in each.leaves):
         return None
     numbers = np.array([each.leaves for each in flat], dtype=np.int64 if whole else np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -66,10 +66,13 @@ class OutcomeEncoder:
         Float columns are rounded to a power of two about this part of their width.
     ignored : collection of str
         What of an outcome is not looked at.
+    observed : collection of str
+        What comes before the output in each outcome: the names of observations.
     """
 
     resolution: float
     ignored: Collection[str] = ()
+    observed: Sequence[str] = ()
     labels: dict[Any, float] = field(default_factory=dict)
     _learning: bool = True
     _numeric: bool = False
@@ -197,8 +200,14 @@ class OutcomeEncoder:
         index, label = divmod(column, 2)
         if self._numeric:
             label, index = divmod(column, self._entries)
-        where = "output" if self._entries == 1 else f"output[{index}]"
+        where = self._entry(index)
         return f"label of {where}" if label else where
+
+    def _entry(self, index: int) -> str:
+        before = len(self.observed)
+        if index < before:
+            return self.observed[index]
+        return "output" if self._entries == before + 1 else f"output[{index - before}]"
 
     def _encode(self, table: NDArray[np.float64]) -> EncodedOutcomes:
         columns = np.asfortranarray(table[:, self._retained])

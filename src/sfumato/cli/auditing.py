@@ -48,6 +48,10 @@ def audit(
         list[str] | None,
         typer.Option(help="What of an output nobody sees: type, order, zero sign, message; may be repeated."),
     ] = None,
+    observe: Annotated[
+        list[str] | None,
+        typer.Option(help="Look beside the output at: time, memory, random state; may be repeated."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Search for an event that refutes a claim of (epsilon, delta)-DP.
@@ -71,6 +75,8 @@ def audit(
         Also search for floats that one input can give and the other cannot.
     ignore : list of str or None
         What of an output is no event: ``type``, ``order``, ``zero sign`` or ``message``.
+    observe : list of str or None
+        What of a run is an event beside its output: ``time``, ``memory`` or ``random state``.
     as_json : bool
         Print one JSON object.
 
@@ -96,7 +102,7 @@ def audit(
     pairs = [_pair(text) for text in pair] if pair else None
     claim: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "pairs": pairs}
     claim |= {"trials": trials, "confidence": confidence, "batch": batch}
-    found = search(mechanism, **claim, ignore=ignore or ())
+    found = search(mechanism, **claim, ignore=ignore or (), observe=observe or ())
     bits = audit_precision(mechanism, **claim) if precision else None
     if as_json:
         typer.echo(json_report(found, bits))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.audit import audit_timing
-from sfumato.audit.timing import spearman
+from sfumato.audit.side_channels.timing import spearman
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Laplace
 

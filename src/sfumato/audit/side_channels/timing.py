@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.audit.repeated_runs import single_call
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.release import Release
-from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng
 
 __all__ = ["TimingAudit", "audit_timing", "spearman"]
 
@@ -54,7 +55,7 @@ class TimingAudit:
 
 
 def audit_timing(
-    mechanism: Mechanism | Callable[[Any], Any],
+    mechanism: Mechanism | Callable[..., Any],
     data: Any,
     *,
     answer: float | None = None,
@@ -66,7 +67,7 @@ def audit_timing(
     Parameters
     ----------
     mechanism : Mechanism or callable
-        ``f(data)``, timed one call at a time: what a caller can observe.
+        ``f(data)``, or ``f(data, size)`` for one output, timed one call at a time: what a caller can observe.
     data
         Its input.
     answer : float, optional
@@ -100,7 +101,7 @@ def audit_timing(
     200
     """
     calls = _check.integer("calls", calls, minimum=100)
-    call = _call(mechanism, rng)
+    call = single_call(mechanism, rng=rng)
     times = np.empty(calls, dtype=np.int64)
     outputs = []
     call(data)  # the first call builds tables
@@ -137,16 +138,6 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     mean: NDArray[np.float64] = np.cumsum(counts) - (counts - 1) / 2
     return mean[index]
-
-
-def _call(mechanism: Any, rng: Rng) -> Callable[[Any], Any]:
-    if isinstance(mechanism, Mechanism):
-        source = random_source(rng)
-        return lambda data: mechanism.release(data, source)
-    if not callable(mechanism):
-        _check.refuse("mechanism", "be a Mechanism or a callable", mechanism, "pass f(data)")
-    called: Callable[[Any], Any] = mechanism
-    return called
 
 
 def _magnitudes(outputs: list[Any], answer: float | None) -> NDArray[np.float64]:
