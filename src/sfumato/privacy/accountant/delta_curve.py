@@ -27,7 +27,7 @@ _SPARE: Final = 0.03
 
 
 class _Node(NamedTuple):
-    """What is prepared at one tilt: the order with the greater delta, bounded on both sides, and the other."""
+    """What is prepared at one tilt: the order with the greater delta on both sides, and the other."""
 
     lower: DeltaBound
     uppers: tuple[DeltaBound, ...]

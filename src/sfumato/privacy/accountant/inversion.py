@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -232,9 +233,7 @@ class Line(DeltaBound):
             fallen -= added(runs, np.log(distribution.sizes(step, count)))
         # Each interval of times, with the samples whose middles enclose it.
         nearest = np.floor(times / step + 0.5).astype(int)
-        smallest = [
-            fallen[max(i - 1, 0) : j + 2].min() for i, j in zip(nearest[:-1], nearest[1:], strict=True)
-        ]
+        smallest = [fallen[max(i - 1, 0) : j + 2].min() for i, j in pairwise(nearest.tolist())]
         decay = (1 - 1e-9) * np.array(smallest) / times[1:] ** 2
         self._rates = np.maximum(self._rates, 0.5 * self._variance + decay)
         self._beyond = self._followed(times)

@@ -177,7 +177,7 @@ class Tilted:
         return _mean(self.weights * distance, 1 + self.weight_error) * (1 + 1e-9)
 
     def sizes(self, step: float, count: int) -> _Array:
-        r"""Bound :math:`|\phi(c + it)|/\phi(c)` between the middles of the times ``step * l``, l below ``count``.
+        r"""Bound :math:`|\phi(c + it)|/\phi(c)` up to the middles between ``step * l``, l below ``count``.
 
         Notes
         -----

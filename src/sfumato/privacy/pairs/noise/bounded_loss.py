@@ -60,7 +60,7 @@ class _BoundedPair(Pair):
 
     def rate(self, cuts: _Array) -> _Array:
         """Return a few bins in all: every cut is exact."""
-        return 8 / self._bound * np.ones_like(cuts[..., 1:])
+        return np.asarray(8 / self._bound * np.ones_like(cuts[..., 1:]))
 
 
 class LaplacePair(_BoundedPair):
