@@ -36,7 +36,7 @@ def times_above(count: int, value: float | Fraction) -> float:
     """Return the smallest float at or above ``count * value``, for a count of any size."""
     if isinstance(value, float) and (count == 1 or math.isinf(value)):
         return value
-    return fraction_up(count * Fraction(value))
+    return fraction_up(Fraction(value) if count == 1 else count * Fraction(value))
 
 
 def sum_above(values: Iterable[float]) -> float:

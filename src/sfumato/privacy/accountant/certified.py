@@ -19,11 +19,13 @@ from sfumato.privacy.accountant.inversion import Line
 from sfumato.privacy.accountant.planning import NumericalPlan, Pairs, Saddle, Survey, survey
 from sfumato.privacy.accountant.precision import Precision
 
-__all__ = ["delta_interval", "epsilon_interval"]
+__all__ = ["Order", "delta_interval", "epsilon_interval", "lower_delta", "upper_delta"]
 
 _ROUNDS: Final = 8
 _FIRST_PROPORTION: Final = 0.6
 """Proportion of the wanted width that the first plan aims at."""
+_PROPORTION_OF_MANY: Final = 0.9
+"""The same of many parts, whose plans take the longest; bounds are narrower than planned."""
 _ALIAS_PROPORTION: Final = 1e-3
 """Proportion of a plan's error that aliases and the end of the line may use up."""
 _MAX_COST: Final = 4e9
@@ -34,24 +36,33 @@ _TINY: Final = 1e-300
 _Saddle: TypeAlias = Callable[[Survey], Saddle]
 
 
-class _Order:
-    """One order of the pairs with its present plan, made for an error that is measured in epsilon."""
+class Order:
+    """One order of the pairs with its present plan, made for an error that is measured in epsilon.
 
-    def __init__(self, plan: NumericalPlan, error: float, saddle: _Saddle) -> None:
-        self._plan, self.error, self._saddle = plan, error, saddle
+    Parameters
+    ----------
+    plan : NumericalPlan
+    error : float
+    saddle : callable, optional
+        Where the next plan's integrand has its saddle point, from a closer look; there by default.
+    """
 
-    def mirrored(self) -> _Order:
+    def __init__(self, plan: NumericalPlan, error: float, saddle: _Saddle | None = None) -> None:
+        self._plan, self.error, self._saddle = plan, error, saddle or (lambda _: plan.saddle)
+
+    def mirrored(self) -> Order:
         """Return the other order, with the same choices for a start."""
-        return _Order(self._plan.mirrored(), self.error, self._saddle)
+        return Order(self._plan.mirrored(), self.error, self._saddle)
 
     def condensed(self, *, upper: bool) -> DeltaBound | None:
         """Prepare a bound that no line is needed for; None where too many runs would have to be added up."""
         return condensed(self._plan.even(_EVEN).work(upper=upper), self._plan.saddle.tilt, upper=upper)
 
-    def bound(self, error: float, *, upper: bool) -> DeltaBound:
+    def bound(self, error: float, *, upper: bool, spare: float = 1.0) -> DeltaBound:
         """Prepare one of the bounds, after a new plan if the error has changed.
 
-        Each plan is made from the one before it, which is a closer look at the same pairs.
+        Each plan is made from the one before it, which is a closer look at the same pairs. Aliases use up the
+        smaller a proportion of the error the smaller ``spare`` is.
         """
         if error != self.error:
             look = self._plan.survey()
@@ -64,7 +75,7 @@ class _Order:
             smoothing=plan.smoothing,
             near=saddle.epsilon,
             log_delta=saddle.log_delta,
-            log_precision=min(-3.0, math.log(_ALIAS_PROPORTION * saddle.tilt * error)),
+            log_precision=min(-3.0, math.log(spare * _ALIAS_PROPORTION * saddle.tilt * error)),
             upper=upper,
         )
 
@@ -95,9 +106,10 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: fl
     start = saddle(look)
     # Where epsilon is nearly 0, an error is measured against the standard deviation of the loss.
     scale = max(start.epsilon, 1e-3 * start.deviation)
-    error = _FIRST_PROPORTION * max(precision.relative * scale, precision.absolute)
+    proportion = _PROPORTION_OF_MANY if look.many else _FIRST_PROPORTION
+    error = proportion * max(precision.relative * scale, precision.absolute)
     return _refined(
-        _Order(look.plan(start, error), error, saddle),
+        Order(look.plan(start, error), error, saddle),
         lambda bound, enough: _upper_epsilon(bound, delta, enough),
         lambda bound: _lower_epsilon(bound, delta),
         precision,
@@ -130,9 +142,9 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: fl
     error = _FIRST_PROPORTION * precision.relative / start.tilt
     error *= min(math.exp(min(max(0.0, spare), 100.0)), 1 / (start.tilt * error))
     return _refined(
-        _Order(look.plan(start, error), error, saddle),
-        lambda bound, enough: _upper_delta(bound, epsilon, enough),
-        lambda bound: _lower_delta(bound, epsilon),
+        Order(look.plan(start, error), error, saddle),
+        lambda bound, enough: upper_delta(bound, epsilon, enough),
+        lambda bound: lower_delta(bound, epsilon),
         precision,
         known,
         symmetric=_symmetric(pairs),
@@ -145,7 +157,7 @@ def _symmetric(pairs: Pairs) -> bool:
 
 
 def _refined(
-    first: _Order,
+    first: Order,
     upper_bound: Callable[[DeltaBound, float], float],
     lower_bound: Callable[[DeltaBound], float],
     precision: Precision,
@@ -185,7 +197,7 @@ def _refined(
 
 
 def _without_lines(
-    orders: Sequence[_Order],
+    orders: Sequence[Order],
     lower: float,
     uppers: Sequence[float],
     lower_bound: Callable[[DeltaBound], float],
@@ -201,7 +213,7 @@ def _without_lines(
 
 
 def _upper_epsilon(bound: DeltaBound, delta: float, enough: float) -> float:
-    infinite = bound.work.infinite
+    infinite = bound.infinite
     left = below(delta - above(infinite, 16.0), 4.0, delta) if infinite else delta
     if left <= 0:
         return math.inf
@@ -211,23 +223,25 @@ def _upper_epsilon(bound: DeltaBound, delta: float, enough: float) -> float:
 
 
 def _lower_epsilon(bound: DeltaBound, delta: float) -> float:
-    infinite = bound.work.infinite
+    infinite = bound.infinite
     certain = below(infinite, 16.0) if infinite else 0.0
     if delta < certain:
         return math.inf
     return max(0.0, bound.solve(log_up(above(delta - certain, 4.0, delta) if certain else delta)))
 
 
-def _upper_delta(bound: DeltaBound, epsilon: float, enough: float) -> float:
-    infinite, log_rest = above(bound.work.infinite, 16.0), bound.log_chernoff(epsilon)
+def upper_delta(bound: DeltaBound, epsilon: float, enough: float) -> float:
+    """Return an upper bound on delta; a quick one if it is no greater than ``enough``."""
+    infinite, log_rest = above(bound.infinite, 16.0), bound.log_chernoff(epsilon)
     quick = above(exp_up(log_rest) + infinite)
     if quick <= enough or _negligible(log_rest, infinite):
         return min(1.0, quick)
     return min(1.0, quick, above(exp_up(bound.log_bound(epsilon)[0]) + infinite))
 
 
-def _lower_delta(bound: DeltaBound, epsilon: float) -> float:
-    certain = max(0.0, below(bound.work.infinite, 16.0))
+def lower_delta(bound: DeltaBound, epsilon: float) -> float:
+    """Return a lower bound on delta."""
+    certain = max(0.0, below(bound.infinite, 16.0))
     if _negligible(bound.log_chernoff(epsilon), certain):
         return certain
     return max(0.0, below(exp_down(bound.log_bound(epsilon)[0]) + certain))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,9 @@ class Views(Protocol):
 
 Terms: TypeAlias = Sequence[tuple[Views, int]]
 
+_LARGEST_COUNT: Final = 2**53
+"""Smaller ones are floats."""
+
 
 def pure(terms: Terms) -> PureView:
     """Add epsilons and deltas (basic composition); a repetition is rounded once, not for every run."""
@@ -155,9 +158,13 @@ def rdp(terms: Terms, orders: NDArray[np.float64]) -> NDArray[np.float64]:
     """Add Rényi divergences of the same orders (Mironov 2017, Proposition 1)."""
     total = np.zeros_like(orders)
     for term, count in terms:
-        curve, times = term.rdp_curve(orders), times_above(count, Fraction(1))
-        # A count beyond all floats is infinite, and infinitely many times nothing is nothing.
-        total += np.multiply(curve, times, out=np.zeros_like(orders), where=curve > 0)
+        curve = term.rdp_curve(orders)
+        if count < _LARGEST_COUNT:
+            total += curve * float(count)
+        else:
+            # A count beyond all floats is infinite, and infinitely many times nothing is nothing.
+            times = times_above(count, Fraction(1))
+            total += np.multiply(curve, times, out=np.zeros_like(orders), where=curve > 0)
     return np.nextafter(total * (1 + 2 * (len(terms) + 1) * UNIT), np.inf)
 
 

@@ -35,6 +35,11 @@ class ComposedLosses(NamedTuple):
         return total
 
     @property
+    def losses(self) -> int:
+        """Losses of all distributions together."""
+        return sum(distribution.loss.size for distribution, _ in self.distributions)
+
+    @property
     def infinite(self) -> float:
         """Probability of an infinite loss, rounded up by no more than a few roundings."""
         masses = [
@@ -70,12 +75,13 @@ class DeltaBound(ABC):
     """
 
     def __init__(self, work: ComposedLosses, *, upper: bool, scale: float) -> None:
-        self.work, self._upper, self._scale = work, upper, scale
+        self._upper, self._scale, self.infinite = upper, scale, work.infinite
+        self._losses = float(work.losses)
 
     @property
     def cost(self) -> float:
         """Elementary steps that reading the bound takes."""
-        return float(sum(distribution.loss.size for distribution, _ in self.work.distributions))
+        return self._losses
 
     @property
     def cut_short(self) -> bool:

@@ -32,10 +32,10 @@ def enumerated(work: ComposedLosses, *, upper: bool, exact: bool) -> Enumeration
     exact : bool
         Whether the distributions are all there is to know of their pairs.
     """
-    combinations = 1.0
+    combinations = 0.0
     for distribution, counts in work.distributions:
-        combinations *= float(np.prod(1.0 + counts * (distribution.loss.shape[-1] - 1.0)))
-        if combinations > (_MAXIMUM if exact else _FEW):
+        combinations += float(np.sum(np.log1p(counts * (distribution.loss.shape[-1] - 1.0))))
+        if combinations > math.log(_MAXIMUM if exact else _FEW) + 1e-9:
             return None
     return _summed(work, Sums(1.0 if upper else -1.0, _MAXIMUM))
 

@@ -17,6 +17,7 @@ from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy._outward import below
 from sfumato.privacy.accountant import certified, closed_forms
 from sfumato.privacy.accountant.agreement import intersection
+from sfumato.privacy.accountant.delta_curve import DeltaCurve
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.pairs.pair import Pair
@@ -25,6 +26,7 @@ __all__ = [
     "Composition",
     "Parts",
     "delta_interval",
+    "delta_on_curve",
     "epsilon_interval",
     "maximum_loss",
     "quick_delta",
@@ -32,6 +34,8 @@ __all__ = [
 ]
 
 _REACH: Final = 12.0
+_COARSEST: Final = 1e-3
+"""A coarser curve takes as long."""
 _REAL: Final = -1000.0
 """Log of a mass; smaller ones are those of empty bins."""
 
@@ -105,11 +109,19 @@ def delta_interval(loss: Composition, epsilon: float, precision: Precision) -> I
     return _narrowest(_DELTA, loss, epsilon, precision.of_delta())
 
 
-def _narrowest(reading: _Reading, loss: Composition, argument: float, precision: Precision) -> Interval:
+def delta_on_curve(loss: Composition, epsilon: float, precision: Precision) -> Interval:
+    """Return the same as `delta_interval`, where many epsilons of one loss are asked for."""
+    return _narrowest(_DELTA, loss, epsilon, precision.of_delta(), many=True)
+
+
+def _narrowest(
+    reading: _Reading, loss: Composition, argument: float, precision: Precision, *, many: bool = False
+) -> Interval:
     """Return bounds that are narrow enough if they are known already, and else what both proofs say."""
     known = _known(reading, loss, argument)
     if not known or not precision.met(known[0].lower, known[0].upper):
-        found = _proven(reading, loss, argument, precision)
+        found = _on_curve(loss, argument, precision) if many else None
+        found = found or _proven(reading, loss, argument, precision)
         known[:] = [intersection(reading.name, *known, found)]
     return known[0]
 
@@ -119,6 +131,30 @@ def _known(reading: _Reading, loss: Composition, argument: float) -> list[Interv
     """Return the narrowest bounds proven so far, to be updated by who narrows them."""
     del reading, loss, argument
     return []
+
+
+def _on_curve(loss: Composition, epsilon: float, precision: Precision) -> Interval | None:
+    """Return bounds from the loss's own curve, if they are narrow enough."""
+    try:
+        with np.errstate(all="ignore", over="raise", invalid="raise"):
+            curve = _curve(loss, min(precision.relative, _COARSEST))
+            found = curve.interval(epsilon) if curve else None
+    except (ArithmeticError, ValueError):
+        return None
+    return found if found and precision.met(found.lower, found.upper) else None
+
+
+@lru_cache(maxsize=32)
+def _curve(loss: Composition, relative: float) -> DeltaCurve | None:
+    """Return the curve of a loss whose pairs are those of two neighbors; None if it would not be narrow."""
+    try:
+        pairs = [(term.dominating_pair(), count) for term, count in loss.terms]
+    except UnsupportedView:
+        return None
+    if not pairs or not all(pair.enclosed for pair, _ in pairs) or all(p.variance for p, _ in pairs):
+        return None
+    curve = DeltaCurve(pairs, relative)
+    return curve if curve.usable else None
 
 
 @lru_cache(maxsize=8192)

@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -43,6 +44,12 @@ _Array = NDArray[np.float64]
 _PROBES: Final = np.concatenate([np.linspace(-3.0, -0.04, 9), np.linspace(0.04, 2.5, 9)])
 _DECAY_STEPS: Final = np.linspace(-9.0, 0.0, 37)
 _MAX_POINTS: Final = 1 << 18
+_MAX_SAMPLES: Final = 1 << 14
+_FEW_POINTS: Final = 256
+"""Of a line for which its decay need not be known better."""
+_MANY: Final = 1e6
+"""Losses of all distributions together."""
+_TINY: Final = 1e-300
 _MOMENT_SLACK: Final = 1e-9
 _ROUND_SLACK: Final = 2.0**-43
 """Together they outweigh every rounding in the log of a moment: relative, and for each round."""
@@ -101,7 +108,8 @@ class Line(DeltaBound):
         super().__init__(work, upper=upper, scale=1e-3 / tilt)
         self._c, self._v = tilt, smoothing
         self._variance = work.variance + smoothing
-        self._tilts = tilt * np.exp(_PROBES)
+        # Moments of many losses take longer than the points that a closer choice of the period spares.
+        self._tilts = tilt * np.exp(_PROBES if self._losses < _MANY else _PROBES[1::3])
         moments = work.log_moments(self._tilts)
         rounds = math.fsum(float(np.sum(count)) for _, count in work.distributions)
         self._log_moments = moments + _MOMENT_SLACK * np.abs(moments) + _ROUND_SLACK * rounds
@@ -114,11 +122,20 @@ class Line(DeltaBound):
         deviation = math.sqrt(
             1 / tilt**2 + 1 / (1 + tilt) ** 2 + self._variance + _variance_of(self._distributions)
         )
-        allowed = 0.1 * math.exp(log_precision) / (tilt * (1 + tilt) * deviation)
-        enough = int(np.argmax(self._beyond <= allowed)) if (self._beyond <= allowed).any() else -1
-        wanted = int(self._times[enough] / self._step) + 2
-        self.points, self._cut_short = min(wanted, _MAX_POINTS), wanted > _MAX_POINTS
-        self._ready = False
+        self._allowed = 0.1 * math.exp(log_precision) / (tilt * (1 + tilt) * deviation)
+        self._log_precision = log_precision
+        self._wanted = self._points_for(self._allowed)
+        self._shortened = self._ready = False
+
+    @property
+    def points(self) -> int:
+        """How many points the line has."""
+        if not self._shortened:
+            self._shortened = True
+            wanted = self._wanted
+            if wanted > _FEW_POINTS and self._sampled(8 - self._log_precision, 0.5 * wanted):
+                self._wanted = self._points_for(self._allowed)
+        return min(self._wanted, _MAX_POINTS)
 
     @property
     def cost(self) -> float:
@@ -128,7 +145,7 @@ class Line(DeltaBound):
     @property
     def cut_short(self) -> bool:
         """Whether the line ends where what follows still counts."""
-        return self._cut_short
+        return self.points < self._wanted
 
     def _period(self, near: float, log_alias: float) -> float:
         """Return the smallest period whose aliases Chernoff's bound proves to be below ``log_alias``."""
@@ -176,6 +193,11 @@ class Line(DeltaBound):
         self._error = float(sizes @ (error + rounding)) * _SLACK + self._end()
         self._reach = float(sizes.sum()), float(sizes @ times)
 
+    def _points_for(self, allowed: float) -> int:
+        """Return the number of points after which no more than ``allowed`` follows."""
+        enough = int(np.argmax(self._beyond <= allowed)) if (self._beyond <= allowed).any() else -1
+        return int(self._times[enough] / self._step) + 2
+
     def _ends(self, last: float) -> tuple[_Array, _Array]:
         """Return times up to ``last``, and bounds on all that follows each of them.
 
@@ -183,13 +205,39 @@ class Line(DeltaBound):
         are known.
         """
         times = last * np.exp(_DECAY_STEPS)
-        rates = np.full(len(times) - 1, 0.5 * self._variance)
+        self._rates = np.full(len(times) - 1, 0.5 * self._variance)
         rings = Rings.of(times[1:])
         for distribution, count in self._distributions:
-            rates += (1 - 1e-9) * added(count, distribution.decay(rings))
-        parts = [self._following(time, rate) for time, rate in zip(times[:-1], rates, strict=True)]
-        parts.append(self._following(last, 0.5 * self._variance))
-        return times, np.cumsum(parts[::-1])[::-1] * _SLACK
+            self._rates += (1 - 1e-9) * added(count, distribution.decay(rings))
+        return times, self._followed(times)
+
+    def _followed(self, times: _Array) -> _Array:
+        parts = [self._following(time, rate) for time, rate in zip(times[:-1], self._rates, strict=True)]
+        parts.append(self._following(float(times[-1]), 0.5 * self._variance))
+        return np.asarray(np.cumsum(parts[::-1])[::-1] * _SLACK)
+
+    def _sampled(self, enough: float, few: float) -> bool:
+        """Bound the decay from values at even times, the closer the fewer rounds there are.
+
+        A factor of ``exp(-enough)`` need not be bounded more closely. False where not a few times will do.
+        """
+        times = self._times
+        rounds = math.fsum(float(np.sum(count)) for _, count in self._distributions)
+        moved = math.fsum(float(np.sum(n * distribution.moves())) for distribution, n in self._distributions)
+        step = math.exp(-2 * enough / max(rounds, 1.0)) * rounds / max(moved, _TINY)
+        if step <= 0 or times[-1] / step > min(_MAX_SAMPLES, few):
+            return False
+        count = int(times[-1] / step) + 2
+        fallen = np.zeros(count)
+        for distribution, runs in self._distributions:
+            fallen -= added(runs, np.log(distribution.sizes(step, count)))
+        # Each interval of times, with the samples whose middles enclose it.
+        nearest = np.floor(times / step + 0.5).astype(int)
+        smallest = [fallen[max(i - 1, 0) : j + 2].min() for i, j in pairwise(nearest.tolist())]
+        decay = (1 - 1e-9) * np.array(smallest) / times[1:] ** 2
+        self._rates = np.maximum(self._rates, 0.5 * self._variance + decay)
+        self._beyond = self._followed(times)
+        return True
 
     def _following(self, start: float, rate: float) -> float:
         """Bound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
@@ -217,6 +265,7 @@ class Line(DeltaBound):
         if not self._ready:
             self._prepare()
             self._ready = True
+            self._distributions = []  # they are large, and a line may be read for long
         angle = self._phase - x
         turned = self._terms * np.exp(1j * self._points * angle)
         value, drop = float(turned.real.sum()), float((turned * self._z).real.sum())

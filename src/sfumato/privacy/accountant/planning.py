@@ -26,11 +26,15 @@ _Objective: TypeAlias = Callable[[_Array], _Array]
 _FIRST_TILTS: Final = np.exp(np.linspace(math.log(1e-7), math.log(1e8), 23))
 _CLOSER: Final = np.linspace(-1.0, 1.0, 7)
 _MANY: Final = 64
+_VERY_MANY: Final = 4096
 _ROWS: Final = 64
 """Pairs that are cut side by side for a first look."""
 _BLOCK: Final = 6000
 """Bins that are worked on side by side: they stay close to the processor."""
 _MAX_BINS: Final = 40_000
+_LARGE: Final = -5.0
+"""Log of a delta."""
+_ROUNDS: Final = 3
 _CLOSE_UP: Final = 96.0
 """Bins of a pair that ran alone, most of them where its loss is epsilon."""
 _TAIL_PROPORTION: Final = 1e-10
@@ -170,7 +174,7 @@ def survey(pairs: Pairs, delta: float) -> Survey:
     rounds = max(1.0, math.fsum(float(count) for _, count in pairs))
     reach = math.sqrt(2 * (math.log(rounds) - math.log(max(delta, _TINY) * _TAIL_PROPORTION)))
     # Of many parts each matters less, and so does where its cuts lie.
-    stride = 1 if len(pairs) <= _MANY else 2
+    stride = 1 if len(pairs) <= _MANY else 2 if len(pairs) <= _VERY_MANY else 4
     parts = [
         PlannedPart.cut(pair, counts, _every(pair.cuts(reach), stride), swapped=False)
         for pair, counts in _side_by_side([(pair, count) for pair, count in pairs if pair.variance == 0])
@@ -232,7 +236,8 @@ class Survey:
         self._work = ComposedLosses([(part.distribution, part.counts) for part in parts], variance)
         self.infinite = self._work.infinite
         rounds = math.fsum(float(np.sum(part.counts)) for part in parts)
-        self._alone = not variance and rounds == 1 and parts[0].pair.continuous
+        self.many = sum(part.counts.size for part in parts) > _MANY
+        self.alone = not variance and rounds == 1 and parts[0].pair.continuous
 
     def mirrored(self) -> Survey:
         """Return the same look at the other order."""
@@ -242,17 +247,37 @@ class Survey:
         """Return the saddle point for a given delta, and about which epsilon belongs to it."""
         tilt = _minimum(lambda c: (self._work.log_moments(c) - log_delta - np.log(c) - np.log1p(c)) / c)
         deviation, log_level = self._level(tilt)
-        known = enumerated(self._work, upper=False, exact=True) if self._alone else None
-        epsilon = known.solve(log_delta) if known else (log_level - log_delta) / tilt
-        return Saddle(tilt, epsilon, log_delta, deviation)
+        known = enumerated(self._work, upper=False, exact=True) if self.alone else None
+        found = Saddle(tilt, (log_level - log_delta) / tilt, log_delta, deviation)
+        if known:
+            return found._replace(epsilon=known.solve(log_delta))
+        for _ in range(_ROUNDS if log_delta > _LARGE and found.epsilon > 0 else 0):
+            # The point that is best for Chernoff's bound lies off the saddle where delta is large.
+            there = self.saddle_at_epsilon(found.epsilon)
+            epsilon = max(0.0, found.epsilon + (there.log_delta - log_delta) / there.tilt)
+            found = Saddle(there.tilt, epsilon, log_delta, there.deviation)
+        return found
 
     def saddle_at_epsilon(self, epsilon: float) -> Saddle:
         """Return the saddle point for a given epsilon, and about which delta belongs to it."""
         tilt = _minimum(lambda c: self._work.log_moments(c) - c * epsilon - np.log(c) - np.log1p(c))
         deviation, log_level = self._level(tilt)
-        known = enumerated(self._work, upper=False, exact=True) if self._alone else None
+        known = enumerated(self._work, upper=False, exact=True) if self.alone else None
         log_delta = known.log_bound(epsilon)[0] if known else log_level - tilt * epsilon
         return Saddle(tilt, epsilon, min(0.0, log_delta), deviation)
+
+    def saddle_at_tilt(self, tilt: float) -> Saddle:
+        """Return the saddle point at a given tilt, and about which epsilon and delta belong to it."""
+        deviation, log_level = self._level(tilt)
+        mean = self.variance * (tilt + 0.5)
+        for part, distribution in zip(self._parts, self._distributions(tilt), strict=True):
+            mean += float(np.sum(part.counts * distribution.mean()))
+        epsilon = max(0.0, mean - 1 / tilt - 1 / (1 + tilt))
+        return Saddle(tilt, epsilon, min(0.0, log_level - tilt * epsilon), deviation)
+
+    def log_moments(self, tilts: _Array) -> _Array:
+        """Return about the log of the moment generating function at real points."""
+        return self._work.log_moments(tilts)
 
     def _level(self, tilt: float) -> tuple[float, float]:
         """Return the tilted deviation, and the log of delta times ``exp(tilt * epsilon)``."""
@@ -271,15 +296,20 @@ class Survey:
 
     def plan(self, saddle: Saddle, error: float) -> NumericalPlan:
         """Return a plan whose two bounds are about ``error`` apart, measured in epsilon."""
-        tilt = saddle.tilt
-        smoothing = _SMOOTHING_PROPORTION * error / (1 + tilt)
-        if self.variance >= smoothing:
-            smoothing = 0.0
-        if self._alone:
+        tilt, proportion = saddle.tilt, _SMOOTHING_PROPORTION
+        if self.alone:
             # All bins but one lie on one side of epsilon: there, both bounds are the truth.
             parts = [part.recut(part.around(saddle.epsilon), _CLOSE_UP) for part in self._parts]
         else:
-            parts = list(_recut(self._wishes(tilt, (1 - _SMOOTHING_PROPORTION) * error)))
+            if self.many:
+                # Of many parts all bins together cost more than the points of the line, if any are wanted.
+                finest = self._wishes(tilt, error)
+                enough = sum(float(wanted.sum()) for *_, wanted in finest) < 0.25 * self._work.losses
+                proportion *= 2.0 if enough else 0.25
+            parts = list(_recut(self._wishes(tilt, (1 - proportion) * error)))
+        smoothing = proportion * error / (1 + tilt)
+        if self.variance >= smoothing:
+            smoothing = 0.0
         return NumericalPlan(tuple(parts), self.variance, saddle, smoothing)
 
     def _wishes(self, tilt: float, error: float) -> Iterator[_Wish]:

@@ -79,7 +79,7 @@ def _profile(loss: Composition, points: int) -> Curve:
     if math.isinf(far):
         far = 10.0
     epsilons = np.linspace(0.0, far, points)
-    found = [intervals.delta_interval(loss, float(epsilon), STANDARD) for epsilon in epsilons]
+    found = [intervals.delta_on_curve(loss, float(epsilon), STANDARD) for epsilon in epsilons]
     return _between("profile", epsilons, found, "epsilon", "delta")
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NoReturn, final
+from typing import Final, NoReturn, final
 
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
@@ -29,9 +29,8 @@ from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["OneDirection"]
 
-_FINEST = 2e-6
-"""Finer divergences take seconds."""
-_COARSEST = 1e-2
+_LEVELS: Final = (1e-3, 3e-4, 1e-4, 4e-5, 2e-5, 1e-5, 5e-6, 2e-6)
+"""Relative widths of divergences; finer ones take long."""
 
 
 def _closed(*_: object) -> NoReturn:
@@ -82,11 +81,12 @@ class OneDirection:
 
     def divergence(self, point: float, relative: float) -> Interval:
         """Bound h(exp(point)), for a point of any sign, about to a relative width."""
-        precision = Precision(min(_COARSEST, max(_FINEST, relative)), 0.0)
+        # Few precisions, each with a curve of its own.
+        precision = Precision(next((level for level in _LEVELS if level <= relative), _LEVELS[-1]), 0.0)
         if point >= 0:
-            return intervals.delta_interval(self, point, precision)
+            return intervals.delta_on_curve(self, point, precision)
         # Exchanging P and Q turns h(u) into 1 - u + u h(1/u).
-        lower, upper, tight = intervals.delta_interval(self.reversed(), -point, precision)
+        lower, upper, tight = intervals.delta_on_curve(self.reversed(), -point, precision)
         u = math.exp(point)
         ends = (u * end - math.expm1(point) for end in (lower, upper))
         first, last = ends

@@ -129,7 +129,7 @@ def risk(
         attacks.append(Attack(allowed, found, _posterior(found, allowed, prior)))
     _, upper, _ = complement(trade_off(loss, baseline, precision))
     return Risk(
-        advantage=intervals.delta_interval(loss, 0.0, precision),
+        advantage=intervals.delta_on_curve(loss, 0.0, precision),
         attacks=tuple(attacks),
         prior=prior,
         accuracy=_accuracy(loss, prior, precision),
@@ -146,8 +146,8 @@ def _posterior(found: Interval, rate: float, prior: float) -> Interval:
 def _accuracy(loss: Composition, prior: float, precision: Precision) -> Interval:
     odds = abs(math.log(prior) - math.log1p(-prior))
     # Delta falls, so that rounding of the odds is outward.
-    upper = intervals.delta_interval(loss, max(0.0, below(odds, 8.0, 1.0)), precision)
-    lower = intervals.delta_interval(loss, above(odds, 8.0, 1.0), precision)
+    upper = intervals.delta_on_curve(loss, max(0.0, below(odds, 8.0, 1.0)), precision)
+    lower = intervals.delta_on_curve(loss, above(odds, 8.0, 1.0), precision)
     likely, unlikely = max(prior, 1 - prior), min(prior, 1 - prior)
     ends = likely + unlikely * lower.lower, likely + unlikely * upper.upper
     return Interval(below(ends[0], 4.0), min(1.0, above(ends[1], 4.0)), lower.tight)

@@ -84,7 +84,7 @@ class _Value(NamedTuple):
 
 
 def _trade_off(loss: Composition, rate: float, precision: Precision) -> Interval[float]:
-    at_zero = intervals.delta_interval(loss, 0.0, precision)
+    at_zero = intervals.delta_on_curve(loss, 0.0, precision)
     if at_zero.upper == 0 or rate == 1:
         exact = 1.0 - rate
         return Interval(max(0.0, below(exact)), min(1.0, above(exact)))
@@ -124,7 +124,7 @@ def _enclosed(
 
 def _value(loss: Composition, rate: float, point: float, precision: Precision) -> _Value:
     """Bound the concave function at ``t = exp(point)``."""
-    lower, upper, _ = intervals.delta_interval(loss, abs(point), precision)
+    lower, upper, _ = intervals.delta_on_curve(loss, abs(point), precision)
     t = math.exp(point)
     if point >= 0:
         slack = 8 * t * rate * abs(point)

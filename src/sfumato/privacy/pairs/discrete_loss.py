@@ -138,6 +138,10 @@ class Tilted:
     weight_error: _Array
     log_total_error: _Array
 
+    def mean(self) -> _Array:
+        """Return the mean of the loss, up to round-off."""
+        return _mean(self.weights, self.loss)
+
     def variance(self) -> _Array:
         """Return the variance of the loss, up to round-off."""
         mean = _mean(self.weights, self.loss)
@@ -167,6 +171,23 @@ class Tilted:
         rates = (_MINIMUM * variances[:, rings.indices]).max(axis=1)
         return np.asarray(rates.reshape(*self.loss.shape[:-1], -1))
 
+    def moves(self) -> _Array:
+        """Return the mean distance of the loss from its mean, rounded up."""
+        distance = np.abs(self.loss - _mean(self.weights, self.loss)[..., None])
+        return _mean(self.weights * distance, 1 + self.weight_error) * (1 + 1e-9)
+
+    def sizes(self, step: float, count: int) -> _Array:
+        r"""Bound :math:`|\phi(c + it)|/\phi(c)` up to the middles between ``step * l``, l below ``count``.
+
+        Notes
+        -----
+        With the mean m of the tilted loss it is :math:`|E e^{it(L - m)}|`, which from one of these times to
+        the next middle moves by no more than half a step times :math:`E|L - m|`.
+        """
+        ray = self.ray(step, count)
+        near = ray.size + ray.error + (0.5 * step * self.moves())[..., None]
+        return np.asarray(np.minimum(near * (1 + 1e-9), 1.0))
+
     def ray(self, step: float, count: int) -> Ray:
         r"""Return the moment generating function at ``c + 1j * step * l`` for l below ``count``.
 
@@ -181,8 +202,8 @@ class Tilted:
         weights, losses = self.weights[..., None, :], self.loss - mean[..., None]
         inner = max(1, math.isqrt(count - 1) + 1)
         outer = -(-count // inner)
-        slow = _turn((step * inner * np.arange(outer))[:, None] * losses[..., None, :]) * weights
-        fast = _turn(losses[..., None] * (step * np.arange(inner)))
+        slow = _turns(step * inner * losses, outer) * weights
+        fast = np.swapaxes(_turns(step * losses, inner), -1, -2)
         change = slow @ fast
         change += slow.sum(axis=-1)[..., None]
         change += weights @ fast
@@ -204,6 +225,26 @@ def _medians(loss: _Array, weights: _Array) -> _Array:
     sums = np.cumsum(np.take_along_axis(weights, order, -1), axis=-1)
     rank = np.minimum((sums < 0.5).sum(axis=-1), loss.shape[-1] - 1)[:, None]
     return np.asarray(np.take_along_axis(loss, np.take_along_axis(order, rank, -1), -1)[:, 0])
+
+
+def _turns(angle: _Array, count: int) -> NDArray[np.complex128]:
+    """Return ``exp(1j * l * angle) - 1`` for l below ``count``, along the axis before the last one.
+
+    A row is put together from those of the powers of two in l, of which the sines are taken: no more than
+    six roundings for each, of the size of its angle.
+    """
+    table = np.empty((*angle.shape[:-1], count, angle.shape[-1]), complex)
+    table[..., 0, :] = 0
+    done = 1
+    while done < count:
+        power = _turn(done * angle)[..., None, :]
+        last = min(2 * done, count)
+        before, rows = table[..., : last - done, :], table[..., done:last, :]
+        np.multiply(before, power, out=rows)
+        rows += before
+        rows += power
+        done = last
+    return table
 
 
 def _turn(angle: _Array) -> NDArray[np.complex128]:

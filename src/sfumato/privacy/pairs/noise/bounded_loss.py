@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT, below
-from sfumato.privacy.pairs.bins import Bins, Points
+from sfumato.privacy.pairs.bins import Bins, Number, Points
 from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["BoundedRangePair", "LaplacePair"]
@@ -25,13 +26,27 @@ class _BoundedPair(Pair):
     Parameters
     ----------
     bound : float
-        The largest loss, positive and finite.
+        The largest loss, positive and finite; a column for pairs that are side by side.
     """
 
     __slots__ = ("_bound",)
 
-    def __init__(self, bound: float) -> None:
+    def __init__(self, bound: Number) -> None:
         self._bound = bound
+
+    @property
+    def kind(self) -> Hashable:
+        """All pairs of the class."""
+        return type(self)
+
+    @property
+    def parameters(self) -> Sequence[float | _Array]:
+        """The bound."""
+        return [self._bound]
+
+    def stacked(self, parameters: _Array) -> Pair:
+        """Return pairs with these bounds."""
+        return type(self)(parameters[0])
 
     @property
     def supremum(self) -> float:
@@ -41,11 +56,11 @@ class _BoundedPair(Pair):
     def cuts(self, reach: float) -> _Array:
         """Return cuts of all losses."""
         del reach
-        return np.linspace(-self._bound, self._bound, _COARSE + 1)
+        return np.asarray(self._bound * np.linspace(-1.0, 1.0, _COARSE + 1))
 
     def rate(self, cuts: _Array) -> _Array:
         """Return a few bins in all: every cut is exact."""
-        return np.full(len(cuts) - 1, 8 / self._bound)
+        return np.asarray(8 / self._bound * np.ones_like(cuts[..., 1:]))
 
 
 class LaplacePair(_BoundedPair):
@@ -68,14 +83,15 @@ class LaplacePair(_BoundedPair):
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the masses in closed form; both orders are the same."""
         del swapped
-        bound, left, right = self._bound, cuts[:-1], cuts[1:]
+        bound, left, right = self._bound, cuts[..., :-1], cuts[..., 1:]
         with np.errstate(divide="ignore"):
             log_p = 0.5 * (right - bound) + np.log(-np.expm1(0.5 * (left - right))) - math.log(2)
         middle = 0.5 * (left + right)
         points = Points(log_p, middle, UNIT * (16 + 4 * np.abs(log_p) + 4 * bound), 2 * UNIT * np.abs(middle))
-        ends = np.array([-bound - math.log(2), -math.log(2)])
-        atoms = Points(ends, np.array([-bound, bound]), 4 * UNIT * np.abs(ends), np.zeros(2))
-        return Bins(points=points, edges=cuts, edge_error=np.zeros(len(cuts)), atoms=atoms)
+        ends = bound * np.array([-1.0, 0.0]) - math.log(2)
+        losses = bound * np.array([-1.0, 1.0])
+        atoms = Points(ends, losses, 4 * UNIT * np.abs(ends), np.zeros(losses.shape))
+        return Bins(points=points, edges=cuts, edge_error=np.zeros(cuts.shape), atoms=atoms)
 
 
 class BoundedRangePair(_BoundedPair):
@@ -120,12 +136,12 @@ class BoundedRangePair(_BoundedPair):
         y_2)/2})/(1 - e^{-\epsilon})`, and the ratio of both masses is :math:`e^{(y_1 + y_2)/2}`.
         """
         del swapped
-        bound, left, right = self._bound, cuts[:-1], cuts[1:]
+        bound, left, right = self._bound, cuts[..., :-1], cuts[..., 1:]
         with np.errstate(divide="ignore"):
             log_fraction = np.log(-np.expm1(0.5 * (left - right)))
-        whole = math.log(-math.expm1(-bound))
+        whole = np.log(-np.expm1(-bound))
         log_p = 0.5 * (right - bound) + log_fraction - whole
-        error = UNIT * (16 + 4 * np.abs(log_p) + 4 * np.abs(log_fraction) + 4 * abs(whole) + 4 * bound)
+        error = UNIT * (16 + 4 * np.abs(log_p) + 4 * np.abs(log_fraction) + 4 * np.abs(whole) + 4 * bound)
         middle = 0.5 * (left + right)
         points = Points(log_p, middle, error, 2 * UNIT * np.abs(middle))
-        return Bins(points=points, edges=cuts, edge_error=np.zeros(len(cuts)))
+        return Bins(points=points, edges=cuts, edge_error=np.zeros(cuts.shape))

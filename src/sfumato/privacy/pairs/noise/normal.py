@@ -94,12 +94,14 @@ class NormalPair(Pair):
     def _integrated(self, cuts: _Array) -> Bins:
         mu, left, right = self._mu, cuts[..., :-1], cuts[..., 1:]
         middle, half = 0.5 * (right + left), 0.5 * (right - left)
-        nodes, weights = _FEW if (half * (np.abs(middle) + mu + 3)).max(initial=0.0) <= 1 else _MANY
-        # The rule's points go along a first axis of their own.
-        offset = np.multiply.outer(nodes, half)
-        density = np.exp(-offset * (0.5 * offset + middle))
-        total = np.tensordot(weights, density, 1)
-        tilt = np.log1p(np.tensordot(weights, density * np.expm1(mu * offset), 1) / total)
+        narrow = half * (np.abs(middle) + mu + 3) <= 1
+        narrow = narrow.reshape(-1, half.shape[-1]).all(axis=0)
+        total, moved = np.empty(half.shape), np.empty(half.shape)
+        for columns, (nodes, weights) in ((narrow, _FEW), (~narrow, _MANY)):
+            if columns.any():
+                at, near = middle[..., columns], half[..., columns]
+                total[..., columns], moved[..., columns] = _sums(nodes, weights, mu, at, near)
+        tilt = np.log1p(moved / total)
         log_q = np.log(total * half) - 0.5 * middle * middle - _LOG_ROOT_TAU
         loss = (mu * middle - 0.5 * mu * mu) + tilt
         error = UNIT * (4 * mu * np.abs(middle) + 4 * mu * mu + 16 * mu * half)
@@ -126,6 +128,16 @@ class NormalPair(Pair):
         # Of log_ndtr, an error in its argument counts by a slope of at most |argument| + 1.
         beyond: _Array = log_ndtr(shift) * (1 - _TAIL_SLACK)
         return np.asarray(moment * (1 + 8 * UNIT) + beyond + 8 * UNIT * size * (size + 1))
+
+
+def _sums(nodes: _Array, weights: _Array, mu: Number, middle: _Array, half: _Array) -> tuple[_Array, _Array]:
+    """Integrate the density over bins, and what ``exp(mu * x) - 1`` adds to it, both over a common factor."""
+    # The rule's points go along a first axis of their own.
+    offset = np.multiply.outer(nodes, half)
+    density = np.exp(-offset * (0.5 * offset + middle))
+    total = np.tensordot(weights, density, 1)
+    density *= np.expm1(mu * offset)
+    return total, np.tensordot(weights, density, 1)
 
 
 def _beyond(p: _Array, q: _Array) -> Mass:
