@@ -11,17 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from sfumato import _check
-from sfumato.errors import UnattributedParameter, UnfitModule
+from sfumato.errors import UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.clipped_sums import ClippedSums
 from sfumato.learning.engine.gradients.augmented_views import power_of_two, whole
 from sfumato.learning.engine.gradients.collector import GradientCollector
-from sfumato.learning.engine.gradients.forward_backward import ForwardBackward
-from sfumato.learning.engine.gradients.memory_pool import MemoryPool
-from sfumato.learning.engine.gradients.per_example import wide
-from sfumato.learning.engine.out_of_memory import OutOfMemoryRemedy, add_remedy
+from sfumato.learning.engine.gradients.step_sums import StepSums, learns_from
+from sfumato.learning.engine.gradients.unattributed import UnattributedGradients
+from sfumato.learning.engine.out_of_memory import add_remedy
 from sfumato.learning.engine.recompute.chunks import ChunkedRecomputation
-from sfumato.learning.engine.recompute.microbatches import MicrobatchRecomputation
+from sfumato.learning.engine.recompute.microbatches import replayed
 from sfumato.learning.engine.recompute.recomputation import ForwardCall
 from sfumato.learning.engine.rules.dispatch import RuleDispatch
 from sfumato.learning.engine.trace.probe import ProbeResult, probe, size_of
@@ -114,15 +113,19 @@ class Engine:
         self._open: tuple[ExitStack, GradientCollector, Tensor] | None = None
         self._without_graph: ExitStack | None = None
         self._busy = False
-        self._pool = MemoryPool(self._memory // 4, 5 * self._memory // 8)
-        self._reset()
+        self._rows: int | None = None
+        self._own, self._free = StepSums(self._memory), StepSums(self._memory)
+        self._unattributed = UnattributedGradients()
 
     def _reset(self) -> None:
-        self._pass: ForwardBackward | None = None
-        self._sums: dict[str, Tensor] = {}
-        self._norms: list[Tensor] = []
-        self._examples, self._empty = 0, False
-        self._unattributed: set[str] = set()
+        self._own.reset()
+        self._free.reset()
+        self._unattributed = UnattributedGradients()
+
+    @property
+    def _step(self) -> StepSums:
+        """What a forward belongs to now."""
+        return self._own if self._rows is None else self._free
 
     def attach(self) -> None:
         """Put the hooks on; from now on the module's gradients go to the engine.
@@ -138,13 +141,12 @@ class Engine:
         if not self._parameters:
             raise UnfitModule("module must have a parameter that requires a gradient, got none")
         self._groups = dict(zip(self._parameters, self.clipping.groups(list(self._parameters)), strict=True))
+        self._reset()
         self._hooks = [
             self.module.register_forward_pre_hook(self._before, with_kwargs=True),
             self.module.register_forward_hook(self._after, with_kwargs=True, always_call=True),
         ]
-        for name, parameter in self._parameters.items():
-            self._hooks.append(parameter.register_post_accumulate_grad_hook(self._watch(name)))
-        self._reset()
+        self._hooks += [self._unattributed.watch(name, p) for name, p in self._parameters.items()]
 
     @property
     def attached(self) -> bool:
@@ -160,8 +162,42 @@ class Engine:
 
     @property
     def pending(self) -> bool:
-        """Whether a forward or a backward has gone through the module since the last step."""
-        return self._pass is not None or self._examples > 0
+        """Whether examples have gone through the module since the last step."""
+        return self._own.pending
+
+    @property
+    def only_data_free(self) -> bool:
+        """Whether rows that hold no data, and nothing else, have gone through since the last step."""
+        return self._free.pending and not self._own.begun
+
+    @contextmanager
+    def data_free(self, rows: int) -> Iterator[None]:
+        """Take the module's forwards as of rows that hold no data; see `PrivacyEngine.data_free`.
+
+        Parameters
+        ----------
+        rows : int
+            How many rows each of these forwards takes.
+        """
+        before, self._rows = self._rows, _check.integer("rows", rows, minimum=1)
+        try:
+            yield
+        finally:
+            self._rows = before
+
+    def data_free_sums(self) -> dict[str, Tensor]:
+        """Return the clipped sums over rows that hold no data, divided by their number if the loss is a mean.
+
+        Returns
+        -------
+        dict of str to torch.Tensor
+            Empty if there were none since the last call.
+        """
+        self._settle(self._free)
+        sums = self._free.sums
+        self._free.reset()
+        self._unattributed.check()
+        return sums
 
     def clipped_sums(self, examples: int | None = None) -> ClippedSums:
         """Return what all forwards and backwards since the last call add up to, and begin the next step.
@@ -183,20 +219,9 @@ class Engine:
         ParameterError
             If the engine counted other ``examples``; what it added up is dropped.
         """
-        self._settle()
-        unattributed = sorted(self._unattributed)
-        gradients = {
-            name: self._sums[name] if name in self._sums else torch.zeros_like(wide(p.detach()))
-            for name, p in self._parameters.items()
-        }
-        norms = torch.cat(self._norms, 1) if self._norms else torch.zeros(max(self._groups.values()) + 1, 0)
-        sums = ClippedSums(gradients=gradients, examples=self._examples, norms=norms)
-        self._reset()
-        if unattributed:
-            raise UnattributedParameter(
-                f"{', '.join(unattributed)} must get gradients from uses in the module's forward only, got "
-                "one from elsewhere; move that use into the forward"
-            )
+        self._settle(self._own)
+        sums = self._own.taken(self._parameters, self._groups)
+        self._unattributed.check()
         if examples is not None and sums.examples != _check.integer("examples", examples):
             remedy = "pass the batch as the first tensor of the forward, or set batch_dim="
             _check.refuse("examples", "be as many as the forward took", examples, remedy)
@@ -210,13 +235,12 @@ class Engine:
         int
             The number of examples whose gradients were dropped.
         """
-        waiting = None if self._pass is None or self._pass.complete else self._pass
-        if waiting is None:
-            self._settle()
-        examples, empty = self._examples, self._empty
-        self._reset()
-        self._pass, self._empty = waiting, empty
-        return examples
+        for step in (self._own, self._free):
+            if step.current is None or step.current.complete:
+                self._settle(step)
+        self._unattributed.forget()
+        self._free.forget()
+        return self._own.forget()
 
     def explain(self) -> str:
         """Return how each parameter's gradients are found: known after the first forward.
@@ -235,32 +259,12 @@ class Engine:
     def _trainable(self) -> dict[str, Tensor]:
         return {name: p for name, p in self.module.named_parameters() if p.requires_grad}
 
-    def _watch(self, name: str) -> Any:
-        def arrived(parameter: Tensor) -> None:
-            if not self._empty:
-                self._unattributed.add(name)
-            parameter.grad = None
-
-        return arrived
-
     def _scale(self, count: int) -> float:
         return (count if self._mean else 1) / self._views / self._loss_scale
 
-    def _settle(self) -> None:
-        """Add up the last pass if its backward is complete; give up one that has failed or never came."""
-        done, self._pass = self._pass, None
-        if done is None:
-            return
-        if not done.complete:
-            done.superseded = True
-            self._pool.release()
-            return
-        with torch.no_grad(), OutOfMemoryRemedy():
-            sums, norms = done.sums_and_norms(self.clipping, self._groups, self._scale(done.count))
-        for name, total in sums.items():
-            self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
-        self._norms.append(norms)
-        self._examples += done.count // self._views
+    def _settle(self, step: StepSums) -> None:
+        averaged = self._mean and step is self._free
+        step.settle(self.clipping, self._groups, self._scale, views=self._views, averaged=averaged)
 
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if self._busy or not torch.is_grad_enabled():
@@ -271,11 +275,14 @@ class Engine:
                 "module must run uncompiled while its gradients are clipped, got torch.compile with a whole "
                 "graph; leave fullgraph out: the training forward then runs uncompiled"
             )
-        self._settle()
-        self._hold_still()
         count = whole(size_of(args, kwargs, self._batch_dim), self._views)
-        self._empty = count == 0
-        if self._empty:
+        if self._rows is not None and not learns_from(count, self._rows, self._parameters):
+            return
+        self._settle(self._step)
+        self._hold_still()
+        self._step.begun = True
+        if count == 0:
+            self._unattributed.expected = True
             return
         if self._found is None:
             self._look(args, kwargs)
@@ -326,7 +333,7 @@ class Engine:
             self._state = state
             torch.set_rng_state(state)
             return self._again(args, kwargs)
-        self._pass = collector
+        self._step.current = collector
         return None
 
     def _again(self, args: Any, kwargs: Any) -> Any:
@@ -337,7 +344,7 @@ class Engine:
             with self._alone(), RuleDispatch(self._found.plan, collector):
                 output = self.module.forward(*args, **kwargs)
             if not collector.broken:
-                self._pass = collector
+                self._step.current = collector
                 return output
             self._found = ProbeResult(outputs=self._found.outputs, reason="it leaves its plan")
         return self._replayed(args, kwargs)
@@ -365,26 +372,23 @@ class Engine:
             chunked = ChunkedRecomputation(
                 forward, self._chunk or count, plan=self._found.plan, collector=self._collector
             )
-            self._pass = chunked
+            self._step.current = chunked
             return chunked.forward(None if drawn else output)
-        for vmap in self._ways():
-            replay = MicrobatchRecomputation(
-                forward, parameters=self._parameters, views=self._views, memory=4 * self._memory, vmap=vmap
-            )
-            try:
-                if self._vmap is None and vmap:
-                    replay.check()
-                output = replay.forward()
-            except RuntimeError:
-                if not vmap or self._mode == "vmap":
-                    raise
-                continue
-            self._vmap, self._pass = vmap, replay
-            return output
-        return None
+        output, replay, self._vmap = replayed(
+            forward,
+            parameters=self._parameters,
+            views=self._views,
+            memory=4 * self._memory,
+            mode=self._mode,
+            vmap=self._vmap,
+        )
+        self._step.current = replay
+        return output
 
     def _collector(self, count: int) -> GradientCollector:
-        return GradientCollector(self._parameters, count, self._memory // 4, self._pool, views=self._views)
+        return GradientCollector(
+            self._parameters, count, self._memory // 4, self._step.pool, views=self._views
+        )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -394,7 +398,3 @@ class Engine:
             yield
         finally:
             self._busy = before
-
-    def _ways(self) -> tuple[bool, ...]:
-        alone = self._mode == "microbatch" or self._vmap is False
-        return (False,) if alone else (True,) if self._mode == "vmap" else (True, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, final
 
@@ -20,8 +21,6 @@ from sfumato.learning.reports.card import PrivacyCard
 from sfumato.learning.training.accountant import RunAccountant
 from sfumato.learning.training.distributed.shards import gathered
 from sfumato.learning.training.loop.run import TrainingRun
-from sfumato.learning.training.loop.run_loss import priced
-from sfumato.learning.training.loop.schedules import Schedules
 from sfumato.learning.training.model_card import card_of
 from sfumato.learning.training.saving import load, save
 from sfumato.learning.training.setup import arguments, batches
@@ -33,8 +32,8 @@ from sfumato.learning.training.setup.options import (
     SamplingOptions,
     option,
 )
+from sfumato.learning.training.setup.trial_loss import trial_loss
 from sfumato.privacy.calibration import calibrate
-from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["PrivacyEngine"]
 
@@ -109,7 +108,7 @@ class PrivacyEngine:
         Parameters
         ----------
         module : torch.nn.Module
-            Returned as it is: the engine works by hooks.
+            Returned as it is.
         optimizer : torch.optim.Optimizer
             Returned as it is, but for ``step`` and ``zero_grad``; no LBFGS.
         data_loader : DataLoader
@@ -142,7 +141,7 @@ class PrivacyEngine:
         noise : NoiseOptions, optional
             Noise on a grid, or correlated noise.
         record : RecordOptions, optional
-            The ledger that is charged, and the checkpoint to go on from.
+            Ledger and checkpoint.
 
         Returns
         -------
@@ -179,9 +178,8 @@ class PrivacyEngine:
             noise=option("noise", noise, NoiseOptions),
             record=option("record", record, RecordOptions),
         ).assembled()
-        loader = self._parts.loader
         with_criterion = criterion is not None and grad_sample_mode.startswith("ghost")
-        return (module, optimizer, criterion, loader) if with_criterion else (module, optimizer, loader)
+        return (module, optimizer, *([criterion] if with_criterion else []), self._parts.loader)
 
     def make_private_with_epsilon(
         self,
@@ -224,20 +222,12 @@ class PrivacyEngine:
         """
         arguments.check_wanted(module, target_delta, options)
         drawn, added = option("sampling", sampling, SamplingOptions), option("noise", noise, NoiseOptions)
-        charged = option("record", record, RecordOptions)
         if epochs is not None:
             if drawn.epochs is not None:
                 _check.refuse("epochs", "be given once", epochs, "leave it out of sampling")
             drawn = replace(drawn, epochs=epochs)
         planned = batches.planned_for(data_loader, drawn, poisson=poisson_sampling)
-        trial = arguments.noise_for_run(added, planned, seed=0, key=bytes(32))
-        Schedules(noise=added.schedule).check_noise(trial, planned)
-        entries = sum(p.numel() for p in module.parameters() if p.requires_grad)
-
-        def loss(multiplier: float) -> PrivacyLoss:
-            steps, schedule = planned.steps, added.schedule
-            return priced(trial, planned, multiplier, steps, entries=entries, schedule=schedule)
-
+        loss = trial_loss(planned, added, sum(p.numel() for p in module.parameters() if p.requires_grad))
         return self.make_private(
             module=module,
             optimizer=optimizer,
@@ -247,7 +237,7 @@ class PrivacyEngine:
             poisson_sampling=poisson_sampling,
             sampling=replace(drawn, epochs=None, steps=planned.steps),
             noise=added,
-            record=replace(charged, delta=target_delta) if charged.delta is None else charged,
+            record=option("record", record, RecordOptions).read_at(target_delta),
             **options,
         )
 
@@ -267,6 +257,20 @@ class PrivacyEngine:
     def accountant(self) -> RunAccountant:
         """What the run has spent so far."""
         return RunAccountant(self.run)
+
+    def data_free(self, rows: int) -> AbstractContextManager[None]:
+        """Take forwards as of rows that hold no data, such as a generator's, which add to a step at no cost.
+
+        Parameters
+        ----------
+        rows : int
+            A public number: how many each forward takes, whatever the size of the batch that was drawn.
+
+        Returns
+        -------
+        context manager
+        """
+        return self.run.data_free(rows)
 
     def get_epsilon(self, delta: float) -> float:
         """Return the epsilon of the steps so far at a delta, rounded up.
@@ -339,7 +343,7 @@ class PrivacyEngine:
     ) -> dict[str, Any]:
         """Load a checkpoint into a run without a ledger, as Opacus does; return what else is in it.
 
-        A run on a ledger goes on with ``RecordOptions(resume_from=...)``, which charges nothing again.
+        A run on a ledger goes on with ``RecordOptions(resume_from=...)``.
 
         Parameters
         ----------
@@ -364,9 +368,7 @@ class PrivacyEngine:
         -------
         dict of str to Tensor
         """
-        inner = self.parts.run.engine.module
-        whole = gathered(inner.state_dict())
-        return {name: tensor.detach().clone() for name, tensor in whole.items()}
+        return {name: t.detach().clone() for name, t in gathered(self.run.engine.module.state_dict()).items()}
 
     def detach(self) -> None:
         """Give module and optimizer their own ways back; the run has ended."""

@@ -72,7 +72,7 @@ def test_a_step_is_the_same_however_many_gradients_are_kept(kept: int) -> None:
             module(batch).square().sum((1, 2)).mean().backward()
             found[mode] = engine.clipped_sums()
         engine.detach()
-        held = sum(buffer.numel() for buffer in engine._pool._free)
+        held = sum(buffer.numel() for buffer in engine._own.pool._free)
         assert held <= 2.5 * entries
         # The last layers come first: where there is room for one of their gradients, two take it all.
         assert (held > 0) == (mode == "book_keeping" and kept > 1)

@@ -132,9 +132,19 @@ def test_the_smallest_noise_is_found_for_a_schedule(make: Make) -> None:
 
 def test_noise_or_norms_set_in_the_middle_of_a_run_are_refused(make: Make) -> None:
     """As Opacus's schedulers set them, and as who looks at the loss would."""
-    for name, value in (("noise_multiplier", 0.1), ("max_grad_norm", 5.0), ("expected_batch_size", 1)):
+    of_run = {
+        "noise_multiplier": (1.0, 0.1),
+        "max_grad_norm": (1.0, 5.0),
+        "expected_batch_size": (10.0, 1),
+        "loss_reduction": ("mean", "sum"),
+        "generator": (None, torch.Generator()),
+        "secure_mode": (False, True),  # it is a simulation
+        "step_hook": (None, print),
+    }
+    for name, (begun_with, value) in of_run.items():
         made = make()
         made.epoch()
+        assert getattr(made.optimizer, name) == begun_with
         before = made.engine.get_epsilon(1e-3)
         batch = next(iter(made.loader))
         loss = made.loss(*batch)
@@ -144,7 +154,7 @@ def test_noise_or_norms_set_in_the_middle_of_a_run_are_refused(make: Make) -> No
         with pytest.raises(ParameterError, match=f"optimizer must have the {name} that the run began with"):
             made.optimizer.step()
         assert made.engine.get_epsilon(1e-3) == before
-        setattr(made.optimizer, name, {"noise_multiplier": 1.0, "max_grad_norm": 1.0}.get(name, 10.0))
+        setattr(made.optimizer, name, begun_with)
         made.optimizer.step()
         assert made.engine.get_epsilon(1e-3) > before
 

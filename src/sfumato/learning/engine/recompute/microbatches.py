@@ -25,7 +25,7 @@ from sfumato.learning.engine.trace.batch_layout import BatchLayout
 from sfumato.learning.engine.trace.decompositions import UnfusedRecurrence
 from sfumato.learning.engine.vmap import over_examples
 
-__all__ = ["MicrobatchRecomputation"]
+__all__ = ["MicrobatchRecomputation", "replayed"]
 
 
 @final
@@ -228,3 +228,44 @@ class MicrobatchRecomputation(Recomputation):
 
 class _Unmapped(UnfitModule, RuntimeError):
     """The module does not run under vmap."""
+
+
+def replayed(
+    of: ForwardCall,
+    *,
+    parameters: Mapping[str, Tensor],
+    views: int,
+    memory: int,
+    mode: str,
+    vmap: bool | None,
+) -> tuple[Any, MicrobatchRecomputation, bool]:
+    """Run a forward by vmap if it can be, else one row at a time.
+
+    Parameters
+    ----------
+    of, parameters, views, memory
+        As in `MicrobatchRecomputation`.
+    mode : str
+        The engine's: "vmap" and "microbatch" leave no choice.
+    vmap : bool, optional
+        What was found before; None if this is the first time.
+
+    Returns
+    -------
+    tuple
+        The output, what waits for its backward, and whether it is by vmap.
+    """
+    alone = mode == "microbatch" or vmap is False
+    ways = (False,) if alone else (True,) if mode == "vmap" else (True, False)
+    for way in ways[:-1]:
+        replay = MicrobatchRecomputation(of, parameters=parameters, views=views, memory=memory, vmap=way)
+        try:
+            if vmap is None:
+                replay.check()
+            return replay.forward(), replay, way
+        except RuntimeError:
+            continue
+    replay = MicrobatchRecomputation(of, parameters=parameters, views=views, memory=memory, vmap=ways[-1])
+    if ways[-1] and vmap is None:
+        replay.check()
+    return replay.forward(), replay, ways[-1]

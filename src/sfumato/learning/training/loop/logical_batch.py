@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,8 @@ from sfumato.learning.training.loop.private_loader import GivenBatch
 
 __all__ = ["BatchReuseCheck", "LogicalBatch", "empty_sums"]
 
+_FREE: Final = "rows without data, as of a generator, in `with engine.data_free(rows=...)`"
+
 
 @final
 class BatchReuseCheck:
@@ -31,6 +33,8 @@ class BatchReuseCheck:
     ----------
     current : callable
         Returns whether a step's batch may be used now.
+    data_free : callable
+        Returns whether forwards are of rows that hold no data, which no batch of the loader does.
 
     Notes
     -----
@@ -39,8 +43,8 @@ class BatchReuseCheck:
     not known, nor is a batch from elsewhere.
     """
 
-    def __init__(self, current: Callable[[int], bool]) -> None:
-        self._current = current
+    def __init__(self, current: Callable[[int], bool], data_free: Callable[[], bool]) -> None:
+        self._current, self._data_free = current, data_free
         self._steps: dict[int, tuple[weakref.ref[Tensor], int]] = {}
         self._handle: Any = None
 
@@ -73,8 +77,15 @@ class BatchReuseCheck:
         for _, tensor in leaves((args, kwargs)):
             address = _address(tensor)
             noted = None if address is None else self._steps.get(address)
-            if noted is not None and noted[0]() is not None and not self._current(noted[1]):
-                remedy = "run each batch through the module once in training mode, when it is returned"
+            if noted is None or noted[0]() is None:
+                continue
+            if self._data_free():
+                rule, found = "hold no data under data_free", "one is the loader's"
+                _check.refuse_state("rows", rule, found, "draw them, labels too, from no example")
+            if not self._current(noted[1]):
+                remedy = (
+                    f"run each batch through the module once in training mode, when it is returned; {_FREE}"
+                )
                 rule = "be the one that the loader returned last"
                 _check.refuse_state("batch", rule, "it is an earlier one", remedy)
 
@@ -121,6 +132,11 @@ class LogicalBatch:
     def begun(self) -> bool:
         """Whether batches were used since the last step."""
         return bool(self._used)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the batch given last ends its logical batch; also if there is none."""
+        return all(given.last for given in (*self._used, *self._fresh)[-1:])
 
     @property
     def complete(self) -> bool:
@@ -182,7 +198,7 @@ class LogicalBatch:
             fresh.pop(0)
         if sum(given.size for given in fresh) != examples:
             self.drop()
-            remedy = "run each batch through the module once in training mode, and nothing else"
+            remedy = f"run each batch through the module once in training mode, and nothing else; {_FREE}"
             rule = "be what the private loader returned, whole and once"
             _check.refuse_state("batch", rule, "the module was run on another number of examples", remedy)
         self._used += fresh

@@ -115,10 +115,18 @@ class _Drawn:
         self.steps_per_epoch = steps_per_epoch
         self.largest: int | None = None
         self.given: deque[GivenBatch] = deque()
+        self.begun = -1
+        """The step of the batch given last: others that lie here were loaded ahead, and nobody got them."""
+
+    def take(self) -> GivenBatch:
+        """Return what is known of the batch that is given now."""
+        batch = self.given.popleft()
+        self.begun = batch.step
+        return batch
 
     def __iter__(self) -> Iterator[list[int]]:
+        self.steps.rewind(sorted({batch.step for batch in self.given} - {self.begun}))
         self.given.clear()
-        self.steps.rewind()
         for index in range(self.steps_per_epoch):
             try:
                 step = self.steps.take()
@@ -220,7 +228,7 @@ class PrivateLoader(DataLoader[Any]):
                 remedy = "finish one before the next"
                 rule = "be iterated once at a time"
                 _check.refuse_state("loader", rule, "another iteration has begun", remedy)
-            given = self._drawn.given.popleft()
+            given = self._drawn.take()
             self.ended, self.size = given.last, given.size
             self._receiver.give(given, batch)
             yield batch

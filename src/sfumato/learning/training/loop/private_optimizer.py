@@ -21,7 +21,15 @@ __all__ = ["BatchMemoryManager", "is_private", "make_optimizer_private", "restor
 _RUN = "_private_run"
 _COUNTED = "_wrapped_by_lr_sched"
 _SCALED = "_step_supports_amp_scaling"
-_STATED = ("noise_multiplier", "expected_batch_size", "max_grad_norm")
+_STATED = (
+    "noise_multiplier",
+    "max_grad_norm",
+    "expected_batch_size",
+    "loss_reduction",
+    "generator",
+    "secure_mode",
+    "step_hook",
+)
 
 
 def is_private(optimizer: Optimizer) -> bool:
@@ -104,6 +112,10 @@ def _stated(run: TrainingRun, max_grad_norm: Any) -> dict[str, tuple[Any, str]]:
         "noise_multiplier": (run.noise_multiplier, schedule.format("NoiseOptions(schedule")),
         "max_grad_norm": (max_grad_norm, schedule.format("GradientOptions(clip_schedule")),
         "expected_batch_size": (run.sampler.expected_batch_size, "pass a loader of that batch_size"),
+        "loss_reduction": ("mean" if run.mean else "sum", "pass loss_reduction to make_private"),
+        "generator": (None, "pass noise_generator to make_private, for a simulation"),
+        "secure_mode": (not run.simulated, "leave it out: noise is secure unless it is simulated"),
+        "step_hook": (None, "use the optimizer's register_step_post_hook, and the engine's own accounting"),
     }
 
 

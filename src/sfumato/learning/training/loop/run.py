@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, final
 
@@ -12,12 +12,13 @@ from torch import Tensor
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Engine
-from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.learning.training.distributed.shards import Shards
+from sfumato.learning.training.loop.data_free import DataFreeRows
+from sfumato.learning.training.loop.foreign_steps import admit_foreign
 from sfumato.learning.training.loop.logical_batch import BatchReuseCheck, LogicalBatch, empty_sums
 from sfumato.learning.training.loop.private_loader import GivenBatch
 from sfumato.learning.training.loop.run_loss import priced
@@ -83,7 +84,9 @@ class TrainingRun:
         self._watchers: list[Watcher] = []
         self._mean, self._digest = mean, digest
         self._batch = LogicalBatch()
-        self._reuse = BatchReuseCheck(self._batch.__contains__)
+        self._data_free = DataFreeRows(engine, ranks)
+        self._alone: dict[str, Tensor] | None = None
+        self._reuse = BatchReuseCheck(self._batch.__contains__, lambda: self._data_free.open)
 
     # what a step is priced by: read-only, as steps that were released cannot be priced again
 
@@ -152,6 +155,21 @@ class TrainingRun:
         """
         self._watchers.append(watcher)
 
+    @property
+    def mean(self) -> bool:
+        """Whether gradients are divided by the expected batch size."""
+        return self._mean
+
+    def data_free(self, rows: int) -> AbstractContextManager[None]:
+        """Take the module's forwards as of rows that hold no data; see `PrivacyEngine.data_free`.
+
+        Parameters
+        ----------
+        rows : int
+            A public number.
+        """
+        return self._data_free.of(rows, complete=self._batch.ended)
+
     def take_module(self) -> None:
         """Take the module's parameters, and look from now on at what its forwards are called with."""
         self._shards.take()
@@ -216,15 +234,22 @@ class TrainingRun:
 
     def ready(self) -> bool:
         """Take in what was computed; return whether the last logical batch is whole, for a step."""
+        self._alone = self._data_free.alone()
+        if self._alone is not None:
+            return True
         fresh = self._batch.take_fresh()
         attached = self.engine.attached
         sums = self.engine.clipped_sums() if attached else empty_sums(self._shards, self.clipping)
+        self._data_free.take()
         foreign = not fresh and not self._batch.begun and sums.examples > 0
         if not foreign:
             self._batch.match(fresh, sums.examples)
         self._batch.add(sums)
         if foreign:
-            self._admit_foreign()
+            if self.steps.durable:
+                self._batch.drop()
+            admit_foreign(self.steps, self.noise, self.schedules, first=not self.foreign_steps)
+            self._foreign_steps += 1
             return True
         if not self._batch.begun:
             remedy = "iterate over the loader that make_private returned"
@@ -232,33 +257,16 @@ class TrainingRun:
             _check.refuse_state("step", rule, "no batch was taken since the last step", remedy)
         return self._batch.complete
 
-    def _admit_foreign(self) -> None:
-        if self.steps.durable:
-            self._batch.drop()
-            remedy = "iterate over the loader that make_private returned"
-            rule = "come from the private loader, as a ledger was charged for its sampling"
-            _check.refuse_state("batch", rule, "it came from elsewhere", remedy)
-        if isinstance(self.noise, CorrelatedNoise) or self.schedules:
-            rule = "come from the private loader where noise is correlated or has a schedule"
-            _check.refuse_state("batch", rule, "it came from elsewhere", "iterate over the returned loader")
-        if not self.foreign_steps:
-            warnings.warn(
-                "a batch did not come from the loader that make_private returned: such steps are accounted "
-                "without amplification, as if each example were in every one of them, once, under zero-out; "
-                "iterate over the returned loader",
-                UserWarning,
-                stacklevel=4,
-            )
-        self._foreign_steps += 1
-
     def gradients(self) -> dict[str, Tensor] | None:
         """Return the noisy gradients of the batches since the last step; None to leave the step out.
 
         Of parameters that are cut up, what belongs to this process's part.
 
         Each logical batch gets noise of its own, under its own number: two that are accumulated are two
-        steps, of which one example may be in both.
+        steps, of which one example may be in both. A step on rows that hold no data alone gets none.
         """
+        if self._alone is not None:
+            return self._alone
         self._batch.refuse_fork()
         numbers = self._batch.numbers if self._batch.begun else [self.steps.take()]
         sums, norms = self._batch.take_sums()
@@ -277,15 +285,7 @@ class TrainingRun:
             # Deviations too: one noise at two scales on one sum reveals the sum.
             multiplier = self.schedules.multiplier(self.noise_multiplier, numbers[0])
             scale = {"clipping": self._scheduled.document(), "noise_multiplier": multiplier}
-            digest = self._digest.of(numbers, [*sums.values(), norms], scale)
-            confirmed = self.steps.confirm(numbers[0], digest) if len(numbers) == 1 else self._refuse_two()
-            if confirmed < 0:
-                warnings.warn(
-                    "a step was computed otherwise than before the run was killed: its noise is not drawn "
-                    "again, and the run goes on with fresh steps",
-                    UserWarning,
-                    stacklevel=4,
-                )
+            if not self._digest.confirmed(self.steps, numbers, [*sums.values(), norms], scale):
                 return None
         for watch in self._watchers:
             watch(numbers, norms)
@@ -297,11 +297,8 @@ class TrainingRun:
             divisor = self.sampler.expected_batch_size * len(numbers)
             for total in sums.values():
                 total.div_(divisor)
+        self._data_free.add_to(sums)
         return sums
-
-    def _refuse_two(self) -> int:
-        rule, remedy = "have one logical batch in each step", "use max_physical_batch_size instead"
-        return int(_check.refuse_state("replay", rule, "several were accumulated", remedy))
 
     def _noisy(self, sums: dict[str, Tensor], numbers: Iterable[int]) -> dict[str, Tensor]:
         """Return this process's parts of the sums, each entry with the noise that it has in the whole."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import platform
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, final
@@ -12,8 +13,10 @@ from typing import Any, Final, final
 import torch
 from torch import Tensor, nn
 
+from sfumato import _check
 from sfumato._wire import Format, canonical
 from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.training.loop.steps import Steps
 
 __all__ = ["StepDigest"]
 
@@ -73,6 +76,31 @@ class StepDigest:
         for total in sums:
             mac.update(_bytes(total))
         return mac.hexdigest()
+
+    def confirmed(
+        self, steps: Steps, numbers: Sequence[int], sums: Iterable[Tensor], scale: Mapping[str, Any]
+    ) -> bool:
+        """Claim a step with its hash; warn and return False if it was computed otherwise before.
+
+        Parameters
+        ----------
+        steps : Steps
+        numbers, sums, scale
+            As for `of`; one number only.
+        """
+        digest = self.of(numbers, sums, scale)
+        if len(numbers) != 1:
+            rule, remedy = "have one logical batch in each step", "use max_physical_batch_size instead"
+            _check.refuse_state("replay", rule, "several were accumulated", remedy)
+        if steps.confirm(numbers[0], digest) >= 0:
+            return True
+        warnings.warn(
+            "a step was computed otherwise than before the run was killed: its noise is not drawn again, and "
+            "the run goes on with fresh steps",
+            UserWarning,
+            stacklevel=5,
+        )
+        return False
 
 
 def _bytes(tensor: Tensor) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
 from typing import final
 
 from sfumato import _check
@@ -41,8 +43,15 @@ class Steps(ABC):
         """Go on after so many steps, where they are counted here."""
         del count
 
-    def rewind(self) -> None:  # noqa: B027 - most have none
-        """Take numbers back that were given and never claimed, where there are any."""
+    @abstractmethod
+    def rewind(self, unused: Sequence[int]) -> None:
+        """Take numbers back whose batches nobody got, such as those that workers load ahead of a ``break``.
+
+        Parameters
+        ----------
+        unused : sequence of int
+            In their order; they are given again before others, with the same batches.
+        """
 
     @property
     def needs_digest(self) -> bool:
@@ -62,6 +71,7 @@ class CountedSteps(Steps):
 
     def __init__(self, start: int = 0, *, planned: int) -> None:
         self._next, self._planned = start, planned
+        self._unused = deque[int]()
         self._process = os.getpid()
 
     def take(self) -> int:
@@ -70,6 +80,8 @@ class CountedSteps(Steps):
             remedy = "noise would be drawn twice: make the run in the child"
             rule = "continue in the process that made it"
             _check.refuse_state("run", rule, "this process is a fork of it", remedy)
+        if self._unused:
+            return self._unused.popleft()
         if self._next >= self._planned:
             raise RunExhausted(f"run must have steps left, got all {self._planned} run; plan more steps")
         self._next += 1
@@ -78,6 +90,11 @@ class CountedSteps(Steps):
     def skip(self, count: int) -> None:
         """Count steps that another process has run."""
         self._next = max(self._next, count)
+        self._unused = deque(number for number in self._unused if number >= count)
+
+    def rewind(self, unused: Sequence[int]) -> None:
+        """Give these numbers again."""
+        self._unused.extendleft(reversed(unused))
 
 
 @final
@@ -97,17 +114,25 @@ class ReservedSteps(Steps):
         self._run, self._ranks = run, ranks
         self._size = 1 if run is None else min(LARGEST_BLOCK, max(1, run.reserved // 100))
         self._block = range(0)
+        self._unused = deque[int]()
         self._process = os.getpid()
 
     def take(self) -> int:
         """Return the next number that is claimed for this run."""
         if os.getpid() != self._process:
             # The parent goes on with its block: a child must not draw the same noise.
-            self._block, self._process = range(0), os.getpid()
+            self._block, self._unused, self._process = range(0), deque(), os.getpid()
+        if self._unused:
+            return self._unused.popleft()
         if not self._block:
             self._block = self._claimed()
         step, self._block = self._block[0], self._block[1:]
         return step
+
+    def rewind(self, unused: Sequence[int]) -> None:
+        """Give these numbers again, which this process has claimed."""
+        if os.getpid() == self._process:
+            self._unused.extendleft(reversed(unused))
 
     def _claimed(self) -> range:
         claimed: range | RunExhausted = range(0)
@@ -152,8 +177,9 @@ class ReplayedSteps(Steps):
         """Always."""
         return True
 
-    def rewind(self) -> None:
+    def rewind(self, unused: Sequence[int] = ()) -> None:
         """Go on after the last step that was confirmed."""
+        del unused
         self._next = self._confirmed
 
     def confirm(self, step: int, digest: str) -> int:

@@ -53,6 +53,8 @@ class FirstForward:
     def _first(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not torch.is_grad_enabled() or _empty((*args, *kwargs.values())):
             return
+        if not any(parameter.requires_grad for parameter in module.parameters()):
+            return
         self._handle.remove()
         try:
             self._test(module, _called_with(module, args, kwargs))

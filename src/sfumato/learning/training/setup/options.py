@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar, final
 
 from sfumato import _check
@@ -166,6 +166,20 @@ class RecordOptions:
             _check.refuse_type("ledger", "be an open ledger", ledger, "pass Ledger.open(...), say")
         if self.delta is not None:
             _check.unit_interval("delta", self.delta)
+
+    def read_at(self, delta: float) -> RecordOptions:
+        """Return these with a delta, unless they have one.
+
+        Parameters
+        ----------
+        delta : float
+            Where the charge is read.
+
+        Returns
+        -------
+        RecordOptions
+        """
+        return replace(self, delta=delta) if self.delta is None else self
 
 
 def option(name: str, given: T | None, kind: type[T]) -> T:
