@@ -49,9 +49,9 @@ def count_fit(fits: list[int]) -> None:
     fits[0] += 1
     if fits[0] == 2:
         warnings.warn(
-            "fits without a ledger must be one, got a second fit of an estimator or of its clones; pass ledger="
-            " so that each is charged: every one costs epsilon and delta again (a grid search fits once for"
-            " each fold of each candidate, and once more for the best)",
+            "fits without a ledger must be one, got a second fit of an estimator or of its clones; pass"
+            " ledger= so that each is charged: every one costs epsilon and delta again (a grid search fits"
+            " once for each fold of each candidate, and once more for the best)",
             UnpaidFits,
             stacklevel=5,
         )
