@@ -17,6 +17,7 @@ BENCHMARKS = {
     "local-sweep": "benchmarks.local_sweep",
     "team": "benchmarks.team",
     "mechanisms": "benchmarks.mechanisms",
+    "naive-bayes": "benchmarks.naive_bayes",
     "noise": "benchmarks.noise",
     "peer-noise": "benchmarks.peer_noise",
     "peer-query": "benchmarks.peer_query",

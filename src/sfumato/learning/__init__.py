@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         GradientBoostingClassifier,
         GradientBoostingRegressor,
     )
+    from sfumato.learning.estimators.compatibility import expected_failed_checks
     from sfumato.learning.estimators.gaussian_nb import GaussianNB
     from sfumato.learning.estimators.kmeans import KMeans
     from sfumato.learning.estimators.linear_regression import LinearRegression
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from sfumato.learning.estimators.pca import PCA
     from sfumato.learning.estimators.private_estimator import PrivateEstimator, UndeclaredClasses
     from sfumato.learning.estimators.standard_scaler import StandardScaler
+    from sfumato.learning.estimators.unpaid_fits import UnpaidFits
     from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
     from sfumato.learning.federated.client_training import local_sgd
     from sfumato.learning.federated.federation import FederatedTraining
@@ -173,6 +175,7 @@ __all__ = [
     "TruncatedPoissonSampler",
     "TrustedAggregator",
     "UndeclaredClasses",
+    "UnpaidFits",
     "UserRecordsSampler",
     "UserSampler",
     "Views",
@@ -185,6 +188,7 @@ __all__ = [
     "clipped_grad",
     "distill",
     "distill_in_rounds",
+    "expected_failed_checks",
     "fix_module",
     "frozen_features",
     "group_accuracies",
@@ -218,6 +222,7 @@ _HOMES = {
     "engine.engine": ["Engine"],
     "engine.functional": ["ClippedGrad", "clipped_grad"],
     "estimators.boosted_trees": ["GradientBoostingClassifier", "GradientBoostingRegressor"],
+    "estimators.compatibility": ["expected_failed_checks"],
     "estimators.gaussian_nb": ["GaussianNB"],
     "estimators.kmeans": ["KMeans"],
     "estimators.linear_regression": ["LinearRegression"],
@@ -225,6 +230,7 @@ _HOMES = {
     "estimators.pca": ["PCA"],
     "estimators.private_estimator": ["PrivateEstimator", "UndeclaredClasses"],
     "estimators.standard_scaler": ["StandardScaler"],
+    "estimators.unpaid_fits": ["UnpaidFits"],
     "federated.aggregation": ["SecureAggregation", "TrustedAggregator"],
     "federated.client_training": ["local_sgd"],
     "federated.federation": ["FederatedTraining"],

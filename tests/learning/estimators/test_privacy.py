@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -29,6 +30,7 @@ if run_time(__name__):
     import pandas as pd
     import polars as pl
     from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
 
     from sfumato.learning.estimators.boosted_trees import (
         GradientBoostingClassifier,
@@ -41,6 +43,7 @@ if run_time(__name__):
     from sfumato.learning.estimators.pca import PCA
     from sfumato.learning.estimators.private_estimator import UndeclaredClasses, box
     from sfumato.learning.estimators.standard_scaler import StandardScaler
+    from sfumato.learning.estimators.unpaid_fits import UnpaidFits
 
 
 TWO: dict[str, Any] = {"bounds": (-2, 2), "classes": [0.0, 1.0]}
@@ -208,9 +211,43 @@ def test_clones_share_the_ledger_and_pickles_leave_it_out(ledger: Ledger) -> Non
     X, _ = data()
     model.fit(X)
     read = pickle.loads(pickle.dumps(model))
-    assert read.ledger is None
     assert (read.mean_ == model.mean_).all()
-    assert copy.copy(model).ledger is None
+    for left in (read, copy.copy(model), clone(read), clone(copy.deepcopy(model))):
+        with pytest.raises(ParameterError, match=r"^ledger must be set before a fit, but .*; fit in this"):
+            left.fit(X)
+    assert len(ledger.entries()) == 1
+    assert read.set_params(ledger=ledger).fit(X).receipt_ is not None
+    assert len(ledger.entries()) == 2
+    assert clone(copy.copy(model)).set_params(ledger=None).fit(X).receipt_ is None  # asked for
+    assert pickle.loads(pickle.dumps(StandardScaler())).fit(X).receipt_ is None  # there never was one
+
+
+def test_every_fold_of_a_grid_search_is_charged_or_warned_of(ledger: Ledger) -> None:
+    X, y = data()
+    grid = {"smoothing": [1e-4, 1e-2]}
+    paid = GaussianNB(epsilon=0.01, bounds=(-2, 2), classes=[0.0, 1.0, 2.0], ledger=ledger)
+    GridSearchCV(paid, grid, cv=3).fit(X, y)
+    assert len(ledger.entries()) == 7  # two candidates, three folds, and the best once more
+    free = clone(paid).set_params(ledger=None)
+    with pytest.warns(UnpaidFits, match=r"^fits without a ledger must be one, .*; pass ledger="):
+        GridSearchCV(free, grid, cv=3).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):  # nothing is protected, so nothing adds up
+            clone(paid).set_params(ledger=None, random_state=1).fit(X, y)
+        GaussianNB(bounds=(-2, 2), classes=[0.0, 1.0]).fit(X, y)
+    dear = clone(paid).set_params(epsilon=1.5)
+    with pytest.raises(BudgetExceeded):
+        GridSearchCV(dear, grid, cv=3, error_score="raise").fit(X, y)
+
+
+def test_other_processes_do_not_fit_for_free(ledger: Ledger) -> None:
+    X, y = data()
+    model = GaussianNB(epsilon=0.01, bounds=(-2, 2), classes=[0.0, 1.0, 2.0], ledger=ledger)
+    sent = pickle.dumps((clone(model), X, y))  # what a search with n_jobs=2 does with each fold
+    with pytest.raises(ParameterError, match="n_jobs=1"):
+        (worker := pickle.loads(sent))[0].fit(*worker[1:])
+    assert not ledger.entries()
 
 
 def test_random_states_simulate_and_none_does_not() -> None:

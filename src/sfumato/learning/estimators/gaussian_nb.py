@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
-from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
+from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_moment_sums
 from sfumato.learning.estimators.private_estimator import PrivateClassifier, box, encoded, scaled
+from sfumato.learning.estimators.shrinkage import shrunk_moments
 
 __all__ = ["GaussianNB"]
 
@@ -44,6 +45,8 @@ class GaussianNB(PrivateClassifier):
     classes_ : array of shape (n_classes,)
     class_prior_ : array of shape (n_classes,)
     theta_, var_ : array of shape (n_classes, n_features)
+        Means and variances, both shrunk by the known noise; the variance is that of a new row: what the
+        noise left uncertain of the mean is in it.
     privacy_loss_, receipt_, simulated_
         See `PrivateEstimator`.
 
@@ -51,11 +54,17 @@ class GaussianNB(PrivateClassifier):
     -----
     Guarantee: (epsilon, delta)-DP under add/remove of one row: one release of the number of rows of each
     class and of their sums of positions and of squared positions. A row adds to one class only (`VectorSum`).
+    All that follows, the shrinkage too, reads the released sums and public parameters only.
+
+    *Shrinkage.* The noise of the sums is known, and a variance that noise made small or negative would have
+    its feature outvote all others. So each number is the mean of its normal posterior, with the noise as the
+    likelihood: a class's mean with that of all classes as prior, a variance with those of the other features
+    and classes as prior, on positive values (`shrunk_moments`). As epsilon grows the plain moments are left.
 
     References
     ----------
     Vaidya, Shafiq, Basu, Hong, "Differentially private naive Bayes classification" (WI 2013), with another
-    noise.
+    noise; Efron, Morris, "Data analysis using Stein's estimator and its generalizations" (JASA 1975).
 
     Examples
     --------
@@ -92,7 +101,7 @@ class GaussianNB(PrivateClassifier):
         known = labels >= 0
         positions = scaled(X, self._bounds)[known]
         count = max(1, len(self.classes_))
-        moments = noisy_mean_and_variance(total, positions, source, labels[known], count)
+        moments = shrunk_moments(noisy_moment_sums(total, positions, source, labels[known], count))
         half = (upper - lower) / 2
         self.class_prior_ = moments.rows / moments.rows.sum()
         self.theta_ = (lower + upper) / 2 + moments.mean * half

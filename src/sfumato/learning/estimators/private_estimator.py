@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.learning.estimators.table_entries import is_label, number, numbers_of, refuse_complex
+from sfumato.learning.estimators.unpaid_fits import LedgerLeftOut, count_fit
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, planned
 from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.privacy.loss import PrivacyLoss
@@ -69,8 +70,9 @@ class PrivateEstimator(BaseEstimator):
     Notes
     -----
     One fixed rule covers odd values: NaN counts as the middle of its bounds, infinities as their ends, and
-    no value raises an error; so do no rows at all. Clones share the ledger, and every fit is charged to it;
-    pickles leave it out.
+    no value raises an error; so do no rows at all. Clones share the ledger, and every fit is charged to it,
+    those of a cross-validation too; without a ledger the second fit warns (`UnpaidFits`). Pickles and copies
+    leave the ledger out, and do not fit before one is set, or None.
 
     Examples
     --------
@@ -97,12 +99,19 @@ class PrivateEstimator(BaseEstimator):
     def __sklearn_clone__(self) -> Self:
         parameters = self.get_params(deep=False)
         shared = parameters.pop("ledger")
-        return type(self)(
+        made = type(self)(
             **{name: clone(value, safe=False) for name, value in parameters.items()}, ledger=shared
         )
+        made.__dict__["_fits"] = self._counted()
+        return made
 
     def __getstate__(self) -> Any:
-        return super().__getstate__() | {"ledger": None}
+        return super().__getstate__() | {"ledger": None if self.ledger is None else LedgerLeftOut()}
+
+    def _counted(self) -> list[int]:
+        """Return how many fits without a ledger there were, shared with all clones."""
+        fits: list[int] = self.__dict__.setdefault("_fits", [0])
+        return fits
 
     def _pay(self, parts: Sequence[SumSpecification]) -> tuple[list[VectorSum], RandomSource]:
         """Settle the noise, charge the ledger, and return the sums: the data is read after this only."""
@@ -111,6 +120,8 @@ class PrivateEstimator(BaseEstimator):
 
     def _charged(self, loss: PrivacyLoss, *, float_safe: bool = True) -> RandomSource:
         """Charge the ledger, and return where randomness comes from."""
+        if isinstance(self.ledger, LedgerLeftOut):
+            self.ledger.refuse()
         _check.ledger(self.ledger)
         given = self.random_state
         if given is None or isinstance(given, int | np.integer):
@@ -122,6 +133,8 @@ class PrivateEstimator(BaseEstimator):
             self.receipt_ = self.ledger.charge(
                 loss, delta=self.delta, description=self._charged_as, simulated=source.simulated
             )
+        elif not source.simulated:
+            count_fit(self._counted())
         self.privacy_loss_ = loss
         self.simulated_ = source.simulated
         self.float_safe_ = float_safe
