@@ -19,6 +19,7 @@ from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.selection.key_counts import descending_order, positive_counts
 from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.mechanisms.selection.selection import failure_probability
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.distributions.discrete import exp_minus
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import add_down, div_up, fraction_up, mul_up
@@ -233,7 +234,7 @@ class UnknownDomainTopK(Mechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        mass = ApproximateDP(0.0, self.mass, neighboring=self.neighboring)
+        mass = ApproximateDP(0.0, outward(self.mass), neighboring=self.neighboring)
         return mass + _choices(Fraction(self.scale), self.count, self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
