@@ -6,13 +6,15 @@ import contextlib
 import json
 import shutil
 import sqlite3
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from sfumato.errors import LedgerMismatch, LedgerUnavailable, ParameterError
 from sfumato.ledger import Budget, ChainHead, Ledger, LedgerExport, LedgerView, Renewal, Verification
-from sfumato.privacy import Laplace
+from sfumato.ledger.budget.spent import BinarySpent, Spent
+from sfumato.privacy import Laplace, PureDP
 from tests.golden.ledger import making
 from tests.ledger.tampering import execute
 
@@ -23,9 +25,17 @@ def text(name: str) -> str:
     return (GOLDEN / name).read_text(encoding="ascii")
 
 
+VERSIONS = ("", "version_1/")
+"""Where what each version of the format wrote lies: in the first, numbers are the floats that they are."""
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    shutil.copy(GOLDEN / "ledger.sqlite", tmp_path / "golden")
+    return copied(tmp_path)
+
+
+def copied(tmp_path: Path, version: str = "") -> Path:
+    shutil.copy(GOLDEN / f"{version}ledger.sqlite", tmp_path / "golden")
     return tmp_path / "golden"
 
 
@@ -56,13 +66,16 @@ def test_budgets_and_renewals_are_read_back() -> None:
     assert tuple(renewals) == making.RENEWALS
 
 
-def test_a_ledger_is_whole_and_costs_no_more_than_was_recorded(path: Path) -> None:
-    head = ChainHead.from_json(text("ledger-head.json"))
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.sharpest("", "version_1/")
+def test_a_ledger_is_whole_and_costs_no_more_than_was_recorded(tmp_path: Path, version: str) -> None:
+    path = copied(tmp_path, version)
+    head = ChainHead.from_json(text(f"{version}ledger-head.json"))
     with Ledger.read(path) as ledger:
         assert ledger.head() == head
         found = ledger.verify(head)
         assert found.sound
-        assert found == Verification.from_json(text("ledger-verification.json"))
+        assert found == Verification.from_json(text(f"{version}ledger-verification.json"))
         entries = ledger.entries()
         for entry in entries:
             assert entry.loss.epsilon(entry.delta) <= entry.epsilon
@@ -79,8 +92,11 @@ def test_a_ledger_is_whole_and_costs_no_more_than_was_recorded(path: Path) -> No
         assert LedgerExport.parse(ledger.export()).entries() == entries
 
 
-def test_a_ledger_goes_on(path: Path) -> None:
-    head = ChainHead.from_json(text("ledger-head.json"))
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.sharpest("", "version_1/")
+def test_a_ledger_goes_on(tmp_path: Path, version: str) -> None:
+    path = copied(tmp_path, version)
+    head = ChainHead.from_json(text(f"{version}ledger-head.json"))
     with making.open_ledger(path) as ledger:
         assert ledger.charge(Laplace(50.0), delta=1e-9, period="2026-01", request="q").sequence == 7
         ada = LedgerView(ledger, "ada", period="2026-02")
@@ -102,11 +118,31 @@ def test_committed_answers_are_given_again_without_a_charge(path: Path) -> None:
         assert ledger.find("q", period="2026-01") is None, "the answers are those of the first version"
 
 
-def test_exports_are_read_back() -> None:
-    exported = LedgerExport.read(GOLDEN / "ledger-export.jsonl")
+def test_floats_are_summed_as_floats_and_decimals_after_them_as_decimals(tmp_path: Path) -> None:
+    """Three masses of 1e-9, as floats, were a little more; what follows is exact, never below their sum."""
+    path = copied(tmp_path, "version_1/")
+    with making.open_ledger(path) as ledger:
+        before = ledger.entries()
+        assert all(isinstance(cost, BinarySpent) for entry in before for cost in entry.costs.values())
+        for _ in range(10):
+            ledger.charge(PureDP(0.1), delta=0.0, period="2027-01")
+        assert ledger.remaining(period="2027-01").epsilon == 3.0
+        charged = ledger.entries()[len(before) :]
+        assert {entry.costs["basic"] for entry in charged} == {Spent(0.1, 0.0)}
+        floats = sum(Fraction(entry.costs["basic"].amount) for entry in before)
+        (total,) = execute(path, "SELECT body FROM event ORDER BY position DESC LIMIT 1")[0]
+        basic = json.loads(total)["totals"][0]
+        assert 0 <= Fraction(basic["amount"]) - floats - 1 < Fraction(1, 10**14)
+        assert ledger.verify().sound
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.sharpest("", "version_1/")
+def test_exports_are_read_back(version: str) -> None:
+    exported = LedgerExport.read(GOLDEN / f"{version}ledger-export.jsonl")
     assert exported.verify(public_key=exported.public_key).sound
     assert [entry.period for entry in exported.entries()] == ["2026-01"] * 2 + ["2026-02"] * 3 + ["2026-01"]
-    (entry,) = LedgerExport.read(GOLDEN / "plain-export.jsonl").entries()
+    (entry,) = LedgerExport.read(GOLDEN / f"{version}plain-export.jsonl").entries()
     assert (entry.epsilon, entry.simulated, entry.description) == (float("inf"), True, "caf\u00e9")
 
 

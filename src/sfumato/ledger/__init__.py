@@ -24,11 +24,11 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.ledger.budget.budget import Budget
-    from sfumato.ledger.budget.filters import Spent
     from sfumato.ledger.budget.individual_filter import IndividualFilter
     from sfumato.ledger.budget.odometer import Odometer
     from sfumato.ledger.budget.privacy_filter import PrivacyFilter
     from sfumato.ledger.budget.renewal import Renewal
+    from sfumato.ledger.budget.spent import Spent
     from sfumato.ledger.identity import Dataset
     from sfumato.ledger.ledger import Ledger
     from sfumato.ledger.log.accounts import AnalystAccount
@@ -73,7 +73,7 @@ __getattr__, __dir__ = attach(
         "PrivacyFilter": "sfumato.ledger.budget.privacy_filter",
         "Renewal": "sfumato.ledger.budget.renewal",
         "Run": "sfumato.ledger.runs",
-        "Spent": "sfumato.ledger.budget.filters",
+        "Spent": "sfumato.ledger.budget.spent",
         "Verification": "sfumato.ledger.log.verification",
     },
 )

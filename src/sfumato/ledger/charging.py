@@ -9,8 +9,8 @@ from typing import Final, TypedDict
 from sfumato import _check
 from sfumato.errors import BudgetExceeded, LedgerUnavailable, SimulatedCharge
 from sfumato.ledger.budget.budget_check import Balance, Price, budget_exceeded, price_of
-from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.refused_question import LossAt, RefusedQuestion
+from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.accounts import AccountBook

@@ -164,6 +164,53 @@ class ViewedLoss(AccountedLoss):
         """
         return self.pure().epsilon
 
+    def exact_pure(self) -> tuple[Fraction | float, Fraction | float]:
+        """Return `pure` as it is charged: a rational that is known, or the decimal that was declared.
+
+        Returns
+        -------
+        epsilon : Fraction or float
+        delta : Fraction or float
+            A float only where it is infinite.
+
+        Raises
+        ------
+        UnsupportedView
+            If no theorem bounds the loss in this notion.
+        """
+        return _exact(self.pure_epsilon()), self.exact_mass(self.pure().delta)
+
+    def exact_zcdp(self) -> tuple[Fraction | float, Fraction | float]:
+        """Return `zcdp` as it is charged.
+
+        Returns
+        -------
+        rho : Fraction or float
+        delta : Fraction or float
+            A float only where it is infinite.
+
+        Raises
+        ------
+        UnsupportedView
+            If no theorem bounds the loss in this notion.
+        """
+        rho, delta = self.zcdp()
+        return _exact(rho), self.exact_mass(delta)
+
+    def exact_mass(self, mass: float) -> Fraction | float:
+        """Return the mass of a view as it is charged: as the decimal that it was written as if declared.
+
+        Parameters
+        ----------
+        mass : float
+            The mass that a view states.
+
+        Returns
+        -------
+        Fraction or float
+        """
+        return _exact(mass)
+
     def dominating_pair(self) -> Pair:
         """Return two distributions that dominate the outputs on any two neighbors.
 
@@ -193,3 +240,7 @@ class ViewedLoss(AccountedLoss):
 
     def _missing(self, view: str, *_: object) -> NoReturn:
         raise UnsupportedView(f"{self!r} has no {view} view: no theorem bounds it in that notion")
+
+
+def _exact(number: float | Fraction) -> Fraction | float:
+    return Fraction(number) if math.isfinite(number) else float(number)

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import RandomSource
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.engines.engine import Engine
-from sfumato.queries.plan.query import AggregationJob, Query
+from sfumato.queries.plan.query import AggregationJob
 from sfumato.queries.plan.query_key import query_key
 from sfumato.queries.pricing.found_bounds import find_bounds
 from sfumato.queries.pricing.price import PricedQuery, loss_at
 from sfumato.queries.release.noise import add_noise
 from sfumato.queries.release.record import ReleaseRecord
 from sfumato.queries.release.table import TableRelease
+from sfumato.session.offered_parts import with_offered_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +83,12 @@ def answer_all(
     except BudgetExceeded as refused:
         if len(missing) > 1:
             raise
-        raise _with_parts_named(priced[missing[0]].query, refused) from None
+        query = priced[missing[0]].query
+
+        def fits(loss: PrivacyLoss) -> bool:
+            return account.would_accept(loss, delta=query.options.delta)
+
+        raise with_offered_parts(query, refused, fits) from None
 
     def exact(job: AggregationJob) -> pa.Table:  # of rows and groups chosen with a fresh secret
         return engine.aggregate(job, source.bytes(_SECRET_BYTES))
@@ -105,19 +112,3 @@ def answer_all(
         account.commit(receipts[index], record.to_bytes())
         releases.append(TableRelease(record, receipts[index], each, account=account))
     return tuple(releases)
-
-
-def _with_parts_named(query: Query, refused: BudgetExceeded) -> BudgetExceeded:
-    """Return the error with the words that parts of epsilon need, where the query states any."""
-    stated = any(aggregate.epsilon is not None for aggregate in query.aggregates)
-    options = query.options
-    parts = stated or any(
-        part is not None for part in (options.group_selection_epsilon, options.truncation_epsilon)
-    )
-    if not refused.remaining.answerable_epsilon or not parts:
-        return refused
-    return BudgetExceeded(
-        f"{refused}, and for its parts in proportion",
-        remaining=refused.remaining,
-        requested=refused.requested,
-    )

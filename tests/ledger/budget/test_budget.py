@@ -14,7 +14,8 @@ from mpmath import mp
 from sfumato.errors import ParameterError
 from sfumato.ledger import Budget
 from sfumato.ledger.budget.combined_filters import FILTERS, Filters
-from sfumato.ledger.budget.filters import BasicFilter, RDPFilter, Spent, ZCDPFilter
+from sfumato.ledger.budget.filters import BasicFilter, RDPFilter, ZCDPFilter
+from sfumato.ledger.budget.spent import Spent
 from sfumato.privacy import Neighboring, zcdp_epsilon
 from tests.cases import cases
 

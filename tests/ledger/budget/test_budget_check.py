@@ -81,15 +81,15 @@ def test_what_is_left_says_which_filter_still_accepts(open_ledger: Open) -> None
 def test_a_refusal_shows_that_what_is_asked_for_is_more_than_what_is_left(
     open_ledger: Open, budget: Budget
 ) -> None:
-    """A tenth is a little more than a tenth: in six digits it would fit."""
+    """A little more than a tenth: in six digits it would fit."""
     ledger = open_ledger(budget=budget)
-    loss = PureDP(0.1) if budget.kind != "zcdp" else ZCDP(0.01)
+    loss = PureDP(0.1 + 1e-14) if budget.kind != "zcdp" else ZCDP(0.01 + 1e-15)
     for _ in range(9):
         ledger.charge(loss, delta=0.0)
     with pytest.raises(BudgetExceeded) as caught:
         ledger.charge(loss, delta=0.0)
     asked, left = re.findall(r"got (0\.\d+).*with \(?(0\.\d+)", str(caught.value))[0]
-    assert float(left) < float(asked) == float(f"{float(asked):.1g}")
+    assert float(left) < float(asked)
     assert float(left) == pytest.approx(float(asked), rel=1e-11)
     # where six digits tell, there are six
     with pytest.raises(BudgetExceeded, match=r"got 0\.123457-DP"):

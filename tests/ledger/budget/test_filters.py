@@ -14,16 +14,9 @@ from hypothesis import strategies as st
 from sfumato.errors import ParameterError, UnsupportedView
 from sfumato.ledger import Budget
 from sfumato.ledger.budget.combined_filters import Filters
-from sfumato.ledger.budget.filters import (
-    NOTHING,
-    BasicFilter,
-    Filter,
-    GDPFilter,
-    PureFilter,
-    RDPFilter,
-    Spent,
-    ZCDPFilter,
-)
+from sfumato.ledger.budget.filters import BasicFilter, Filter, GDPFilter, PureFilter, RDPFilter, ZCDPFilter
+from sfumato.ledger.budget.spent import NOTHING, Spent
+from sfumato.numerics.decimals import at_most_decimal, decimal_of
 from sfumato.privacy import ApproximateDP, Gaussian, Laplace, Neighboring, PrivacyLoss, PureDP, ZCDPView
 from tests.chance import accepts_only, mean_at_most
 
@@ -35,9 +28,9 @@ def test_totals_round_up_and_barely(parts: list[tuple[float, float]]) -> None:
     total = NOTHING
     for part in parts:
         total = total.plus(Spent(*part))
-    for summed, column in zip(total, zip(*parts, strict=True), strict=False):
-        exact = sum(map(Fraction, column), Fraction(0))
-        assert exact <= Fraction(summed) <= exact * (1 + Fraction(len(parts), 2**51))
+    for summed, column in zip(map(decimal_of, total), zip(*parts, strict=True), strict=False):
+        exact = sum(map(decimal_of, column), Fraction(0))
+        assert exact <= summed <= exact * (1 + Fraction(len(parts), 2**51))
 
 
 @given(AMOUNTS, AMOUNTS, AMOUNTS, AMOUNTS)
@@ -46,8 +39,9 @@ def test_what_is_left_fits_exactly(limit: float, delta: float, amount: float, ma
     left = member.left(spent)
     if member.holds(spent):
         assert member.holds(spent.plus(left))
-        more = math.nextafter(limit - amount, math.inf)
-        assert not member.holds(spent.plus(Spent(math.nextafter(more, math.inf), 0.0)))
+        exact = decimal_of(limit) - decimal_of(amount)
+        more = next(x for x in (math.nextafter(left.amount, math.inf),) if decimal_of(x) > exact)
+        assert not member.holds(spent.plus(Spent(more, 0.0)))
     else:
         assert left == NOTHING
 
@@ -62,10 +56,15 @@ def test_sums_that_are_floats_stay_exact() -> None:
 @given(st.floats(0.1, 50.0), st.floats(1e-12, 1e-3))
 def test_each_filter_charges_its_own_view(noise: float, delta: float) -> None:
     loss = Gaussian(noise)
-    assert BasicFilter(1.0, 1.0).price(loss, delta) == (loss.epsilon(delta), delta)
-    assert ZCDPFilter(1.0, 1.0).price(loss, delta) == tuple(loss.zcdp())
+    basic, mass = BasicFilter(1.0, 1.0).price(loss, delta)
+    read_at = Fraction(at_most_decimal(delta))
+    assert Fraction(loss.epsilon(float(read_at))) <= decimal_of(basic)
+    assert basic <= loss.epsilon(float(read_at)) * (1 + 2**-51)
+    assert (mass, read_at <= decimal_of(delta)) == (delta, True)
+    rho, charged = Fraction(loss.zcdp().rho), ZCDPFilter(1.0, 1.0).price(loss, delta).amount
+    assert rho <= decimal_of(charged) <= rho * (1 + Fraction(1, 2**51))
     squared = GDPFilter.of(1.0, 1.0).price(loss, delta).amount
-    assert Fraction(squared) >= Fraction(loss.gdp().mu) ** 2
+    assert decimal_of(squared) >= Fraction(loss.gdp().mu) ** 2
     assert not PureFilter(1e300, 0.0).holds(PureFilter(1e300, 0.0).price(loss, delta))
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from sfumato.ledger import Budget
 from sfumato.ledger.budget.combined_filters import Filters
-from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.refused_question import RefusedQuestion, round_down
+from sfumato.ledger.budget.spent import Spent
 from sfumato.privacy import ZCDP, ApproximateDP, PrivacyLoss, PureDP
 
 BUDGETS = {

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 from sfumato.ledger import Budget, Ledger, LedgerView
-from sfumato.ledger.budget.filters import Spent
+from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.log.events import (
     AccountSet,
@@ -112,9 +112,9 @@ def test_a_field_of_another_type_is_refused(path: Path, position: int, change: d
 def test_a_ledger_of_a_later_format_is_named(path: Path) -> None:
     def later(at: int, content: dict[str, Any]) -> None:
         if at == 1:
-            content["version"] = 2
+            content["version"] = 3
 
     rewrite(path, later)
-    with pytest.raises(LedgerUnavailable, match=r"format up to 1, got 2; upgrade sfumato"):
+    with pytest.raises(LedgerUnavailable, match=r"format up to 2, got 3; upgrade sfumato"):
         Ledger.read(path)
     assert execute(path, "SELECT count(*) FROM event") == [(4,)]

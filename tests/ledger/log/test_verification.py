@@ -14,7 +14,7 @@ import pytest
 
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError
 from sfumato.ledger import Budget, ChainHead, Ledger, Spent
-from sfumato.ledger.budget.filters import COST
+from sfumato.ledger.budget.spent import COST
 from sfumato.ledger.log.hash_chain import GENESIS
 from sfumato.privacy import PureDP
 from tests.cases import cases

@@ -11,6 +11,7 @@ from sfumato._wire import NUMBER, Codec, Names, Record, optional
 from sfumato.ledger.budget.combined_filters import FILTERS, Filters
 from sfumato.ledger.budget.filters import BasicFilter, GDPFilter, PureFilter, RDPFilter, ZCDPFilter
 from sfumato.ledger.budget.rdp_orders import limits_of, smallest_order, usual_orders
+from sfumato.numerics.decimals import decimal_part
 from sfumato.privacy._outward import text_above
 from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.guarantee import Guarantee
@@ -100,10 +101,10 @@ class Budget:
         delta = _check.probability("delta", delta, _DELTA)
         if delta == 0:
             return cls.pure(epsilon=epsilon)
-        quarter = delta / 4
-        if quarter == 0 or quarter * 4 != delta:
+        if delta / 4 * 4 != delta:
             _check.refuse("delta", "be 0 or at least 1e-300", delta, _DELTA)
-        filters = Filters((BasicFilter(epsilon, delta / 2), ZCDPFilter(rho_for(epsilon, quarter), quarter)))
+        half, quarter = decimal_part(delta, 2), decimal_part(delta, 4)
+        filters = Filters((BasicFilter(epsilon, half), ZCDPFilter(rho_for(epsilon, quarter), quarter)))
         return cls(kind="approximate", epsilon=epsilon, delta=delta, filters=filters)
 
     @classmethod

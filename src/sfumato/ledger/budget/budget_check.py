@@ -9,9 +9,10 @@ from typing import Final, NamedTuple, Protocol
 from sfumato import _check
 from sfumato.errors import BudgetExceeded, NeighboringMismatch
 from sfumato.ledger.budget.budget import Budget
-from sfumato.ledger.budget.filters import Spent, own_epsilon
+from sfumato.ledger.budget.filters import own_epsilon
 from sfumato.ledger.budget.largest_epsilon import largest_epsilon
 from sfumato.ledger.budget.refused_question import RefusedQuestion, round_down
+from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss

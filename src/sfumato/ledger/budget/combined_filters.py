@@ -7,7 +7,8 @@ from typing import Final, final
 
 from sfumato import _check
 from sfumato._wire import Codec, sequence
-from sfumato.ledger.budget.filters import FILTER, NOTHING, Filter, Spent
+from sfumato.ledger.budget.filters import FILTER, Filter
+from sfumato.ledger.budget.spent import NOTHING, Spent
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -55,6 +56,10 @@ class Filters:
             if not (part.amount >= 0 and part.delta >= 0):
                 _check.refuse("loss", "cost nothing negative", loss, "mend the loss's views")
         return cost
+
+    def binary_price(self, loss: PrivacyLoss, delta: float) -> tuple[Spent, ...]:
+        """Return what one charge added to each filter before numbers were read as decimals."""
+        return tuple(member.binary_price(loss, delta) for member in self.members)
 
     def after(self, totals: tuple[Spent, ...], cost: tuple[Spent, ...]) -> tuple[Spent, ...]:
         """Return the totals with one charge added."""

@@ -8,8 +8,11 @@ so that given the earlier answers it is a constant.
 
 An (epsilon, delta) budget is watched by two filters at once, see `sfumato.ledger.budget.combined_filters`.
 
-All totals round up, by less than one unit in the last place per charge and not at all where the sum is
-exact; they are compared with the limits as the floats they are.
+All numbers are read as the decimals that they are written as: a budget of 1 takes ten answers of 0.1 (see
+`sfumato.numerics.decimals`). What a charge costs is rounded up under this reading, and limits that are worked
+out from a budget are below the exact ones. Totals round up, by less than one unit in the last place per
+charge and not at all where the sum is a decimal of up to 15 digits. Charges of ledgers from before are read
+as the floats they were, which is what they were rounded for (`BinarySpent`).
 
 References
 ----------
@@ -24,77 +27,36 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Final, NamedTuple, final
+from typing import Any, ClassVar, Final, final
 
 from sfumato import _check
-from sfumato._wire import NUMBER, Codec, Names, Record, sequence
+from sfumato._wire import NUMBER, Codec, Names, Record
 from sfumato.errors import UnsupportedView
-from sfumato.ledger.budget.largest_epsilon import ROUNDING_MARGIN, largest_epsilon
-from sfumato.numerics.rounding import add_up, mul_down, mul_up, sqrt_down, sqrt_up, sub_down
+from sfumato.ledger.budget.largest_epsilon import largest_epsilon
+from sfumato.ledger.budget.spent import NOTHING, BinarySpent, Spent
+from sfumato.numerics.decimals import decimal_down, decimal_sub_down, decimal_up
+from sfumato.numerics.rounding import mul_down, sqrt_down, sqrt_up
 from sfumato.privacy.accountant.intervals import epsilon_interval
 from sfumato.privacy.accountant.moments import RDPView, approximate_rdp
 from sfumato.privacy.accountant.precision import STANDARD
+from sfumato.privacy.decimal_cost import epsilon_cost, gdp_cost, pure_cost, quick_epsilon_cost, zcdp_cost
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.views import PureView, ZCDPView
 
 __all__ = [
-    "COST",
     "FILTER",
-    "NOTHING",
     "BasicFilter",
     "Filter",
     "GDPFilter",
     "PureFilter",
     "RDPFilter",
-    "Spent",
     "ZCDPFilter",
     "own_epsilon",
 ]
-
-
-class Spent(NamedTuple):
-    """What a filter has added up, or adds for one charge: an amount in its unit, and a mass delta.
-
-    Parameters
-    ----------
-    amount : float
-        In the filter's unit: epsilon, rho, the square of mu, or a divergence.
-    delta : float
-        A probability.
-
-    Examples
-    --------
-    >>> Spent(0.5, 1e-9).plus(Spent(0.25, 0.0))
-    Spent(amount=0.75, delta=1e-09)
-    """
-
-    amount: float
-    delta: float
-
-    def plus(self, other: Spent) -> Spent:
-        """Return the sum, rounded up.
-
-        Parameters
-        ----------
-        other : Spent
-            In the same unit.
-
-        Returns
-        -------
-        Spent
-        """
-        return Spent(add_up(self.amount, other.amount), add_up(self.delta, other.delta))
-
-
-NOTHING = Spent(0.0, 0.0)
-
-COST: Final[Codec[tuple[Spent, ...]]] = sequence(
-    Record("an amount with its delta", Spent, {"amount": NUMBER, "delta": NUMBER})
-)
-"""What a charge adds to each filter, or what all have added up, in the order of the filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +79,18 @@ class Filter(ABC):
         except UnsupportedView:
             return Spent(math.inf, 0.0)
 
+    def binary_price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return what one charge added before numbers were read as decimals."""
+        return BinarySpent(*self.price(loss, delta))
+
     def _proven(self, loss: PrivacyLoss) -> Spent:
         """Return what one charge adds, by the loss's view in this unit."""
         raise NotImplementedError
+
+    @property
+    def _limit(self) -> float:
+        """The largest total, as a decimal."""
+        return self.limit
 
     @property
     def name(self) -> str:
@@ -132,14 +103,14 @@ class Filter(ABC):
         return 0.0
 
     def holds(self, spent: Spent) -> bool:
-        """Whether totals are within the limits."""
-        return spent.amount <= self.limit and spent.delta <= self.delta
+        """Whether totals are within the limits; as decimals, floats have the order that they have."""
+        return spent.amount <= self._limit and spent.delta <= self.delta
 
     def left(self, spent: Spent) -> Spent:
         """Return the largest further charge that fits, rounded down; nothing once a limit is passed."""
         if not self.holds(spent):
             return NOTHING
-        return Spent(sub_down(self.limit, spent.amount), sub_down(self.delta, spent.delta))
+        return Spent(decimal_sub_down(self._limit, spent.amount), decimal_sub_down(self.delta, spent.delta))
 
     @abstractmethod
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
@@ -172,6 +143,10 @@ class BasicFilter(Filter):
         """Return the charge's own guarantee, read at ``delta``."""
         return Spent(own_epsilon(loss, delta), delta)
 
+    def binary_price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return the charge's own guarantee, as the floats it is."""
+        return BinarySpent(_float_epsilon(loss, delta), delta)
+
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return epsilon and delta."""
         del up
@@ -181,7 +156,7 @@ class BasicFilter(Filter):
         """Return the epsilon left, if a charge at ``delta`` still fits."""
         del neighboring
         left = self.left(spent)
-        return left.amount * ROUNDING_MARGIN if delta <= left.delta else 0.0
+        return left.amount if delta <= left.delta else 0.0
 
 
 @final
@@ -197,7 +172,12 @@ class PureFilter(Filter):
     kind: ClassVar[str] = "pure"
 
     def _proven(self, loss: PrivacyLoss) -> Spent:
-        return Spent(*loss.pure())
+        return Spent(*pure_cost(loss))
+
+    def binary_price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return the epsilon of the loss as the float it is."""
+        del delta
+        return _binary(loss.pure)
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return epsilon."""
@@ -218,7 +198,12 @@ class ZCDPFilter(Filter):
     kind: ClassVar[str] = "zcdp"
 
     def _proven(self, loss: PrivacyLoss) -> Spent:
-        return Spent(*loss.zcdp())
+        return Spent(*zcdp_cost(loss))
+
+    def binary_price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return the rho of the loss as the float it is."""
+        del delta
+        return _binary(loss.zcdp)
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return rho and delta."""
@@ -244,9 +229,13 @@ class GDPFilter(Filter):
 
     kind: ClassVar[str] = "gdp"
 
+    @property
+    def _limit(self) -> float:
+        # Worked out from the budget, and rounded down as the float it is.
+        return _as_decimal(self.limit)
+
     def _proven(self, loss: PrivacyLoss) -> Spent:
-        mu, mass = loss.gdp()
-        return Spent(mul_up(mu, mu), mass)
+        return Spent(*gdp_cost(loss))
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return mu and delta."""
@@ -279,6 +268,11 @@ class RDPFilter(Filter):
     kind: ClassVar[str] = "rdp"
 
     @property
+    def _limit(self) -> float:
+        # Worked out from the budget, and rounded down as the float it is.
+        return _as_decimal(self.limit)
+
+    @property
     def name(self) -> str:
         """The kind and the order."""
         return f"{self.kind} {self.order!r}"
@@ -291,7 +285,9 @@ class RDPFilter(Filter):
 
     def _proven(self, loss: PrivacyLoss) -> Spent:
         (divergence,), mass = _renyi(loss, (self.order,))
-        return Spent(divergence, mass)
+        (first, count), *others = loss.terms or [(loss, 1)]
+        alone = first.exact_mass(mass) if count == 1 and not others else mass
+        return Spent(decimal_up(divergence), decimal_up(alone))
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return the divergence as an epsilon with its order, and delta."""
@@ -304,12 +300,32 @@ def _renyi(loss: PrivacyLoss, orders: tuple[float, ...]) -> RDPView:
     return approximate_rdp(loss.terms, orders)
 
 
+@lru_cache(maxsize=256)
+def _as_decimal(limit: float) -> float:
+    """Return the largest float that is, as a decimal, at most the float ``limit``."""
+    return decimal_down(limit)
+
+
 def own_epsilon(loss: PrivacyLoss, delta: float) -> float:
     """Return the epsilon of one charge: what closed views prove, else what the composed pairs do."""
+    try:
+        return quick_epsilon_cost(loss, delta)
+    except UnsupportedView:
+        return epsilon_cost(loss, delta, lambda at: epsilon_interval(loss, at, STANDARD).upper)
+
+
+def _float_epsilon(loss: PrivacyLoss, delta: float) -> float:
     try:
         return loss.quick_epsilon(delta)
     except UnsupportedView:
         return epsilon_interval(loss, delta, STANDARD).upper
+
+
+def _binary(view: Callable[[], PureView | ZCDPView]) -> Spent:
+    try:
+        return BinarySpent(*view())
+    except UnsupportedView:
+        return BinarySpent(math.inf, 0.0)
 
 
 _LIMITS: Final[Mapping[str, Codec[Any]]] = {"limit": NUMBER, "delta": NUMBER}

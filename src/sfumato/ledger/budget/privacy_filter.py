@@ -15,7 +15,7 @@ from sfumato import _check
 from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.budget_check import Balance, budget_exceeded, price_of, remaining_of
-from sfumato.ledger.budget.filters import Spent
+from sfumato.ledger.budget.spent import Spent
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

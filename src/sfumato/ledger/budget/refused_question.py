@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from sfumato.errors import ParameterError, QueryError
 from sfumato.ledger.budget.combined_filters import Filters
-from sfumato.ledger.budget.filters import Spent
+from sfumato.ledger.budget.spent import Spent
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["LossAt", "RefusedQuestion", "round_down"]

@@ -16,8 +16,8 @@ from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.budget_check import Balance
 from sfumato.ledger.budget.combined_filters import Filters
-from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.renewal import check_period
+from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import NOTHING_CHARGED, corrupt, unreadable
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.event_log import Snapshot, events_after

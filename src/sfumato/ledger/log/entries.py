@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.ledger.budget.budget import Budget
-from sfumato.ledger.budget.filters import Spent
+from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import unreadable
 from sfumato.ledger.log.events import Charged, Committed, read_event
 from sfumato.ledger.log.hash_chain import Event

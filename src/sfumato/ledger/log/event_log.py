@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from sfumato.ledger.budget.filters import Spent
+from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.log.events import Body, RunningTotals, totals_of, write_body
 from sfumato.ledger.log.hash_chain import EVENT, GENESIS, Event, link

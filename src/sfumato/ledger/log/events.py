@@ -15,7 +15,7 @@ from sfumato import _check
 from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Field, Format, Record, canonical, optional
 from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.ledger.budget.budget import BUDGET, Budget
-from sfumato.ledger.budget.filters import COST, Spent
+from sfumato.ledger.budget.spent import COST, Spent
 from sfumato.ledger.failures import unreadable
 from sfumato.ledger.identity import IDENTITY, Identity
 from sfumato.ledger.log.hash_chain import Event
@@ -36,7 +36,7 @@ __all__ = [
     "write_body",
 ]
 
-LEDGER: Final = Format("sfumato.ledger", 1)
+LEDGER: Final = Format("sfumato.ledger", 2)
 """The format of a ledger, which its first event states: of all its events, and of how they are hashed."""
 
 

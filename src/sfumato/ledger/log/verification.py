@@ -10,8 +10,8 @@ from typing import Final, TypeAlias
 from sfumato._wire import BOOLEAN, INTEGER, Format, Record, canonical, parse, sequence
 from sfumato.errors import LedgerError, ParameterError
 from sfumato.ledger.budget.budget_check import Balance, fits_all
-from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.renewal import check_period
+from sfumato.ledger.budget.spent import BinarySpent, Spent
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.accounts import AccountTotals, check_analyst, check_budget
@@ -35,7 +35,7 @@ from sfumato.privacy.catalog import loss_from_json
 __all__ = ["Verification", "verify_events", "verify_log"]
 
 Stored: TypeAlias = Callable[[int], Committed | None]
-Price: TypeAlias = Callable[[str, float], tuple[Spent, ...]]
+Price: TypeAlias = Callable[[str, float, bool], tuple[Spent, ...]]
 
 FORMAT: Final = Format("sfumato.ledger-verification", 1)
 ROUND_OFF: Final = 1e-9
@@ -219,7 +219,12 @@ class _Audit:
         self._accounts, self.repriced = AccountTotals(self._filters), AccountTotals(self._filters)
         self._committed: set[int] = set()
         # The same query asked a thousand times is priced once.
-        self._price: Price = cache(lambda loss, delta: self._filters.price(loss_from_json(loss), delta))
+        self._price: Price = cache(self._priced)
+
+    def _priced(self, loss: str, delta: float, binary: bool) -> tuple[Spent, ...]:
+        """Return what a charge costs today; ``binary`` is one of numbers that mean the floats they are."""
+        price = self._filters.binary_price if binary else self._filters.price
+        return price(loss_from_json(loss), delta)
 
     @property
     def charges(self) -> int:
@@ -252,7 +257,7 @@ class _Audit:
         if event.charge != number or not self._fitted(body):
             raise corrupt("hold charges in order and within the budget", f"charge {event.charge} out of it")
         self._accounts.take(body)
-        today = self._price(body.loss, body.delta)
+        today = self._price(body.loss, body.delta, isinstance(body.costs[0], BinarySpent))
         self.repriced.add(body.accounts, today)
         if any(
             now.amount > then.amount * (1 + ROUND_OFF) or now.delta > then.delta * (1 + ROUND_OFF)

@@ -15,6 +15,7 @@ from sfumato.local.frequency.oracle import SupportOracle
 from sfumato.local.frequency.support import Support
 from sfumato.local.frequency.variance import ErrorModel
 from sfumato.local.marginals.attributes import AttributesProtocol
+from sfumato.numerics.decimals import outward
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -57,7 +58,7 @@ class FakeData(AttributesProtocol[FakeDataRandomizer]):
     def privacy_loss(self) -> PrivacyLoss:
         """Epsilon of the parts, which the proof bounds the whole by."""
         worst = max(oracle.privacy_loss.epsilon(0.0) for oracle in self.oracles)
-        return PureDP(worst, neighboring=Neighboring.REPLACE_ONE)
+        return PureDP(outward(worst), neighboring=Neighboring.REPLACE_ONE)
 
     def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
         return tuple((self._support(oracle), 1) for oracle in self.oracles)

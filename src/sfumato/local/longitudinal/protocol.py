@@ -14,6 +14,7 @@ from sfumato import _check
 from sfumato.local.base.protocol import LocalProtocol, ReportProtocol, log_odds
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.report_batch import ReportBatch
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
@@ -92,7 +93,7 @@ class LongitudinalProtocol(ReportProtocol[Any, Any]):
         if count > _MANY:
             return self.permanent_loss
         bound = log_odds(self._odds_of(count), self.permanent_loss.epsilon(0.0))
-        return PureDP(bound, neighboring=Neighboring.REPLACE_ONE)
+        return PureDP(outward(bound), neighboring=Neighboring.REPLACE_ONE)
 
     def unmemoized_loss(self, reports: int) -> PrivacyLoss:
         """Return the loss of some reports that are each drawn anew, without memos: to compare.

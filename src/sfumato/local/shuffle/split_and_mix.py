@@ -18,6 +18,7 @@ from sfumato.local.frequency.variance import Array
 from sfumato.local.shuffle.mixing_bound import fewest_shares, revealing_mass
 from sfumato.local.shuffle.noise import SharedNoise
 from sfumato.local.shuffle.protocol import ShuffleProtocol
+from sfumato.numerics.decimals import outward
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
@@ -137,7 +138,7 @@ def mixed_loss(split: Split, scale: Fraction, sensitivity: int) -> PrivacyLoss:
     """Return the loss of one sum, of mixed shares, that a client moves by at most ``sensitivity``."""
     noise = DiscreteLaplace(scale, sensitivity, neighboring=Neighboring.REPLACE_ONE)
     mass = revealing_mass(split.clients, split.shares, split.bits, noise.pure().epsilon)
-    return noise + ApproximateDP(0.0, mass, neighboring=Neighboring.REPLACE_ONE) if mass else noise
+    return noise + ApproximateDP(0.0, outward(mass), neighboring=Neighboring.REPLACE_ONE) if mass else noise
 
 
 def lifted(totals: NDArray[np.int64], bits: int, middle: float) -> Array:

@@ -9,6 +9,8 @@ from typing import final
 
 from sfumato import _check
 from sfumato.mechanisms.base.rational import simplest_between
+from sfumato.numerics.decimals import decimal_of
+from sfumato.privacy.decimal_cost import quick_epsilon_cost
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["PrivacyTarget", "cheapest_noise", "minimum_noise", "minimum_pure_noise"]
@@ -39,12 +41,12 @@ class PrivacyTarget:
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """Epsilon as the rational it is."""
-        return Fraction(self.epsilon)
+        """Epsilon as the decimal that it was written as: 0.1 is 1/10."""
+        return decimal_of(self.epsilon)
 
     def met_by(self, loss: PrivacyLoss) -> bool:
-        """Return whether the loss proves it."""
-        return loss.quick_epsilon(self.delta) <= self.epsilon
+        """Return whether the loss proves it, as it is charged: all numbers are decimals."""
+        return quick_epsilon_cost(loss, self.delta) <= self.epsilon
 
 
 Price = Callable[[Fraction], PrivacyLoss]

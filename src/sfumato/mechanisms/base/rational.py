@@ -6,10 +6,32 @@ import math
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["Number", "ceil_log2", "floor_log2", "plain", "power_of_two", "simplest_between", "sqrt_up"]
+from sfumato.numerics.decimals import decimal_of
+
+__all__ = [
+    "Number",
+    "ceil_log2",
+    "drawn_epsilon",
+    "floor_log2",
+    "plain",
+    "power_of_two",
+    "simplest_between",
+    "sqrt_up",
+]
 
 Number: TypeAlias = int | float | Fraction
 """A parameter; floats are taken as the exact rationals that they are."""
+
+
+def drawn_epsilon(epsilon: Number) -> Fraction:
+    """Return the epsilon that a choice is drawn with: no more than the float, nor than its decimal.
+
+    Examples
+    --------
+    >>> drawn_epsilon(0.1), drawn_epsilon(0.3) == Fraction(0.3)
+    (Fraction(1, 10), True)
+    """
+    return min(Fraction(epsilon), decimal_of(epsilon)) if isinstance(epsilon, float) else Fraction(epsilon)
 
 
 def floor_log2(value: Fraction) -> int:

@@ -25,8 +25,8 @@ from sfumato.mechanisms.factorization.k_norm_noise import (
 )
 from sfumato.mechanisms.factorization.k_norm_release import KNormRelease, cube_stddev
 from sfumato.mechanisms.factorization.polytope import reach_of, whole_facets
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -288,4 +288,4 @@ class KNorm(Mechanism):
         return self._body is None and not self.euclidean
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
-        return PureDP(fraction_up(self.shift / scale), neighboring=self.neighboring)
+        return PureDP(outward(self.shift / scale), neighboring=self.neighboring)

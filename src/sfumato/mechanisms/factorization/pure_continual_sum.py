@@ -22,8 +22,8 @@ from sfumato.mechanisms.factorization.strategies.block_estimates import block_we
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import RandomSource
-from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
@@ -181,7 +181,7 @@ class PureContinualSum(StreamMechanism):
         once = self.participation.max_steps(self.strategy.steps) == 1
         if once and self.l0 == 1 and self.neighboring is not Neighboring.REPLACE_ONE:
             return DiscreteLaplace(scale, self._shift(), neighboring=self.neighboring) * self.strategy.heights
-        return PureDP(fraction_up(self.l1 / scale), neighboring=self.neighboring)
+        return PureDP(outward(self.l1 / scale), neighboring=self.neighboring)
 
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_laplace(self._noise(), size, source)

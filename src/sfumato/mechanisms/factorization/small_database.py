@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number, check_informative
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release, read_only
 from sfumato.mechanisms.base.sensitivity import check_public_size
 from sfumato.mechanisms.query.linear_workload import LinearWorkload
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
-from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.sampling.choice import choose
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
@@ -144,7 +144,7 @@ class SmallDatabase(Mechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
+        return Exponential(outward(drawn_epsilon(self.epsilon)), neighboring=self.neighboring)
 
     def utility_bound(self, beta: float) -> float:
         """Return how far any answer is off at most, but with probability ``beta``.
@@ -231,7 +231,7 @@ class SmallDatabase(Mechanism):
 
     @property
     def _rate(self) -> Fraction:
-        return Fraction(self.epsilon) / (2 * self.size * self._move)
+        return drawn_epsilon(self.epsilon) / (2 * self.size * self._move)
 
     def _drawn(self, value: Any, size: int, source: RandomSource) -> _Counts:
         databases = self._all()

@@ -14,12 +14,12 @@ from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number, check_informative
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.local_sensitivity.bounded_column import BoundedColumn, as_proportion
 from sfumato.mechanisms.statistics.quantile.rank_sampling import uniform_below_each
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.sampling.choice import choose
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
@@ -117,7 +117,7 @@ class InverseSensitivity(Mechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
+        return Exponential(outward(drawn_epsilon(self.epsilon)), neighboring=self.neighboring)
 
     def length_bound(self, beta: float) -> int:
         """Return how much longer than the best the answer is at most, but with probability ``beta``.
@@ -138,7 +138,7 @@ class InverseSensitivity(Mechanism):
         """
         lower, upper = self._column.ends
         odds = math.log(upper - lower + 1) - math.log(_check.unit_interval("beta", beta))
-        return math.ceil(Fraction(odds * (1 + 1e-12)) * 2 / Fraction(self.epsilon))
+        return math.ceil(Fraction(odds * (1 + 1e-12)) * 2 / drawn_epsilon(self.epsilon))
 
     def release(self, value: Any, rng: Rng = None) -> Release:
         """Release the quantile or the mean of a column.
@@ -176,7 +176,7 @@ class InverseSensitivity(Mechanism):
         """
         size = _check.integer("size", size, minimum=1)
         source, runs, column = random_source(rng), self._runs(value), self._column
-        rate = Fraction(self.epsilon) / 2
+        rate = drawn_epsilon(self.epsilon) / 2
         at = choose(runs.lengths, rate, multiplicity=runs.counts, size=size, rng=source)
         steps = runs.starts[at] + uniform_below_each(runs.counts[at], source)
         return [column.value(step) for step in steps.tolist()]

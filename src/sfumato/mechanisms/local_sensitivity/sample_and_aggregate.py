@@ -15,14 +15,14 @@ from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.measurement import Measurement
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.sums import Mean
 from sfumato.mechanisms.statistics.quantile.quantiles import Quantile
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
-from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
@@ -123,7 +123,7 @@ class SampleAndAggregate(Mechanism):
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release: the aggregate's, stated for records instead of blocks."""
         if self.aggregate == "median":
-            return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
+            return Exponential(outward(drawn_epsilon(self.epsilon)), neighboring=self.neighboring)
         among_blocks: Any = self._aggregate.privacy_loss
         return DiscreteLaplace(among_blocks.scale, among_blocks.sensitivity, neighboring=self.neighboring)
 

@@ -17,6 +17,7 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.query.sums import checked_bounds
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.distributions.truncated_laplace import bounded_laplace, power_sum
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import add_down, add_up, div_up, fraction_up, log_up
@@ -143,7 +144,7 @@ class BoundedLaplace(Mechanism):
         maximum = add_up(1.0, add_up(near, far))
         minimum = add_down(1.0, power_sum(steps, 1, reach).lower)
         epsilon = add_up(fraction_up(shift / steps), log_up(div_up(maximum, minimum)))
-        return PureDP(epsilon, neighboring=self.neighboring)
+        return PureDP(outward(epsilon), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
         """Answer for one value.

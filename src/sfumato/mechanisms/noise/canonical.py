@@ -9,7 +9,8 @@ from typing import Final, final
 from sfumato import _check
 from sfumato.mechanisms.base.additive import AdditiveMechanism, as_number
 from sfumato.mechanisms.base.grid import Grid
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.distributions.rounded_normal import RoundedNormalDistribution
 from sfumato.numerics.distributions.tulap import TulapDistribution, finest_cells
@@ -137,7 +138,7 @@ class CanonicalNoise(AdditiveMechanism):
         return self.distribution.stddev * float(self.grid.step)
 
     def _tulap(self, limit: Fraction | None) -> TulapDistribution:
-        return TulapDistribution(Fraction(self.epsilon or 0), self._per_entry(), limit)
+        return TulapDistribution(drawn_epsilon(self.epsilon or 0), self._per_entry(), limit)
 
     def _smallest_limit(self) -> Fraction:
         """Return the smallest limit that delta allows, at least 1."""
@@ -166,7 +167,7 @@ class CanonicalNoise(AdditiveMechanism):
         if self.mu is not None:
             each: PrivacyLoss = GaussianDP(fraction_up(Fraction(self.mu)), neighboring=self.neighboring)
             return each * self.l0
-        epsilon = fraction_up(Fraction(self.epsilon or 0))
+        epsilon = outward(drawn_epsilon(self.epsilon or 0))
         if self._limit is None:
             return PureDP(epsilon, neighboring=self.neighboring) * self.l0
         delta = self._tulap(self._limit).beyond_one.upper

@@ -13,8 +13,8 @@ from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.measurement import MeasuringMechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.sensitivity import Shift
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
-from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
@@ -182,6 +182,6 @@ class Laplace(MeasuringMechanism):
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
         if self.l1 is not None:
-            return PureDP(fraction_up(self._total() / noise), neighboring=self.neighboring)
+            return PureDP(outward(self._total() / noise), neighboring=self.neighboring)
         per_entry = self._per_entry()
         return DiscreteLaplace(noise, per_entry, neighboring=self.neighboring) * self.l0

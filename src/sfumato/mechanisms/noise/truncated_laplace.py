@@ -13,6 +13,7 @@ from sfumato.mechanisms.base.additive import AdditiveMechanism, as_bound, as_ent
 from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution, as_weight
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import ApproximateDP, PureDP
@@ -134,7 +135,7 @@ class TruncatedLaplace(AdditiveMechanism):
         )
         shift, step = template._per_entry(), template.grid.step
         scale = minimum_pure_noise(
-            lambda noise: PureDP(fraction_up(shift / noise)) * entries,
+            lambda noise: PureDP(outward(shift / noise)) * entries,
             request,
             shift * entries / request.exact_epsilon,
         )
@@ -167,8 +168,8 @@ class TruncatedLaplace(AdditiveMechanism):
         return Fraction(self.scale)
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
-        epsilon = fraction_up(self._per_entry() / noise)
-        return ApproximateDP(epsilon, self._delta(noise), neighboring=self.neighboring) * self.l0
+        epsilon = outward(self._per_entry() / noise)
+        return ApproximateDP(epsilon, outward(self._delta(noise)), neighboring=self.neighboring) * self.l0
 
     def _delta(self, noise: Fraction) -> float:
         shift, limit = self._per_entry(), self._limit()

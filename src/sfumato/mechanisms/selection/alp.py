@@ -20,10 +20,10 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release, read_only
 from sfumato.mechanisms.selection.key_counts import encoded_key, positive_counts
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
-from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -253,7 +253,7 @@ class ALP(Mechanism):
         moved = _check.integer("l1", l1, minimum=1, remedy="pass by how much one unit moves all counts")
 
         def price(scale: Fraction) -> PrivacyLoss:
-            return PureDP(fraction_up(moved / scale))
+            return PureDP(outward(moved / scale))
 
         scale = minimum_pure_noise(price, request, moved / request.exact_epsilon)
         return cls(
@@ -278,7 +278,7 @@ class ALP(Mechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        return PureDP(fraction_up(self.l1 / Fraction(self.scale)), neighboring=self.neighboring)
+        return PureDP(outward(self.l1 / Fraction(self.scale)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> ALPRelease:
         """Release noisy bits.

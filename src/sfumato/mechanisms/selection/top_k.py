@@ -11,7 +11,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound
 from sfumato.mechanisms.base.calibration import PrivacyTarget
-from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon, plain
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.selection.gaussian_noisy_max import gaussian_shortfall
@@ -141,7 +141,7 @@ class TopK(Selection):
 
     @classmethod
     def _gaussian(cls, *, sensitivity: Number, epsilon: float, delta: float, **parameters: Any) -> Self:
-        start = Fraction(as_bound("sensitivity", sensitivity)) / Fraction(epsilon)
+        start = Fraction(as_bound("sensitivity", sensitivity)) / drawn_epsilon(epsilon)
         template = cls(sensitivity=sensitivity, scale=plain(start), noise="gaussian", **parameters)
         moved: dict[str, Any] = {"l0": template.l0, "neighboring": template.neighboring}
         least = Gaussian.calibrated(epsilon=epsilon, delta=delta, sensitivity=template.shift, **moved)

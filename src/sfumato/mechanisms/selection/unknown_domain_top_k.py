@@ -21,6 +21,7 @@ from sfumato.mechanisms.selection.key_counts import descending_order, positive_c
 from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.mechanisms.selection.selection import failure_probability
 from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.distributions.discrete import exp_minus
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import add_down, div_up, fraction_up, mul_up
@@ -285,7 +286,7 @@ class UnknownDomainTopK(Mechanism):
         """The loss of one release."""
         if self.noise == "laplace":
             return self._histogram.privacy_loss
-        mass = ApproximateDP(0.0, self.mass, neighboring=self.neighboring)
+        mass = ApproximateDP(0.0, outward(self.mass), neighboring=self.neighboring)
         return mass + _choices(Fraction(self.scale), self.count, self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:

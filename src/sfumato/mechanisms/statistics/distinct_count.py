@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release, read_only
 from sfumato.mechanisms.selection.key_counts import encoded_key
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
-from sfumato.numerics.rounding import expm1_down, fraction_down, fraction_up
+from sfumato.numerics.rounding import expm1_down, fraction_down
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -158,7 +159,7 @@ class DistinctCountSketch(Mechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        return PureDP(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
+        return PureDP(outward(drawn_epsilon(self.epsilon)), neighboring=self.neighboring)
 
     @property
     def phantoms(self) -> int:
@@ -217,7 +218,7 @@ class DistinctCountSketch(Mechanism):
     def _threshold(self) -> int:
         """An item is taken where its first word is below; rounded down."""
         chain = self.items_per_unit * (2 if self.neighboring is Neighboring.REPLACE_ONE else 1)
-        each = min(_FAR, fraction_down(Fraction(self.epsilon) / chain))
+        each = min(_FAR, fraction_down(drawn_epsilon(self.epsilon) / chain))
         # 1 - exp(-e) = (exp(e) - 1) / exp(e), of which a float is off by less than 2^-50.
         share = Fraction(expm1_down(each) / math.exp(each))
         return max(1, math.floor(share * (1 - Fraction(1, 1 << 48)) * (1 << 64)))

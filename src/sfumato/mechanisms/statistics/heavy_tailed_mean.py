@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +12,7 @@ from sfumato import _check
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.measurement import Measurement
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.records import as_numbers
 from sfumato.mechanisms.query.sums import Mean, checked_bounds
@@ -176,7 +175,7 @@ class HeavyTailedMean(Mechanism):
     def _median(self) -> Quantile:
         return Quantile(
             bounds=self.bounds,
-            epsilon=Fraction(self.epsilon) / 4,
+            epsilon=drawn_epsilon(self.epsilon) / 4,
             grid=self.grid,  # type: ignore[arg-type]
             neighboring=self.neighboring,
         )

@@ -12,13 +12,13 @@ from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.query.records import as_table
 from sfumato.mechanisms.statistics.least_squares import LinearFit
 from sfumato.mechanisms.statistics.quantile.quantiles import Quantile
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -94,7 +94,7 @@ class TheilSen(Mechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        half = Exponential(fraction_up(Fraction(self.epsilon) / 2), neighboring=self.neighboring)
+        half = Exponential(outward(drawn_epsilon(self.epsilon) / 2), neighboring=self.neighboring)
         return half * 2
 
     def release(self, value: Any, rng: Rng = None) -> Release:
@@ -132,11 +132,11 @@ class TheilSen(Mechanism):
         return self._release_as(Release, LinearFit(intercept, np.array([slope])), source)
 
     def _slope(self, matchings: int) -> Quantile:
-        return self._median(self.slope_bounds, Fraction(self.epsilon) / 2 / matchings)
+        return self._median(self.slope_bounds, drawn_epsilon(self.epsilon) / 2 / matchings)
 
     @property
     def _intercept(self) -> Quantile:
-        return self._median(self.intercept_bounds, Fraction(self.epsilon) / 2)
+        return self._median(self.intercept_bounds, drawn_epsilon(self.epsilon) / 2)
 
     def _median(self, bounds: tuple[Number, Number], epsilon: Fraction) -> Quantile:
         return Quantile(

@@ -12,7 +12,7 @@ from sfumato import _check
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.measurement import Measurement
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.sums import Mean, checked_bounds
@@ -111,7 +111,7 @@ class TrimmedMean(Mechanism):
         return Quantiles(
             quantiles=(trim, 1 - trim),
             bounds=self.bounds,
-            epsilon=Fraction(self.epsilon) / 2,
+            epsilon=drawn_epsilon(self.epsilon) / 2,
             grid=self.grid,  # type: ignore[arg-type]
             neighboring=self.neighboring,
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, Final, final
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon, plain
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.query.records import as_table, relative_positions
 from sfumato.mechanisms.selection.exponential import Exponential
@@ -96,7 +95,7 @@ class TukeyMedian(Mechanism):
         monotone = self.neighboring is Neighboring.ADD_REMOVE
         choice = Exponential(
             sensitivity=1,
-            scale=plain((1 if monotone else 2) / Fraction(self.epsilon)),
+            scale=plain((1 if monotone else 2) / drawn_epsilon(self.epsilon)),
             candidates=tuple(range(self.points**2)),
             monotone=monotone,
             neighboring=self.neighboring,

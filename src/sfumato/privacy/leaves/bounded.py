@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Leaf
@@ -26,7 +27,7 @@ class BoundedLeaf(Leaf):
     @property
     def _views(self) -> Leaf:
         """Return the declared leaf with the same views; asked only where the loss is bounded."""
-        return PureDP(self.pure().epsilon)
+        return PureDP(outward(self.pure().epsilon))
 
     def pure(self) -> PureView:
         """Return `pure_epsilon`, rounded up."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato._wire import NUMBER
-from sfumato.privacy._outward import times_above
+from sfumato.numerics.decimals import decimal_of, outward
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaves.leaf import (
     ConcentratedLeaf,
@@ -76,6 +77,16 @@ class PureDP(Leaf):
         """
         return PureView(self._epsilon, 0.0)
 
+    def exact_pure(self) -> tuple[Fraction | float, Fraction]:
+        """Return the declared numbers as the decimals that they were written as.
+
+        Returns
+        -------
+        epsilon : Fraction
+        delta : Fraction
+        """
+        return decimal_of(self._epsilon), Fraction(0)
+
     def zcdp(self) -> ZCDPView:
         """Return the smallest rho of every epsilon-DP mechanism; see `conversion.pure_to_zcdp`.
 
@@ -138,7 +149,7 @@ class PureDP(Leaf):
         return bounded_rdp(self._epsilon, self.zcdp().rho, orders, moment)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
-        return PureDP(times_above(steps, self._epsilon), neighboring=relation)
+        return PureDP(outward(steps * Fraction(self._epsilon)), neighboring=relation)
 
 
 @final
@@ -195,6 +206,16 @@ class ApproximateDP(Leaf):
         """
         return PureView(self._epsilon, self._delta)
 
+    def exact_pure(self) -> tuple[Fraction | float, Fraction]:
+        """Return the declared numbers as the decimals that they were written as.
+
+        Returns
+        -------
+        epsilon : Fraction
+        delta : Fraction
+        """
+        return decimal_of(self._epsilon), decimal_of(self._delta)
+
     def zcdp(self) -> ZCDPView:
         """Return the zCDP of the part that is pure, and the mass.
 
@@ -204,6 +225,20 @@ class ApproximateDP(Leaf):
             Upper bounds: rho, and the mass delta outside which it holds.
         """
         return ZCDPView(pure_to_zcdp(self._epsilon), self._delta)
+
+    def exact_mass(self, mass: float) -> Fraction | float:
+        """Return the declared delta as the decimal that it was written as.
+
+        Parameters
+        ----------
+        mass : float
+            The mass that a view states, which is delta.
+
+        Returns
+        -------
+        Fraction or float
+        """
+        return decimal_of(mass)
 
     def gdp(self) -> GDPView:
         """Return the Gaussian DP of the part that is pure, and the mass.
@@ -290,5 +325,15 @@ class ZCDP(ConcentratedLeaf, DivergenceLeaf):
         """
         return ZCDPView(self.rho, 0.0)
 
+    def exact_zcdp(self) -> tuple[Fraction | float, Fraction]:
+        """Return the declared rho as the decimal that it was written as.
+
+        Returns
+        -------
+        rho : Fraction
+        delta : Fraction
+        """
+        return decimal_of(self.rho), Fraction(0)
+
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
-        return ZCDP(times_above(steps**2, self.rho), neighboring=relation)
+        return ZCDP(outward(steps**2 * Fraction(self.rho)), neighboring=relation)

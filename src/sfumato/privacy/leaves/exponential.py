@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._wire import NUMBER
+from sfumato.numerics.decimals import decimal_of
 from sfumato.numerics.rounding import mul_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
@@ -110,6 +112,16 @@ class Exponential(Leaf):
             Upper bounds: epsilon, and the mass delta outside which it holds.
         """
         return PureView(self._epsilon, 0.0)
+
+    def exact_pure(self) -> tuple[Fraction | float, Fraction]:
+        """Return the range as the decimal that it was written as.
+
+        Returns
+        -------
+        epsilon : Fraction
+        delta : Fraction
+        """
+        return decimal_of(self._epsilon), Fraction(0)
 
     def zcdp(self) -> ZCDPView:
         """Return the exact zCDP of bounded range; proof in the class's notes.

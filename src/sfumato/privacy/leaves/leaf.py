@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato._wire import INTEGER
 from sfumato.errors import NeighboringMismatch, UnsupportedView
-from sfumato.numerics.rounding import exp_up, fraction_down, fraction_up, mul_up
+from sfumato.numerics.decimals import outward
+from sfumato.numerics.rounding import exp_up, fraction_down, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation, refuse_further
@@ -231,7 +232,7 @@ class Leaf(Node):
         nearest = _check.non_negative(shown, value, remedy)
         if isinstance(value, Rational):
             exact = Fraction(int(value.numerator), int(value.denominator))
-            nearest = _check.non_negative(shown, (fraction_up if up else fraction_down)(exact), remedy)
+            nearest = _check.non_negative(shown, (outward if up else fraction_down)(exact), remedy)
         self._set(name, nearest + 0.0)
 
     def _set_each(self, name: str, values: object, set_one: Callable[[str, object], None]) -> None:

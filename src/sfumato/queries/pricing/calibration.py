@@ -34,9 +34,11 @@ from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
+from sfumato.numerics.decimals import at_most_decimal, decimal_of, outward
 from sfumato.numerics.rounding import add_down
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.conversion import rho_for
+from sfumato.privacy.decimal_cost import quick_epsilon_cost
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.measure import Measure
@@ -62,7 +64,7 @@ NoiseMechanism: TypeAlias = Laplace | Gaussian | TruncatedLaplace
 AnyMechanism: TypeAlias = NoiseMechanism | BinMechanism
 """What releases a measure: noise on its numbers, or a choice."""
 
-_SCALE_GRID = 1 << 24  # scales are multiples of 2**-24, so their denominators stay small
+_SCALE_GRID = 1 << 24  # other scales become multiples of 2**-24, so that their denominators stay small
 _ROUNDING_SLACK = 1 + Fraction(1, 1 << 30)  # outweighs every outward rounding in the loss that is read back
 _SELECTION_PART = 0.375  # of delta; both noise and threshold of Gaussian noise are smaller than with a half
 _FAR = math.log(1.25)  # the closed forms are off by up to a ninth, where noise is a step wide
@@ -229,7 +231,7 @@ def _closed_form(distribution: NoiseDistribution, demand: NoiseRequest) -> float
 def _factor(distribution: NoiseDistribution, demand: NoiseRequest) -> Fraction | None:
     """Return the noise of one entry of share one: by the sum of epsilons for Laplace, or continuous noise."""
     if distribution is not NoiseDistribution.GAUSSIAN:
-        return 1 / Fraction(demand.epsilon) * _ROUNDING_SLACK
+        return 1 / decimal_of(demand.epsilon)
     delta = demand.delta - (_selection_delta(distribution, demand) if demand.unknown_groups else 0.0)
     try:
         stddev = analytic_gaussian_stddev(sensitivity=demand.norm, epsilon=demand.epsilon, delta=delta)
@@ -239,7 +241,8 @@ def _factor(distribution: NoiseDistribution, demand: NoiseRequest) -> Fraction |
 
 
 def _selection_delta(distribution: NoiseDistribution, demand: NoiseRequest) -> float:
-    return demand.delta * (_SELECTION_PART if distribution is NoiseDistribution.GAUSSIAN else 1.0)
+    part = _SELECTION_PART if distribution is NoiseDistribution.GAUSSIAN else 1.0
+    return at_most_decimal(demand.delta) * part
 
 
 def start(distribution: NoiseDistribution, demand: NoiseRequest) -> NoisePlan | None:
@@ -257,7 +260,8 @@ def start(distribution: NoiseDistribution, demand: NoiseRequest) -> NoisePlan | 
 def met(plan: NoisePlan, demand: NoiseRequest) -> NoisePlan | None:
     """Return the plan if its whole loss meets the demand; else one with a little more noise that does.
 
-    The loss of Laplace noise is that of its closed form or less. Gaussian noise on the integers costs a
+    The loss of Laplace noise is that of its closed form; a part of it that is a float, such as that of a
+    choice, was rounded up. Gaussian noise on the integers costs a
     little more than the continuous noise that it starts from, most where it is only a few steps wide: it is
     widened by as much as its Gaussian DP parameter says, and where that is not enough, by zCDP.
     """
@@ -267,12 +271,12 @@ def met(plan: NoisePlan, demand: NoiseRequest) -> NoisePlan | None:
             found = _with_factor(plan.distribution, demand, factor, plan.selection_delta)
         except ParameterError:
             return None
-        return found if found.loss.quick_epsilon(demand.delta) <= demand.epsilon else None
+        return found if quick_epsilon_cost(found.loss, demand.delta) <= demand.epsilon else None
 
-    if plan.loss.quick_epsilon(demand.delta) <= demand.epsilon:
+    if quick_epsilon_cost(plan.loss, demand.delta) <= demand.epsilon:
         return plan
     if plan.distribution is not NoiseDistribution.GAUSSIAN:
-        return None
+        return probe(plan.factor * _ROUNDING_SLACK)
     excess = plan.loss.gdp().mu * float(plan.factor) / demand.norm
     found = probe(plan.factor * Fraction(excess) * _LATTICE_SLACK**64) if excess < 2 else None
     if found is not None:
@@ -317,15 +321,18 @@ def _with_factor(
     ]
     threshold, selection = None, []
     if selection_delta is not None:
-        # The union bound over the groups; division of floats may round up, so step down once. A share that
-        # vanishes in floats (delta 5e-324 has no half) is refused below: there must be a threshold.
+        # The union bound over the groups; division of floats may round up, and a decimal be less than its
+        # float, so step down. A share that vanishes in floats (delta 5e-324 has no half) is refused below:
+        # there must be a threshold.
         per_group = math.nextafter(selection_delta / demand.max_groups, 0.0)
+        if demand.max_groups * Fraction(per_group) > decimal_of(selection_delta):
+            per_group = math.nextafter(per_group, 0.0)
         if distribution is NoiseDistribution.TRUNCATED:
             limited = truncated_count_noise(units[0] * entries[0], entries[0], per_group)
             mechanisms[0] = noised[0] = limited
             # noise of the least limit leaves some of a delta that is larger than the probability of 1
             rest = math.nextafter(per_group * (1 - 2.0**-40) - limited.delta, 0.0)
-            selection = [ApproximateDP(0.0, rest) * demand.max_groups] if rest > 0 else []
+            selection = [ApproximateDP(0.0, outward(rest)) * demand.max_groups] if rest > 0 else []
             per_group = add_down(limited.delta, max(0.0, rest))
         else:
             selection = [ApproximateDP(0.0, selection_delta)]
@@ -337,6 +344,8 @@ def _with_factor(
 
 
 def _on_scale_grid(scale: Fraction) -> Fraction:
+    if scale.denominator <= _SCALE_GRID:
+        return scale  # such as 10/3, where 3/10 is asked for
     return Fraction(math.ceil(scale * _SCALE_GRID), _SCALE_GRID)
 
 

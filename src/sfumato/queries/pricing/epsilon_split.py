@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.errors import OptionError
-from sfumato.numerics.rounding import fraction_down
+from sfumato.numerics.decimals import decimal_down, decimal_of
 
 __all__ = ["Claimant", "Shares", "split_epsilon"]
 
@@ -82,8 +82,8 @@ def split_epsilon(parties: Sequence[Claimant], measures: int, epsilon: float) ->
     ['1/5', '2/5', '2/5']
     """
     stated = [party for party in parties if party.epsilon is not None]
-    whole = _as_written(epsilon)
-    claimed = sum((_as_written(party.epsilon) for party in stated if party.epsilon), Fraction(0))
+    whole = decimal_of(epsilon)
+    claimed = sum((decimal_of(party.epsilon) for party in stated if party.epsilon), Fraction(0))
     open_ = {measure for party in parties if party.epsilon is None for measure in party.measures}
     if claimed > whole:
         raise OptionError(
@@ -99,16 +99,11 @@ def split_epsilon(parties: Sequence[Claimant], measures: int, epsilon: float) ->
     taken = [Fraction(0)] * measures
     for party in stated:
         for measure in party.measures:
-            taken[measure] += _as_written(party.epsilon or 0.0) / len(party.measures)
+            taken[measure] += decimal_of(party.epsilon or 0.0) / len(party.measures)
     for measure in open_:
         taken[measure] += (whole - claimed) / len(open_)
     spent = sum(taken, Fraction(0))
     if not stated:
         # the very float: a decimal that was rounded to it may be a hair larger
         return Shares(epsilon, (Fraction(1, measures),) * measures)
-    return Shares(min(fraction_down(spent), epsilon), tuple(part / spent for part in taken))
-
-
-def _as_written(epsilon: float) -> Fraction:
-    """Return the decimal that a float was written as, so that 0.1 and 0.2 sum to 0.3."""
-    return Fraction(repr(epsilon))
+    return Shares(min(decimal_down(spent), epsilon), tuple(part / spent for part in taken))

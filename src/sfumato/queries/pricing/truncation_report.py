@@ -27,6 +27,7 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError
 from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.numerics.decimals import decimal_of
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.measure import GridColumn, Measure, RowSum
 from sfumato.queries.plan.nodes import Relation
@@ -194,7 +195,7 @@ def price_truncation(query: Query) -> PricedTruncation | None:
             f"truncation_epsilon must be left out where no stated limit or bound can cut anything off, got "
             f"{epsilon!r}; leave it out"
         )
-    part = Fraction(epsilon) / len(counts)
+    part = decimal_of(epsilon) / len(counts)
     return PricedTruncation(tuple(_priced(each, part, query) for each in counts), epsilon)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.statistics.quantile.bin_sampling import finest_target
 from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism, BinnedRows, rows_by_group
@@ -173,7 +173,7 @@ class BinnedQuantileInterval(BinMechanism):
         before = np.append(-_FARTHEST, depths[:-1])
         gaps = np.maximum(0, np.maximum(aim - depths, before - aim))
         most = max(order.numerator, order.denominator - order.numerator)
-        rate = Fraction(self.epsilon) / (2 * self.rows * most)
+        rate = drawn_epsilon(self.epsilon) / (2 * self.rows * most)
         return choose(np.asarray(gaps, dtype=np.int64), rate, multiplicity=weights, rng=source)
 
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number, check_informative
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.statistics.quantile.bin_sampling import BinnedPart, BinSampler, finest_target
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeCounts
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
-from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -109,13 +109,13 @@ class BinMechanism(Mechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        one = Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
+        one = Exponential(outward(drawn_epsilon(self.epsilon)), neighboring=self.neighboring)
         return one * (self.choices * self.groups)
 
     @property
     def scale(self) -> Fraction:
         """By how many rows a rank is off, at most, for each factor of e that an answer is less likely."""
-        return 2 * self.rows / Fraction(self.epsilon)
+        return 2 * self.rows / drawn_epsilon(self.epsilon)
 
 
 @final
@@ -337,7 +337,7 @@ class BinnedQuantiles(BinMechanism):
     def _sampler(self, choice: _Choice, parts: int) -> BinSampler:
         target = self._target(choice)
         most = max(target.numerator, target.denominator - target.numerator)
-        rate = Fraction(self.epsilon) / (2 * most * self.rows * 2 * parts)
+        rate = drawn_epsilon(self.epsilon) / (2 * most * self.rows * 2 * parts)
         return BinSampler(target, rate, outer_low=choice.low is None, outer_high=choice.high is None)
 
 

@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import Any, Final, Literal, final
 
 from sfumato import _check
+from sfumato.mechanisms.base.rational import drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.statistics.quantile.quantiles import MINIMUM_RATE, RankMechanism, without_nan
 from sfumato.mechanisms.statistics.quantile.rank_sampling import PartitionedNumbers, RankSampler
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -74,7 +75,7 @@ class Extreme(RankMechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
+        return Exponential(outward(drawn_epsilon(self.epsilon)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
         """Release the extreme value of a column.
@@ -121,4 +122,4 @@ class Extreme(RankMechanism):
 
     @property
     def _rate(self) -> Fraction:
-        return Fraction(self.epsilon) / 2
+        return drawn_epsilon(self.epsilon) / 2

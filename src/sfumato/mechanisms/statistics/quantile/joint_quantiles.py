@@ -11,12 +11,12 @@ from typing import Any, Final, cast, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.statistics.quantile.joint_sampling import JointSampler
 from sfumato.mechanisms.statistics.quantile.quantiles import RankMechanism, as_quantiles, without_nan
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -107,7 +107,7 @@ class JointQuantiles(RankMechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
+        return Exponential(outward(drawn_epsilon(self.epsilon)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
         """Release the quantiles of a column.
@@ -141,5 +141,5 @@ class JointQuantiles(RankMechanism):
         shares = tuple(above - below for below, above in pairwise(ends))
         sensitivity = 2 * (1 - min(shares)) if self.neighboring is Neighboring.ADD_REMOVE else Fraction(2)
         lower, upper = self._ends()
-        rate = Fraction(self.epsilon) / (2 * sensitivity * self.parts)
+        rate = drawn_epsilon(self.epsilon) / (2 * sensitivity * self.parts)
         return JointSampler(shares, rate, 0, (upper - lower + 1) * self.parts - 1)

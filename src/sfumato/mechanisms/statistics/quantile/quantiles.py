@@ -15,7 +15,7 @@ from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.grid import LIMIT, Grid, as_grid
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.rational import Number, ceil_log2
+from sfumato.mechanisms.base.rational import Number, ceil_log2, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.query.records import as_numbers
 from sfumato.mechanisms.query.sums import distinct_bounds
@@ -24,8 +24,8 @@ from sfumato.mechanisms.statistics.quantile.rank_sampling import (
     RankSampler,
     SortedNumbers,
 )
+from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
-from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -139,14 +139,17 @@ class Quantile(RankMechanism):
         if not 0 < quantile < 1:
             _check.refuse("quantile", "be strictly between 0 and 1, to 2**-20", self.quantile, remedy)
         object.__setattr__(self, "quantile", quantile)
-        if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < MINIMUM_RATE:
+        if (
+            self._draw(Fraction(self.quantile), drawn_epsilon(self.epsilon), *self._ends()).rate
+            < MINIMUM_RATE
+        ):
             remedy = "pass a larger one; such an answer carries no information"
             _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, remedy)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
+        return Exponential(outward(drawn_epsilon(self.epsilon)), neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:
         """Release the quantile of a column.
@@ -185,7 +188,7 @@ class Quantile(RankMechanism):
         size = _check.integer("size", size, minimum=1)
         lower, upper = self._ends()
         ranks = PartitionedNumbers(without_nan(value), self.grid, lower, upper)
-        draw = self._draw(Fraction(self.quantile), Fraction(self.epsilon), lower, upper)
+        draw = self._draw(Fraction(self.quantile), drawn_epsilon(self.epsilon), lower, upper)
         return [self._value(point) for point in draw.draws(ranks, size, random_source(rng)).tolist()]
 
     def rank_bound(self, beta: float) -> int:
@@ -208,7 +211,7 @@ class Quantile(RankMechanism):
         data's own quantile weighs 1.
         """
         lower, upper = self._ends()
-        draw = self._draw(Fraction(self.quantile), Fraction(self.epsilon), lower, upper)
+        draw = self._draw(Fraction(self.quantile), drawn_epsilon(self.epsilon), lower, upper)
         odds = math.log(upper - lower + 1) - math.log(_check.unit_interval("beta", beta))
         return math.ceil(Fraction(odds * (1 + 1e-12)) / (draw.rate * draw.target.denominator))
 
@@ -252,7 +255,7 @@ class Quantiles(RankMechanism):
 
     def _check_rates(self) -> None:
         object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
-        share = Fraction(self.epsilon) / self._levels
+        share = drawn_epsilon(self.epsilon) / self._levels
         if share / (4 * _DENOMINATOR) < MINIMUM_RATE:
             rule = f"be at least 2**-14 for each of the {self._levels} levels"
             _check.refuse("epsilon", rule, self.epsilon, "ask for fewer quantiles")
@@ -264,7 +267,7 @@ class Quantiles(RankMechanism):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        share = fraction_up(Fraction(self.epsilon) / self._levels)
+        share = outward(drawn_epsilon(self.epsilon) / self._levels)
         return Exponential(share, neighboring=self.neighboring) * self._levels
 
     def release(self, value: Any, rng: Rng = None) -> Release:
@@ -304,7 +307,7 @@ class Quantiles(RankMechanism):
         quantile = Fraction(self.quantiles[middle])
         target = (quantile - part.share_below) / (part.share_up_to - part.share_below)
         halves = 1 if self.neighboring is Neighboring.ADD_REMOVE else 2
-        epsilon = Fraction(self.epsilon) / self._levels / halves
+        epsilon = drawn_epsilon(self.epsilon) / self._levels / halves
         point = _one_more(target, epsilon, part.lower, part.upper).draw(part.records, source)
         found[middle] = point
         below = part._replace(
