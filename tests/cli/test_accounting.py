@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from sfumato.cli.main import app
+from sfumato.cli.commands import app
 from sfumato.privacy import Gaussian, PoissonSubsampled, PureDP, loss_from_json
 
 SGD = ["--sampling-probability", "0.01", "--steps", "10000", "--delta", "1e-5"]
@@ -72,7 +72,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
         ["calibrate", "--epsilon", "1"],
     ):
         code, out, err = run(*arguments)
-        assert code == 1
+        assert code == 2
         assert not out
         assert err.startswith("sfumato: ")
         assert err.count("\n") == 1

@@ -11,7 +11,7 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format, canonical
-from sfumato.cli.writing import finite_or_none, read_text
+from sfumato.cli.output.writing import finite_or_none, read_text
 from sfumato.privacy._outward import text_above, text_below
 from sfumato.privacy.calibration import calibrate as calibrated_noise
 from sfumato.privacy.catalog import loss_from_json
@@ -20,13 +20,7 @@ from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 
-__all__ = ["CALIBRATE_HELP", "EPSILON_HELP", "calibrate", "epsilon"]
-
-EPSILON_HELP: Final = "Print certified bounds on the epsilon of a privacy loss."
-CALIBRATE_HELP: Final = (
-    "Print the smallest noise multiplier whose certified epsilon is at most the wanted one."
-)
-"""What ``--help`` says of the two commands."""
+__all__ = ["calibrate", "epsilon"]
 
 _EPSILON: Final = Format("sfumato.epsilon", 1)
 _CALIBRATION: Final = Format("sfumato.calibration", 1)
