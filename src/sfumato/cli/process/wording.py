@@ -48,8 +48,8 @@ def in_words_of_the_shell(message: str) -> str:
 
     Examples
     --------
-    >>> in_words_of_the_shell("privacy_unit must be a column, got None; pass new_version=True (--new-version)")
-    '--privacy-unit must be a column, got None; pass --new-version'
+    >>> in_words_of_the_shell("privacy_unit must be a column; pass new_version=True (--new-version)")
+    '--privacy-unit must be a column; pass --new-version'
     """
     for pattern, words in PHRASES.items():
         message = re.sub(pattern, words, message)
