@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from sfumato import learning
-from sfumato.cli.main import app
+from sfumato.cli.commands import app
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.check_model import UNFIT
-from sfumato.cli.main import app
+from sfumato.cli.commands import app
 from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from sfumato.cli.commands import app
 from sfumato.cli.data import ACS
-from sfumato.cli.main import app
 from sfumato.cli.truth import people_by_race, people_by_state
 
 TOTALS = json.loads(Path(__file__).with_name("acs_totals.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sfumato.cli.main import app
+from sfumato.cli.commands import app
 from sfumato.cli.truth import adults
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.cli.writing import Format, content
+from sfumato.cli.output.writing import Format, content
 from sfumato.errors import LedgerUnavailable
 from sfumato.queries.plan.policy import PrivacyPolicy
 from sfumato.queries.release.record import ReleaseRecord

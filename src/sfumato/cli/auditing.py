@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -15,10 +15,7 @@ from sfumato.audit.floating_point import audit_precision
 from sfumato.audit.input_pairs import InputPair
 from sfumato.cli.naming import named
 
-__all__ = ["AUDIT_HELP", "VIOLATED", "audit"]
-
-AUDIT_HELP: Final = "Search for an event that refutes a claim of (epsilon, delta)-DP."
-"""What ``--help`` says of the command."""
+__all__ = ["VIOLATED", "audit"]
 
 VIOLATED = 4
 """Exit code where the claim is refuted."""

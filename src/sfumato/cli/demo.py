@@ -10,8 +10,8 @@ import typer
 from sfumato import _check
 from sfumato.cli.data import ACS
 from sfumato.cli.local_demo import local_demo
-from sfumato.cli.page import Page
-from sfumato.cli.tables import cut, dashed, plain_table, shown
+from sfumato.cli.output.page import Page
+from sfumato.cli.output.tables import cut, dashed, plain_table, shown
 from sfumato.cli.truth import people_by_race, people_by_state
 from sfumato.errors import BudgetExceeded
 from sfumato.session.connection import connect

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato import _check
-from sfumato.cli.guarding import check_free, file_of
+from sfumato.cli.output.guarding import check_free, file_of
+from sfumato.cli.output.tables import plain_table, printable, wide_console
+from sfumato.cli.output.writing import Format, check_output, read_text, write
 from sfumato.cli.sql import cut_off
-from sfumato.cli.tables import plain_table, printable, wide_console
-from sfumato.cli.writing import Format, check_output, read_text, write
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.accounts import AnalystAccount

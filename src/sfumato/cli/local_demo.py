@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sfumato import local
 from sfumato.cli.data import ACS
-from sfumato.cli.page import Page
-from sfumato.cli.tables import cut, dashed, plain_table, shown
+from sfumato.cli.output.page import Page
+from sfumato.cli.output.tables import cut, dashed, plain_table, shown
 from sfumato.cli.truth import INCOMES, adults
 from sfumato.session.connection import connect
 

@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from sfumato import _check
+from sfumato.cli.output.writing import read_text
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.queries.engines.duckdb.column_types import TableTypes
 from sfumato.session.connection import connect
@@ -251,9 +252,25 @@ def unit_of(words: Sequence[str]) -> str | Row | tuple[str, ...]:
     return ROW if words[0] == "ROW" else words[0]
 
 
-def query_text(text: str) -> str:
-    """Return the SQL, from standard input where the argument is ``-``."""
-    return sys.stdin.read() if text == _STDIN else text
+def query_text(text: str | None, file: str | None = None) -> str:
+    """Return the SQL: the argument, standard input where that is ``-``, or a file's content.
+
+    Parameters
+    ----------
+    text, file : str or None
+        One of the two.
+
+    Raises
+    ------
+    ParameterError
+        If both are given or none, or the file cannot be read.
+    """
+    if (text is None) == (file is None):
+        found = "neither is given" if text is None else "both are given"
+        _check.refuse_state("the query", "be given by SQL or by --file", found, "write one of them")
+    if file is not None:
+        return read_text("--file", file, "name a file of SQL")
+    return sys.stdin.read() if text == _STDIN else str(text)
 
 
 def _check_budget(**given: float | None) -> None:

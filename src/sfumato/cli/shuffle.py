@@ -17,8 +17,8 @@ import typer
 from sfumato import _check, local, server
 from sfumato._durable import new_file
 from sfumato._wire import Format
-from sfumato.cli.opened import print_estimate
-from sfumato.cli.writing import refuse_unwritable, write_text
+from sfumato.cli.output.opened import print_estimate
+from sfumato.cli.output.writing import refuse_unwritable, write_text
 from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local import device, shuffle

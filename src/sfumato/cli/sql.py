@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from sfumato import _check
-from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.opening import named_sources, open_session, query_text
-from sfumato.cli.writing import Format, check_output, write
+from sfumato.cli.output.guarding import check_free, file_of
+from sfumato.cli.output.writing import Format, check_output, write
+from sfumato.cli.process.interrupts import interrupts
 from sfumato.queries.outer.release import PostprocessedRelease
 from sfumato.queries.sql.parser import LargerStatement, parse_statement
 from sfumato.queries.sql.query_parameters import Parameters
@@ -30,7 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "cut_off", "explain", "params_of"]
 
-Text: TypeAlias = Annotated[str, typer.Argument(metavar="SQL", help="The query; '-' reads standard input.")]
+Text: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="[SQL]", help="The query; '-' reads standard input.")
+]
+QueryFile: TypeAlias = Annotated[
+    str | None, typer.Option("--file", "-f", metavar="FILE", help="The query's file, in the place of SQL.")
+]
 Style: TypeAlias = Annotated[Format, typer.Option("--format", help="How the answer is written.")]
 Output: TypeAlias = Annotated[Path | None, typer.Option("--output", help="File for the answer.")]
 Params: TypeAlias = Annotated[
@@ -63,7 +69,7 @@ def _in_session(command: Callable[..., None]) -> Callable[..., None]:
         if given.get("output") is not None:
             paths = named_sources(words["source"], words["tables"], words["public"])
             check_free(given["output"], sources=paths, ledger=file_of(words["ledger"]))
-        with open_session(**words) as session:
+        with open_session(**words) as session, interrupts.stating(session.ledger, words["ledger"]):
             command(session, **given)
 
     merged = [*opening.values(), *(own[name] for name in own if name != "session")]
@@ -76,8 +82,9 @@ def _in_session(command: Callable[..., None]) -> Callable[..., None]:
 @_in_session
 def answer(
     session: Session,
-    text: Text,
+    text: Text = None,
     *,
+    file: QueryFile = None,
     param: Params = None,
     style: Style = Format.TABLE,
     output: Output = None,
@@ -86,7 +93,7 @@ def answer(
 ) -> None:
     """Answer a query with differential privacy, and charge the ledger for it."""
     check_output(style, output)
-    query, params = query_text(text), params_of(param or ())
+    query, params = query_text(text, file), params_of(param or ())
     if clamp:
         _require_alone(query, params)
     release = session.sql(query, params=params)
@@ -98,9 +105,9 @@ def answer(
 
 
 @_in_session
-def explain(session: Session, text: Text, *, param: Params = None) -> None:
+def explain(session: Session, text: Text = None, *, file: QueryFile = None, param: Params = None) -> None:
     """Say how a query would be answered, what it would cost and how far off it would be; spends nothing."""
-    typer.echo(session.explain(query_text(text), params=params_of(param or ())))
+    typer.echo(session.explain(query_text(text, file), params=params_of(param or ())))
 
 
 def _require_alone(query: str, params: dict[str, Any]) -> None:

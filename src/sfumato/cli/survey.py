@@ -15,7 +15,7 @@ import typer
 
 from sfumato import _check
 from sfumato._wire import Format
-from sfumato.cli.writing import write_text
+from sfumato.cli.output.writing import write_text
 from sfumato.errors import SourceError
 from sfumato.local import surveys
 from sfumato.privacy._outward import text_above

@@ -11,9 +11,9 @@ import pyarrow.parquet
 import typer
 
 from sfumato import _check, learning
-from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.opening import Types, types_of
-from sfumato.cli.writing import Format, check_output
+from sfumato.cli.output.guarding import check_free, file_of
+from sfumato.cli.output.writing import Format, check_output
 from sfumato.errors import SourceError
 from sfumato.frames.delimited import CSV_SUFFIXES, Delimited
 from sfumato.privacy.neighboring import Neighboring

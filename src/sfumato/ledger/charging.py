@@ -86,6 +86,8 @@ class ChargeRecorder:
         self._identity = identity
         self._key = key
         self._version = version
+        self.written: set[str] = set()
+        """Hashes of the charges that were to be recorded here: the chain holds those that were."""
 
     @property
     def ledger_id(self) -> str:
@@ -111,6 +113,7 @@ class ChargeRecorder:
                 for price, body in checked:
                     spent = filters.after(snapshot.end.totals.spent, price.cost)
                     event = snapshot.append(body, charge=snapshot.end.totals.charges + 1, spent=spent)
+                    self.written.add(event.digest)
                     snapshot = Snapshot(snapshot.connection, LogEnd.of(event))  # noqa: PLW2901 - one further
                     made.append((event, spent))
         if not made:

@@ -248,6 +248,14 @@ class LedgerReader(LedgerFacts):
         with self._log.transaction(write=False) as snapshot:
             return self._accounts.totals(snapshot).analysts()
 
+    @property
+    def written(self) -> frozenset[str]:
+        """Hashes of the charges begun through this object; those among `entries` were made.
+
+        A caller that was interrupted in the middle of a charge finds out in this way what became of it.
+        """
+        return frozenset(self._recorder.written)
+
     def entries(self) -> tuple[Entry, ...]:
         """Return all charges in order, after checking every link of the chain.
 

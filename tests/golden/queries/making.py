@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 import sfumato as sf
-from sfumato.cli.writing import Format, content
+from sfumato.cli.output.writing import Format, content
 from sfumato.frames.sources import open_source
 from sfumato.queries.continual.counter import Counter
 from sfumato.queries.engines.duckdb.fingerprint import fingerprint

@@ -277,3 +277,11 @@ def test_making_a_ledger_never_replaces_one(path: Path) -> None:
     assert create_file(path, lambda connection: None) is False
     assert path.read_bytes() == before
     assert [*path.parent.iterdir()] == [path]
+
+
+def test_a_file_of_another_kind_is_not_called_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("no ledger\n" * 500)
+    with pytest.raises(LedgerCorrupt, match="got another kind of file") as caught:
+        Ledger.read(path)
+    assert "damaged" not in str(caught.value)

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sfumato as sf
-from sfumato.cli.main import app
+from sfumato.cli.commands import app
 from sfumato.errors import UnsupportedSql
 from tests.queries.sql.test_top_counts import CALL, DP, OPTIONS, answer, connect
 

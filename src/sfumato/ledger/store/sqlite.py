@@ -278,6 +278,11 @@ def _of_sqlite(error: sqlite3.Error, name: str) -> LedgerUnavailable | LedgerCor
     code: int | None = getattr(error, "sqlite_errorcode", None)
     # The low byte is the error, the rest says more about it.
     primary = None if code is None else code & 0xFF
+    if primary == sqlite3.SQLITE_NOTADB:
+        return LedgerCorrupt(
+            f"ledger must be a file that sfumato made, got another kind of file at {name}; "
+            f"{NOTHING_CHARGED}; give another path, or restore the file from a backup if it was a ledger"
+        )
     undecodable = primary is None and isinstance(error, sqlite3.OperationalError)
     if code == SHORT_READ or undecodable or primary not in UNAVAILABLE:
         return _damaged(name)

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from sfumato import _check
 from sfumato._durable import write_whole
-from sfumato.cli.guarding import resolved
-from sfumato.cli.standard import OutputFailed
-from sfumato.cli.tables import release_table, wide_console
+from sfumato.cli.output.guarding import resolved
+from sfumato.cli.output.tables import release_table, wide_console
+from sfumato.cli.process.standard import OutputFailed
 
 __all__ = [
     "Format",
@@ -111,7 +111,9 @@ def refuse_unwritable(
 ) -> NoReturn:
     """Refuse a path that could not be written; the reason is the system's."""
     why = (error.strerror or "a failure").lower()
-    _check.refuse_state(option, "be writable", f"writing {str(path)!r} failed: {why}", remedy)
+    _check.refuse_state(
+        option, "be writable", f"writing {str(path)!r} failed: {why}", remedy, error=OutputFailed
+    )
 
 
 def read_text(option: str, path: str | Path, remedy: str) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
-from typing import Any, final
+from typing import Any, Final, final
 
 from sfumato.errors import ParameterError
 
-__all__ = ["OutputFailed", "watch"]
+__all__ = ["READER_GONE", "OutputFailed", "reader_gone", "watch"]
+
+READER_GONE: Final = 141
+"""Exit code where the reader of standard output went away, as shells count signals (``| head``)."""
 
 
 class OutputFailed(ParameterError):
@@ -19,22 +23,26 @@ class OutputFailed(ParameterError):
 class _Watched(io.FileIO):
     """A file that reports its first failure in words, and swallows what comes after it.
 
-    Python flushes standard output once more when it ends, and would then print a traceback of its own.
+    Python flushes standard output once more when it ends, and would then print a traceback of its own. A
+    reader that has gone away, such as ``head``, has what it wanted: nothing is said of that.
     """
 
-    _failed = False
+    failed = False
+    unread = False
 
     def write(self, data: Any, /) -> int:
-        if self._failed:
+        if self.failed:
             return memoryview(data).nbytes
         try:
             return super().write(data)
         except OSError as error:
-            self._failed = True
+            self.failed = True
+            if error.errno == errno.EPIPE:
+                self.unread = True
+                return memoryview(data).nbytes
             why = (error.strerror or "a failure").lower()
             raise OutputFailed(
-                f"standard output must take what is printed, got {why!r}; free the disk, or keep the pipe's "
-                "reader running"
+                f"standard output must take what is printed, got {why!r}; free the disk, or name another file"
             ) from None
 
 
@@ -48,3 +56,11 @@ def watch() -> None:
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(raw), encoding=own.encoding, errors=own.errors, line_buffering=own.line_buffering
     )
+
+
+def reader_gone() -> bool:
+    """Flush standard output, and return whether its reader has gone away."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return isinstance(raw, _Watched) and raw.unread

@@ -8,8 +8,8 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from sfumato.cli.tables import interval, plain_table, shown, wide_console
-from sfumato.cli.writing import finite_or_none
+from sfumato.cli.output.tables import interval, plain_table, shown, wide_console
+from sfumato.cli.output.writing import finite_or_none
 from sfumato.errors import ParameterError
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.numeric.estimate import MeanEstimate

@@ -1,0 +1,136 @@
+"""The tree of commands, and errors as one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any, ClassVar, Final
+
+import typer
+
+import sfumato
+from sfumato.cli.process.groups import LazyCommand, LazyGroup
+from sfumato.cli.process.interrupts import INTERRUPTED, interrupts
+from sfumato.cli.process.standard import READER_GONE, OutputFailed, reader_gone, watch
+from sfumato.cli.process.wording import in_words_of_the_shell
+from sfumato.errors import BudgetExceeded, ParameterError, SfumatoError
+
+__all__ = ["FAILED", "REFUSED", "WRONG", "app", "run"]
+
+FAILED: Final = 1
+"""Exit code of an error that sfumato raises."""
+
+WRONG: Final = 2
+"""Exit code of a command line that is wrong."""
+
+REFUSED: Final = 3
+"""Exit code where the budget does not allow the query; nothing was charged."""
+
+
+def _say(error: SfumatoError) -> None:
+    typer.echo(f"sfumato: {in_words_of_the_shell(' '.join(str(error).split()))}", err=True)
+
+
+def _code_of(error: SfumatoError) -> int:
+    if isinstance(error, BudgetExceeded):
+        return REFUSED
+    return WRONG if isinstance(error, ParameterError) and not isinstance(error, OutputFailed) else FAILED
+
+
+class _Commands(LazyGroup):
+    """Turns sfumato's own errors into one line; any other error is a fault and keeps its traceback."""
+
+    homes: ClassVar = {
+        "sql": LazyCommand(
+            "sfumato.cli.sql:answer",
+            "Answer a query with differential privacy, and charge the ledger for it.",
+        ),
+        "explain": LazyCommand(
+            "sfumato.cli.sql:explain",
+            "Say how a query would be answered, what it would cost and how far off it would be.",
+        ),
+        "epsilon": LazyCommand(
+            "sfumato.cli.accounting:epsilon",
+            "Print certified bounds on the epsilon of mechanisms, and all that the number assumes.",
+        ),
+        "calibrate": LazyCommand(
+            "sfumato.cli.accounting:calibrate",
+            "Print the smallest noise multiplier whose certified epsilon is at most the wanted one.",
+        ),
+        "audit": LazyCommand(
+            "sfumato.cli.auditing:audit", "Search for an event that refutes a claim of (epsilon, delta)-DP."
+        ),
+        "check-model": LazyCommand(
+            "sfumato.cli.check_model:check_model",
+            "Check that no example reaches another in a module, and that the engine clips it right.",
+        ),
+        "train": LazyCommand(
+            "sfumato.cli.train:train",
+            "Train a classifier with differential privacy, charging the ledger before the first row.",
+        ),
+        "ledger": LazyCommand(
+            "sfumato.cli.ledger:app",
+            "Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",
+        ),
+        "survey": LazyCommand("sfumato.cli.survey:app", "Ask a question so that no answer betrays anybody."),
+        "shuffle": LazyCommand(
+            "sfumato.cli.shuffle:app", "Mix the reports of many people before anybody sees them."
+        ),
+        "demo": LazyCommand(
+            "sfumato.cli.demo:demo",
+            "Ask real census data three questions: answered, partly hidden, and in the end refused.",
+        ),
+    }
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SfumatoError as error:
+            if interrupts.noticed():
+                raise KeyboardInterrupt from error
+            _say(error)
+            raise typer.Exit(_code_of(error)) from error
+        except KeyboardInterrupt as stopped:
+            interrupts.say()
+            raise typer.Exit(INTERRUPTED) from stopped
+
+
+app = typer.Typer(
+    cls=_Commands,
+    name="sfumato",
+    help="Differentially private answers from a table of people, counted in a ledger.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sfumato {sfumato.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Differentially private answers from a table of people, counted in a ledger."""
+
+
+def run() -> None:
+    """Run the command line on the arguments of this process."""
+    watch()
+    try:
+        try:
+            app()
+        finally:
+            gone = reader_gone()
+    except OutputFailed as error:  # --version and --help print before there is a command
+        _say(error)
+        sys.exit(FAILED)
+    except SystemExit as ended:
+        if gone and ended.code in (0, None):
+            sys.exit(READER_GONE)
+        raise
