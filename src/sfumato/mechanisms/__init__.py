@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
     from sfumato.mechanisms.statistics.hypothesis_test.rank_tests import KruskalWallis, MannWhitney
     from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_interval, t_test
-    from sfumato.mechanisms.statistics.least_squares import LeastSquares, LinearFit
+    from sfumato.mechanisms.statistics.least_squares import CoefficientErrors, LeastSquares, LinearFit
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantile.extremes import Extreme
     from sfumato.mechanisms.statistics.quantile.joint_quantiles import JointQuantiles
@@ -113,6 +113,7 @@ __all__ = [
     "BoundedSum",
     "BufferedToeplitz",
     "CanonicalNoise",
+    "CoefficientErrors",
     "CoinPress",
     "ContinualSum",
     "ContributionBound",
@@ -239,6 +240,7 @@ __getattr__, __dir__ = attach(
         "ALPRelease": "sfumato.mechanisms.selection.alp",
         "DistinctCountRelease": "sfumato.mechanisms.statistics.distinct_count",
         "DistinctCountSketch": "sfumato.mechanisms.statistics.distinct_count",
+        "CoefficientErrors": "sfumato.mechanisms.statistics.least_squares",
         "CoinPress": "sfumato.mechanisms.statistics.coinpress",
         "ContinualSum": "sfumato.mechanisms.factorization.continual_sum",
         "ContributionBound": "sfumato.mechanisms.query.contribution_bound",

@@ -18,7 +18,7 @@ from sfumato.mechanisms import Extreme, Gaussian, LeastSquares, Norm, TheilSen, 
 from sfumato.mechanisms.statistics.quantile.rank_sampling import RankSampler
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
-from tests.chance import accepts_only, frequencies
+from tests.chance import accepts_only, at_least, frequencies
 
 TOP = 4
 
@@ -104,6 +104,43 @@ def test_the_bound_of_second_moments_is_nearly_reached() -> None:
     corner = query.steps(np.array([[1.0, -1.0]])).astype(float)
     bound = query.sensitivity(Neighboring.ADD_REMOVE, Norm.L2)
     assert 3 - 1e-4 < np.linalg.norm(corner) / 2**20 <= bound < 3 + 1e-4
+    total = query.sensitivity(Neighboring.ADD_REMOVE, Norm.L1)
+    assert 7.242 < np.abs(corner).sum() / 2**20 <= total < 7.243  # 3 + 3 sqrt(2)
+
+
+def test_a_ridge_is_added_only_where_noise_is_as_large_as_the_features() -> None:
+    rng, bounds = np.random.default_rng(8), ((0, 10), (0, 10))
+    query = LeastSquares(bounds=bounds)
+    for n, epsilon, plain in ((40, 0.5, False), (5000, 5.0, True)):
+        x = rng.uniform(0, 10, n)
+        data = np.column_stack([x, 2 + 0.5 * x + rng.normal(0, 0.3, n)])
+        release = Gaussian.for_query(query, epsilon=epsilon, delta=1e-6).release(data, rng)
+        fit, without = query.estimate(release), query.estimate(release, ridge=0.0)
+        assert (abs(fit.slopes[0] - without.slopes[0]) < 1e-9) == plain
+        flat = query.estimate(release, ridge=1e9)
+        assert abs(flat.slopes[0]) < 1e-3
+    with pytest.raises(ParameterError, match="ridge must be non-negative"):
+        query.estimate(release, ridge=-1.0)
+
+
+@pytest.mark.parametrize("n", [800, 5000])
+def test_coefficients_are_held_as_often_as_promised(n: int) -> None:
+    rng, runs = np.random.default_rng(n), 100
+    query = LeastSquares(bounds=((0, 10), (0, 10)))
+    noisy = Gaussian.for_query(query, epsilon=1.0, delta=1e-6)
+    held, widths, slopes = np.zeros(2), [], []
+    for _ in range(runs):
+        x = rng.normal(5, 1.5, n)
+        release = noisy.release(np.column_stack([x, 3 + 0.5 * x + rng.normal(0, 0.5, n)]), rng)
+        errors = query.coefficient_errors(release, 0.8, draws=39, rng=rng)
+        held += (errors.lower <= [3, 0.5]) & (errors.upper >= [3, 0.5])
+        widths.append(errors.upper[1] - errors.lower[1])
+        slopes.append(query.estimate(release).slopes[0])
+    for hits in held:
+        accepts_only(at_least(int(hits), runs), 0.8, too_narrow=0.99)
+    assert 0.8 < np.median(widths) / (2 * 1.28 * np.std(slopes)) < 1.4
+    for odd in (np.zeros((0, 2)), np.full((50, 2), math.nan)):
+        assert np.isfinite(query.coefficient_errors(noisy.release(odd, rng), draws=19, rng=rng).upper).all()
 
 
 def test_least_squares_find_the_line() -> None:
