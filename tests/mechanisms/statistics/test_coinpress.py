@@ -103,3 +103,18 @@ def test_what_a_release_measures_costs_what_is_stated(steps: int, monkeypatch: p
         mechanism.release(np.zeros(100), 1)
     # The first measurements are a release's own; its statement of the loss looks at others after them.
     assert compose(spent[:steps]) == loss
+
+
+def test_steps_follow_from_the_ratio_of_bounds_and_deviation() -> None:
+    given: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "stddev": 1.0}
+    chosen = {width: CoinPress.calibrated(**given, bounds=(-width, width)) for width in (0.1, 10.0, 1e3, 1e6)}
+    assert [mechanism.steps for mechanism in chosen.values()] == [2, 2, 5, 10]
+    assert all(mechanism.privacy_loss.epsilon(1e-6) <= 1.0 for mechanism in chosen.values())
+    rng, errors = np.random.default_rng(3), np.zeros((25, 2))
+    three = CoinPress.calibrated(**given, bounds=(-1e6, 1e6), steps=3)
+    for run in errors:
+        data = rng.normal(3000, 1, 1000)
+        run[:] = [mechanism.release(data, rng).value - 3000 for mechanism in (chosen[1e6], three)]
+    root = np.sqrt((errors**2).mean(axis=0))
+    assert root[0] < 0.1
+    assert root[1] > 10  # where the interval has not become narrow

@@ -80,8 +80,10 @@ class CoinPress(Mechanism):
     noise : int, float or Fraction
         Standard deviation of the noise of the last step over the sensitivity of its two sums; steps before it
         have :math:`\sqrt{3 (\text{steps} - 1)}` times as much, and a quarter of the cost together.
-    steps : int
-        At least 1; 1 clamps to the bounds and a few standard deviations beyond at once.
+    steps : int, optional
+        At least 1; 1 clamps to the bounds and a few standard deviations beyond at once. Unless given, three
+        for each factor of 100 between the distance of the bounds and ``stddev``, at least 2: enough for a
+        thousand records, and more steps than are needed cost a few percent, as the last has most of epsilon.
     level : float
         Coverage of the interval that is released with the mean.
     neighboring : Neighboring
@@ -114,7 +116,7 @@ class CoinPress(Mechanism):
     bounds: tuple[float, float]
     stddev: float
     noise: Number
-    steps: int = 3
+    steps: int = None  # type: ignore[assignment]  # settled in __post_init__
     level: float = 0.95
     neighboring: Neighboring = Neighboring.ADD_REMOVE
 
@@ -127,7 +129,11 @@ class CoinPress(Mechanism):
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
         object.__setattr__(self, "stddev", _check.positive("stddev", self.stddev))
         object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise)))
-        _check.integer("steps", self.steps, minimum=1)
+        given: int | None = self.steps
+        if given is None:
+            ratio = (self.bounds[1] - self.bounds[0]) / self.stddev
+            given = max(2, math.ceil(1.5 * math.log10(max(1.0, min(ratio, 1e300)))))
+        object.__setattr__(self, "steps", _check.integer("steps", given, minimum=1))
         _check.unit_interval("level", self.level)
         wide = (self.bounds[0] - self._reach(_LARGEST), self.bounds[1] + self._reach(_LARGEST))
         if not math.isfinite(wide[1] - wide[0]):  # of infinite ends too
@@ -143,7 +149,7 @@ class CoinPress(Mechanism):
         delta: float,
         bounds: tuple[float, float],
         stddev: float,
-        steps: int = 3,
+        steps: int | None = None,
         level: float = 0.95,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> CoinPress:
@@ -167,7 +173,7 @@ class CoinPress(Mechanism):
                 bounds=bounds,
                 stddev=stddev,
                 noise=plain(noise),
-                steps=steps,
+                steps=steps,  # type: ignore[arg-type]
                 level=level,
                 neighboring=neighboring,
             )
