@@ -249,7 +249,9 @@ CARRIED = [
     (f"SELECT c.* FROM {GROUPS} c JOIN names ON c.g = names.g", ["n", "a"]),
     (f"SELECT n FROM (SELECT n FROM {GROUPS} ORDER BY n LIMIT 1)", ["n"]),
     (f"SELECT n FROM {GROUPS} UNION ALL SELECT total FROM {TOTAL}", ["n"]),
-    (f"SELECT n FROM {GROUPS} UNION ALL SELECT 3", []),
+    (f"SELECT n FROM {GROUPS} UNION ALL SELECT -3 UNION ALL SELECT NULL", ["n"]),
+    (f"SELECT 3 AS n UNION ALL (SELECT 4 UNION ALL SELECT n FROM {GROUPS})", ["n"]),
+    (f"SELECT a FROM {GROUPS} UNION ALL SELECT w FROM names", []),
     (f"SELECT n FROM {GROUPS} UNION DISTINCT SELECT total FROM {TOTAL}", []),
     (f"SELECT DISTINCT n FROM {GROUPS}", []),
     (f"SELECT n, COUNT(*) AS k FROM {GROUPS} GROUP BY n", []),
@@ -288,6 +290,12 @@ def test_which_columns_carry_intervals(session: sf.Session, text: str, names: li
         assert any(each is not None for each in value)
         for a, b, c in zip(low, value, high, strict=True):
             assert (a is b is c is None) if b is None else a <= b <= c
+
+
+def test_a_number_that_is_written_out_is_its_own_interval(session: sf.Session) -> None:
+    found = rows(session, f"SELECT n FROM {GROUPS} UNION ALL SELECT -3", intervals=True)
+    assert {"n": -3, "n_lower": -3, "n_upper": -3} in found
+    assert sum(row["n_lower"] < row["n"] < row["n_upper"] for row in found) == 3
 
 
 def test_explain_says_what_is_private_and_what_is_around() -> None:

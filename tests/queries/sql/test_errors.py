@@ -538,7 +538,16 @@ EXPRESSIONS = [
     ("FORMAT_DATE('%Y') = 'A'", UnsupportedSql, "must take a format and a date"),
     ("FORMAT_DATE(state, born) = 'A'", UnsupportedSql, "must be a string literal"),
     ("FORMAT_DATE('%Y', age) = 'A'", SchemaError, "the argument of FORMAT_DATE must be DATE or TIMESTAMP"),
-    ("DATE(age, 2) = born", UnsupportedSql, "DATE must not carry ZONE"),
+    (
+        "DATE(age, 2) = born",
+        UnsupportedSql,
+        "DATE must not carry ZONE; timestamps are in UTC; write TIMESTAMP_ADD",
+    ),
+    (
+        "EXTRACT(DAY FROM born AT TIME ZONE 'UTC') = 3",
+        UnsupportedSql,
+        "ZONE is not supported; timestamps are in UTC",
+    ),
     ("DATE(Income, 2, 3) = born", SchemaError, "the year of DATE must be INT64"),
     ("DATE_ADD(born, INTERVAL Income DAY) = born", SchemaError, "the span of DATE_ADD must be INT64"),
     ("DATE_ADD(born, INTERVAL age MONTH) = born", UnsupportedSql, "must be a whole number as a literal"),

@@ -80,6 +80,15 @@ class _Query:
         return tuple(columns)
 
 
+def _give_constants_ends(column: Sequence[_Item]) -> None:
+    """Let numbers that are written out, in a column of which others have intervals, be their own ends."""
+    if any(item.ends is not None for item in column):
+        for item in column:
+            number = item.tree.this if isinstance(item.tree, exp.Neg) else item.tree
+            if isinstance(number, exp.Null) or (isinstance(number, exp.Literal) and not number.is_string):
+                item.ends, item.noise = (item.tree.copy(), item.tree.copy()), None
+
+
 def _named(name: str, words: Sequence[str], taken: set[str]) -> tuple[str, str]:
     one, other = (free_name(f"{name}_{word}", taken) for word in words)
     return one, other
@@ -185,7 +194,10 @@ class _Writer:
                     f"{len(left.parts[0][1])} and {len(right.parts[0][1])}; select the same columns"
                 )
             keeps = isinstance(node, exp.Union) and not node.args.get("distinct")
-            return _Query([*left.parts, *right.parts], keeps and left.carries and right.carries)
+            parts = [*left.parts, *right.parts]
+            for column in zip(*(items for _, items in parts), strict=True):
+                _give_constants_ends(column)
+            return _Query(parts, keeps and left.carries and right.carries)
         if not isinstance(node, exp.Select):
             raise SchemaError(f"a query must be a SELECT, got {node.key.upper()}; write a SELECT")
         sources = self._sources(node, common)

@@ -10,7 +10,7 @@ import difflib
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from sqlglot import exp
 
@@ -23,6 +23,7 @@ __all__ = [
     "NUMERIC",
     "TEMPORAL",
     "UNSIGNED",
+    "ZONED",
     "Compile",
     "Term",
     "TypedTree",
@@ -72,12 +73,20 @@ Term: TypeAlias = TypedTree | Expression
 TermT = TypeVar("TermT", TypedTree, Expression)
 
 
+ZONED: Final = (
+    "timestamps are in UTC; write TIMESTAMP_ADD(t, INTERVAL 1 HOUR), or make a column of local time"
+)
+"""What to write instead of a time zone."""
+
+
 def only(node: exp.Expr, *slots: str, what: str) -> None:
     """Refuse a node that carries more than the slots that are understood."""
     for slot, value in node.args.items():
         if slot not in slots and value not in (None, False, []):
             word = slot.strip("_").replace("_", " ").upper()
-            raise UnsupportedSql(f"{what} must not carry {word}; leave it out")
+            raise UnsupportedSql(
+                f"{what} must not carry {word}; {ZONED if slot == 'zone' else 'leave it out'}"
+            )
 
 
 def listing(names: Collection[str]) -> str:

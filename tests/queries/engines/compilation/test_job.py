@@ -85,12 +85,14 @@ def test_no_keys_no_rows_and_public_groups() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("far", [9, 2**60])
-def test_bins_are_in_order_however_far_apart(far: int) -> None:
-    bins = pa.table({"g": [2, 1, 2, 1, 2], "leaf": [far, far, -far, 0, 1], "n": [1, 2, 3, 4, 5]})
+@pytest.mark.parametrize(
+    ("far", "most"), [(9, 1), (9, 2**62), (2**60, 1), (2**29, 2**31 - 1), (2**28, 2**32)]
+)
+def test_bins_are_in_order_however_far_apart(far: int, most: int) -> None:
+    bins = pa.table({"g": [2, 1, 2, 1, 2], "leaf": [far, far, -far, 0, 1], "n": [most, 2, 3, 4, 5]})
     found = with_bin_counts(pa.table({"k0": ["x", "y"], "m0": [0, 0]}), {0: bins})["m0"].to_pylist()
     assert [[(each["leaf"], each["n"]) for each in row] for row in found] == [
-        [(0, 4), (far, 2)], [(-far, 3), (1, 5), (far, 1)],
+        [(0, 4), (far, 2)], [(-far, 3), (1, 5), (far, most)],
     ]  # fmt: skip
 
 

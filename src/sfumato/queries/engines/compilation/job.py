@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,8 @@ __all__ = ["GROUPS", "CompiledJob", "as_one_statement", "compile_job", "with_bin
 
 GROUPS = "groups_"
 """The table of the public groups: the keys, numbered ``g``."""
+
+_Integers: TypeAlias = NDArray[np.int64]
 
 _LEAF = pa.struct([("leaf", pa.int64()), ("n", pa.int64())])
 
@@ -295,29 +298,35 @@ def with_bin_counts(answer: pa.Table, leaves: Mapping[int, pa.Table]) -> pa.Tabl
     """
     for index, table in leaves.items():
         leaf, many = (np.asarray(table[name].to_numpy(), dtype=np.int64) for name in ("leaf", "n"))
-        group = _group_indices(answer, table)
-        order = _sorted(group, leaf)
-        ends = np.searchsorted(group[order], np.arange(answer.num_rows + 1))
-        struct = pa.StructArray.from_arrays(
-            [pa.array(leaf[order]), pa.array(many[order])], fields=list(_LEAF)
-        )
+        group, leaf, many = _sorted(_group_indices(answer, table), leaf, many)
+        ends = np.searchsorted(group, np.arange(answer.num_rows + 1))
+        struct = pa.StructArray.from_arrays([pa.array(leaf), pa.array(many)], fields=list(_LEAF))
         column = pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), struct)
         answer = answer.set_column(answer.column_names.index(f"m{index}"), f"m{index}", column)
     return answer
 
 
-def _sorted(group: NDArray[np.int64], leaf: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order by group and leaf; as one number where it fits in 64 bits, which sorts much faster."""
-    if not len(leaf):
-        return np.arange(0, dtype=np.int64)
+def _sorted(group: _Integers, leaf: _Integers, many: _Integers) -> tuple[_Integers, _Integers, _Integers]:
+    """Return counts in the order of group and leaf.
+
+    Where the three fit in 63 bits they are sorted as one number: this takes a fifth of the time of an order.
+    """
+    if not len(leaf) or min(int(group.min()), int(many.min())) < 0:
+        order = np.lexsort((leaf, group))
+        return group[order], leaf[order], many[order]
     first = int(leaf.min())
-    span = int(leaf.max()) - first + 1
-    if span * (int(group.max()) + 1) >= 2**62:
-        return np.lexsort((leaf, group))
-    return np.argsort(group * span + (leaf - first))
+    leaf_bits = (int(leaf.max()) - first).bit_length()
+    many_bits = int(many.max()).bit_length()
+    if int(group.max()).bit_length() + leaf_bits + many_bits > 63:
+        order = np.lexsort((leaf, group))
+        return group[order], leaf[order], many[order]
+    packed = (group << (leaf_bits + many_bits)) | ((leaf - first) << many_bits) | many
+    packed.sort()
+    leaves = (packed >> many_bits) & ((1 << leaf_bits) - 1)
+    return packed >> (leaf_bits + many_bits), leaves + first, packed & ((1 << many_bits) - 1)
 
 
-def _group_indices(answer: pa.Table, leaves: pa.Table) -> NDArray[np.int64]:
+def _group_indices(answer: pa.Table, leaves: pa.Table) -> _Integers:
     """Return the row of the answer that each row of ``leaves`` belongs to; NULL keys are equal."""
     if "g" in leaves.column_names:
         return np.asarray(leaves["g"].to_numpy(), dtype=np.int64) - 1

@@ -351,6 +351,8 @@ static int64_t find_crowds(const Job *job, Work *w, int by_unit, int64_t units) 
     return crowds;
 }
 
+enum { AHEAD = 32 }; /* rows whose cells are asked for before they are counted */
+
 /* Count the rows of the parts that stay as they are. */
 static Status count_rows(const Job *job, const Partition *part, Work *w, int crowds, int by_unit) {
     const Rows *r = job->rows;
@@ -359,10 +361,20 @@ static Status count_rows(const Job *job, const Partition *part, Work *w, int cro
         int64_t rows;
         const uint64_t *row = chunk_rows(r, part, i, w->scratch, &rows);
         if (!row) return UNREADABLE;
-        for (; rows--; row += r->stride, at++) {
-            uint32_t mine = w->of_row[at];
-            if (!w->stays[mine] || (crowds && w->crowd_of[by_unit ? w->unit_of[mine] : mine] >= 0)) continue;
-            if (!count_row(&w->counter, mine, row[1], row + 2)) return NO_MEMORY;
+        for (int64_t block; rows; rows -= block) {
+            const uint64_t *counted[AHEAD];
+            uint32_t parts[AHEAD];
+            int many = 0;
+            block = rows < AHEAD ? rows : AHEAD;
+            for (int64_t b = 0; b < block; b++, row += r->stride, at++) {
+                uint32_t mine = w->of_row[at];
+                if (!w->stays[mine] || (crowds && w->crowd_of[by_unit ? w->unit_of[mine] : mine] >= 0)) continue;
+                parts[many] = mine;
+                counted[many++] = row;
+                fetch_cells(&w->counter, row[1], row + 2);
+            }
+            for (int b = 0; b < many; b++)
+                if (!count_row(&w->counter, parts[b], counted[b][1], counted[b] + 2)) return NO_MEMORY;
         }
     }
     return FINE;

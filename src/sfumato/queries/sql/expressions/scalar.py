@@ -20,7 +20,7 @@ from sqlglot import exp
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan.constants import is_constant
 from sfumato.queries.plan.query import ColumnType, Expression
-from sfumato.queries.plan.typed_expressions import TypedTree, closest_name, only, require
+from sfumato.queries.plan.typed_expressions import ZONED, TypedTree, closest_name, only, require
 from sfumato.queries.sql.expressions.functions import FUNCTION_NAMES, FUNCTIONS, VOLATILE
 from sfumato.queries.sql.expressions.operators import OPERATORS
 from sfumato.queries.sql.expressions.other_forms import ELSEWHERE, WINDOW_REFUSAL
@@ -211,6 +211,7 @@ _REFUSALS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
         (exp.RegexpReplace, exp.RegexpExtractAll, exp.RegexpInstr, exp.RegexpILike, exp.RegexpSplit),
         "of regular expressions only REGEXP_CONTAINS and REGEXP_EXTRACT are supported; write one of them",
     ),
+    ((exp.AtTimeZone,), f"AT TIME ZONE is not supported; {ZONED}"),
     ((exp.ILike,), "ILIKE is not supported; write LOWER(x) LIKE 'ab%'"),
     ((exp.Escape,), "LIKE must not have an ESCAPE; use STARTS_WITH, SUBSTR or another pattern"),
     ((exp.Alias,), "AS must not stand inside an expression; name the whole column"),
