@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 from sfumato import _check
 from sfumato.learning.noise.noise import Noise
@@ -85,6 +85,9 @@ class GradientOptions:
         A power of two from 1 to 2**40 that the loop multiplies the loss by, for float16.
     self_test : bool
         Whether the module is tested on random inputs at its first forward.
+    random_batch : callable, optional
+        Draws the inputs of that test, where random entries are none that the module takes: called with a
+        number of examples and a seed; returns what the module is called with.
     clip_schedule : Schedule, optional
         Of the clip norm by step: factors of ``max_grad_norm``. It costs nothing, as noise follows the norm.
 
@@ -98,6 +101,7 @@ class GradientOptions:
     chunk: int | None = None
     loss_scale: float = 1.0
     self_test: bool = True
+    random_batch: Callable[[int, int], Any] | None = None
     clip_schedule: Schedule | None = None
 
 
