@@ -144,7 +144,8 @@ def in_place(net: Any, x: Tensor) -> Tensor:
 
 def solved(net: Any, x: Tensor) -> Tensor:
     lower = torch.tril(net.lower) + 3 * torch.eye(3)
-    return torch.linalg.solve_triangular(lower, x.T, upper=False).T
+    found: Tensor = torch.linalg.solve_triangular(lower, x.T, upper=False)
+    return found.T
 
 
 def flow(net: Any, x: Tensor) -> Tensor:

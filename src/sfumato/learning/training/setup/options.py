@@ -45,8 +45,9 @@ class SamplingOptions:
     max_physical_batch_size : int, optional
         Larger batches are given in parts; the optimizer steps with the last part.
     public_indices : bool
-        Declares the indices of the loader's ``SubsetRandomSampler`` public: the examples at them are the
-        population, under zero-out. Whether an index is in the list must not depend on what its record holds.
+        Declares the indices of the loader's ``SubsetRandomSampler`` public, or a list of indices that is its
+        sampler: the examples at them are the population, under zero-out. Whether an index is in the list must
+        not depend on what its record holds.
     views : Views, optional
         Augmented views of each example, averaged before clipping. Batches have a row for each view.
 
