@@ -19,6 +19,8 @@ from sfumato.learning.engine.engine import Engine, Mode, Reduction
 
 __all__ = ["Findings", "Trial"]
 
+_MICROBATCH = "use mode 'microbatch' (grad_sample_mode in make_private)"
+
 _CLOSE, _CLOSE_IN_HALF = 1e-4, 5e-2
 _CLIPPED, _NARROW = 4.0, 1e-3
 _HALVES = (torch.float16, torch.bfloat16)
@@ -126,11 +128,10 @@ class Trial:
 
     def _draws_anew(self) -> bool:
         """Return whether the loss still differs between two states of randomness."""
-        with torch.no_grad():
-            values = []
-            for seed in (self._seed, self._seed + 1):
-                with seeded(self._module, seed):
-                    values.append(self._loss(self._module, self._batch))
+        values = []
+        for seed in (self._seed, self._seed + 1):
+            with seeded(self._module, seed):
+                values.append(self._loss(self._module, self._batch).detach())
         return not torch.equal(*values)
 
     def _gradient(self) -> tuple[list[Tensor], bool]:
@@ -156,7 +157,7 @@ class Trial:
             ) from error
         finally:
             handle.remove()
-        return list(found), any(halves)
+        return [gradient.to_dense() for gradient in found], any(halves)
 
     def _compare_reduction(self, whole: list[Tensor], found: PerExample) -> None:
         """Compare the batch's gradient with its examples'."""
@@ -173,10 +174,10 @@ class Trial:
     def _compare_values(self) -> None:
         """Compare the losses themselves on a larger batch: weights that others' labels give show in few."""
         size = batch_size(self._other)
-        with torch.no_grad(), seeded(self._module, self._seed):
-            whole = float(self._loss(self._module, self._other))
+        with seeded(self._module, self._seed):
+            whole = float(self._loss(self._module, self._other).detach())
             singles = [rows(self._other, torch.tensor([example])) for example in range(size)]
-            each = [float(self._loss(self._module, single)) for single in singles]
+            each = [float(self._loss(self._module, single).detach()) for single in singles]
         allowed = 10 * self._close * sum(map(abs, each))
         factors = (("mean", float(size)), ("sum", 1.0))
         self._note_reduction([n for n, factor in factors if abs(whole * factor - sum(each)) <= allowed])
@@ -229,7 +230,7 @@ class Trial:
         if not error <= self._close:
             self._notes.faults.append(
                 f"the engine's norms must be those of per-example gradients, got ones off by {error:.1e} of "
-                "the largest; use mode='microbatch', and report it"
+                f"the largest; {_MICROBATCH}, and report it"
             )
 
     def _compare_sums(self, sums: ClippedSums, found: PerExample) -> None:
@@ -247,7 +248,7 @@ class Trial:
         if not error <= self._close:
             self._notes.faults.append(
                 "the engine's sums must be those of clipped per-example gradients, got ones off by "
-                f"{error:.1e} of their norms' sum; use mode='microbatch', and report it"
+                f"{error:.1e} of their norms' sum; {_MICROBATCH}, and report it"
             )
 
     def _leave_out(self, whole: ClippedSums, scale: float) -> None:
@@ -298,7 +299,7 @@ class Trial:
 
 def _shown(error: Exception) -> str:
     first = str(error).partition("\n")[0]
-    remedy = "" if isinstance(error, SfumatoError) else "; use mode='microbatch'"
+    remedy = "" if isinstance(error, SfumatoError) else f"; {_MICROBATCH}"
     return f"{type(error).__name__}: {first}{remedy}"
 
 

@@ -34,6 +34,29 @@ _BY_POSITION: dict[Any, tuple[int, str, object]] = {
 """The same for functions that have no signature, with its place."""
 
 
+_PACKED = (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu)
+
+
+def _one_by_one(
+    func: Any, data: torch.Tensor, batch_sizes: torch.Tensor, start: Any, weights: Any, *rest: Any
+) -> Any:
+    """Run packed sequences each alone: kernels round by how many there are, which depends on the others."""
+    biased, layers, _, train, bidirectional = rest
+    sizes = batch_sizes.tolist()
+    first = [sum(sizes[:step]) for step in range(len(sizes))]
+    states = tuple(start) if isinstance(start, tuple | list) else (start,)
+    made, places = [], []
+    for place in range(sizes[0]):
+        rows = torch.tensor([at + place for at, size in zip(first, sizes, strict=True) if size > place])
+        own = tuple(state[:, place : place + 1].contiguous() for state in states)
+        hidden = own if len(own) > 1 else own[0]
+        alone = torch.ones(len(rows), dtype=torch.int64)
+        made.append(func(data[rows], alone, hidden, weights, biased, layers, 0.0, train, bidirectional))
+        places.append(rows)
+    output = torch.cat([one[0] for one in made])[torch.argsort(torch.cat(places))]
+    return output, *(torch.cat(parts, 1) for parts in zip(*(one[1:] for one in made), strict=True))
+
+
 class _Calm(TorchFunctionMode):
     """Takes the randomness out of functions, wherever they are called."""
 
@@ -45,6 +68,9 @@ class _Calm(TorchFunctionMode):
         kwargs = dict(kwargs or {})
         if func not in self._functions:
             return func(*args, **kwargs)
+        if func in _PACKED:
+            packed = len(args) == 9 and not isinstance(args[3], bool)
+            return _one_by_one(func, *args) if packed else func(*args, **kwargs)
         if func in _SWITCHED:
             name, value = _SWITCHED[func]
             bound = inspect.signature(func).bind(*args, **kwargs)
@@ -63,9 +89,10 @@ def aligned() -> TorchFunctionMode:
     """Keep the draws of each example apart from the values of others.
 
     Randomized ReLU draws for negative entries only: what is drawn for one example depends on how many the
-    others have. The distribution is the same, but two runs cannot be compared.
+    others have. The distribution is the same, but two runs cannot be compared. Packed sequences run each
+    alone, without dropout between layers.
     """
-    return _Calm({F.rrelu})
+    return _Calm({F.rrelu, *_PACKED})
 
 
 _RATES: dict[type[nn.Module], str] = {

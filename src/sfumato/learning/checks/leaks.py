@@ -262,6 +262,7 @@ class _Probe:
         self._kinds = {name: type(inner).__name__ for name, inner in module.named_modules()}
         self._buffers = Buffers(module)
         self._found: dict[tuple[str, str], Leak] = {}
+        self._with_graph = False
         self.runs = 0
         self.size = _size(module, batch)
         draw = random_batch or drawing_for(batch, self.run).batch
@@ -274,7 +275,7 @@ class _Probe:
         """Return the outputs."""
         self._buffers.restore()
         self.runs += 1
-        with seeded(self._module, self._seed), torch.no_grad(), aligned():
+        with seeded(self._module, self._seed), torch.set_grad_enabled(self._with_graph), aligned():
             return self._run(self._module, batch)
 
     def report(self, hold_still: Callable[[], None], *, aggregates: bool) -> LeakReport:
@@ -302,10 +303,13 @@ class _Probe:
 
     def _outputs(self, batch: Any) -> dict[str, Tensor]:
         try:
-            return {path: tensor.clone() for path, tensor in leaves(self.run(batch))}
+            return {path: tensor.detach().clone() for path, tensor in leaves(self.run(batch))}
         except UnfitModule:
             raise
         except Exception as error:
+            if not self._with_graph:  # a forward may take gradients of its own, as an energy's
+                self._with_graph = True
+                return self._outputs(batch)
             raise UnfitModule(
                 "module must run on random inputs of the batch's shape, "
                 f"it raised {type(error).__name__}: {error}; pass random_batch="

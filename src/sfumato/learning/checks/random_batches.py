@@ -93,12 +93,15 @@ class Drawing:
         Paths of float tensors with entries in [0, 1); all others are standard normal.
     ignored : mapping of str to int
         Path of classes to the one that the loss leaves out, of which there are some in the first example.
+    lengths : frozenset of str
+        Paths of the lengths of packed sequences, of which none is 0.
     """
 
     like: Any
     limits: Mapping[str, int] = field(default_factory=dict)
     fractions: frozenset[str] = frozenset()
     ignored: Mapping[str, int] = field(default_factory=dict)
+    lengths: frozenset[str] = frozenset()
 
     def batch(self, size: int, seed: int) -> Any:
         """Return ``size`` random examples; a pure function of the seed."""
@@ -120,7 +123,7 @@ class Drawing:
             return make(shape, generator=generator, dtype=wide).to(like.dtype)
         is_mask = like.dtype == torch.bool or path.rpartition(".")[2].endswith("mask")
         limit = _FEW if is_mask else self.limits.get(path, _FEW)
-        drawn = torch.randint(limit, shape, generator=generator)
+        drawn = torch.randint(int(path in self.lengths), limit, shape, generator=generator)
         if is_mask and drawn.ndim > 1 and drawn.shape[-1] > 1:
             drawn[..., 0], drawn[..., 1] = 1, 0  # whichever value hides an entry, one stays to be seen
         if path in self.ignored and len(drawn):
@@ -164,7 +167,13 @@ def drawing_for(batch: Any, run: Callable[[Any], Any], *, padded: bool = False) 
     }
     if watch.copied is not None:
         ignored |= dict.fromkeys((parts & whole) - watch.limits.keys(), watch.copied)
-    return Drawing(like=batch, limits=limits, fractions=frozenset(watch.fractions), ignored=ignored)
+    return Drawing(
+        like=batch,
+        limits=limits,
+        fractions=frozenset(watch.fractions),
+        ignored=ignored,
+        lengths=watch.lengths,
+    )
 
 
 class _Lookups(TorchFunctionMode):
@@ -178,6 +187,8 @@ class _Lookups(TorchFunctionMode):
         self.ignored: dict[str, int] = {}
         self.looked_up: set[str] = set()
         self.copied: int | None = None
+        self.lengths: frozenset[str] = frozenset()
+        self._sorted: str | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -192,6 +203,11 @@ class _Lookups(TorchFunctionMode):
             target = kwargs.get("target", args[1] if len(args) > 1 else None)
             if isinstance(target, Tensor) and (path := self._path(target)) is not None:
                 self.fractions.add(path)
+        elif func is torch.sort and args[0].ndim == 1:
+            self._sorted = self._path(args[0])  # as the lengths of sequences are, to be packed
+        elif func is torch._VF._pack_padded_sequence and self._sorted is not None:  # noqa: SLF001
+            self.lengths |= {self._sorted}
+            self.limits[self._sorted] = args[0].shape[int(args[2])] + 1
         return func(*args, **kwargs)
 
     def _note(self, func: Any, path: str, args: Any, kwargs: Any) -> None:

@@ -115,6 +115,6 @@ def looped(module: nn.Module, loss: Loss, batch: Any) -> PerExample:
         found = torch.autograd.grad(value, list(trained.values()), allow_unused=True, materialize_grads=True)
         losses.append(value.detach())
         for name, gradient in zip(trained, found, strict=True):
-            gathered[name].append(gradient.detach())
+            gathered[name].append(gradient.detach().to_dense())
     gradients = {name: torch.stack(parts) for name, parts in gathered.items()}
     return PerExample(gradients=gradients, losses=torch.stack(losses), way="one at a time")

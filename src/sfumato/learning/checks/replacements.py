@@ -13,7 +13,7 @@ from torch.nn.modules.instancenorm import _InstanceNorm
 from sfumato import _check
 from sfumato.errors import UnfitModule
 
-__all__ = ["faults", "fix_module"]
+__all__ = ["faults", "fix_module", "normalises_over_batch"]
 
 _MAX_GROUPS = 32
 _MIN_CHANNELS = {nn.BatchNorm1d: 16}
@@ -43,6 +43,11 @@ _REPLACEMENTS: dict[type[nn.Module], Callable[[Any], nn.Module]] = {
     nn.InstanceNorm2d: _without_statistics,
     nn.InstanceNorm3d: _without_statistics,
 }
+
+
+def normalises_over_batch(module: nn.Module) -> bool:
+    """Whether a layer is a batch normalisation whose statistics are those of the batch, not fixed ones."""
+    return isinstance(module, _BatchNorm) and (module.training or module.running_mean is None)
 
 
 def _fault(module: nn.Module) -> str | None:
@@ -79,11 +84,14 @@ def faults(module: nn.Module) -> list[tuple[str, str, str | None]]:
 
     Notes
     -----
-    Only layers of known classes are seen; `leak_probe` sees what a module does, whatever it is called.
+    Only layers of known classes are seen; `leak_probe` sees what a module does, whatever it is called. Batch
+    normalisation in eval mode within a module in train mode is no fault: its statistics are fixed, and must
+    be public or from before.
     """
     found = []
     for name, inner in module.named_modules():
-        if (what := _fault(inner)) is not None:
+        frozen = module.training and isinstance(inner, _BatchNorm) and not normalises_over_batch(inner)
+        if (what := _fault(inner)) is not None and not frozen:
             shown = f"{name or 'the module itself'} ({type(inner).__name__})"
             found.append((shown, what, _irreplaceable(inner)))
     return found

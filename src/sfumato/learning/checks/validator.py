@@ -54,6 +54,10 @@ class ModuleValidator:
             )
             for name, what, why in faults(module)
         ]
+        for name, parameter in module.named_parameters():
+            if parameter.requires_grad and parameter.is_complex():
+                remedy = "make it of real entries, and view them by torch.view_as_complex"
+                found.append(UnfitModule(f"{name} must be real, got a complex parameter; {remedy}"))
         try:
             parameters = parameters_of(module)
         except UnfitModule as lazy:

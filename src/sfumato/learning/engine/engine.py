@@ -14,6 +14,7 @@ from sfumato import _check
 from sfumato.errors import UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.clipped_sums import ClippedSums
+from sfumato.learning.engine.first_look import check_same, first_look, trainable
 from sfumato.learning.engine.gradients.augmented_views import power_of_two, whole
 from sfumato.learning.engine.gradients.collector import GradientCollector
 from sfumato.learning.engine.gradients.step_sums import StepSums, learns_from
@@ -23,7 +24,7 @@ from sfumato.learning.engine.recompute.chunks import ChunkedRecomputation
 from sfumato.learning.engine.recompute.microbatches import replayed
 from sfumato.learning.engine.recompute.recomputation import ForwardCall
 from sfumato.learning.engine.rules.dispatch import RuleDispatch
-from sfumato.learning.engine.trace.probe import ProbeResult, probe, size_of
+from sfumato.learning.engine.trace.probe import ProbeResult, size_of
 
 __all__ = ["Engine", "Mode", "Reduction"]
 
@@ -137,7 +138,7 @@ class Engine:
         """
         if self._hooks:
             return
-        self._parameters = self._trainable()
+        self._parameters = trainable(self.module)
         if not self._parameters:
             raise UnfitModule("module must have a parameter that requires a gradient, got none")
         self._groups = dict(zip(self._parameters, self.clipping.groups(list(self._parameters)), strict=True))
@@ -256,9 +257,6 @@ class Engine:
             return f"{way}: {self._found.reason or 'asked for'}"
         return self._found.plan.explained()
 
-    def _trainable(self) -> dict[str, Tensor]:
-        return {name: p for name, p in self.module.named_parameters() if p.requires_grad}
-
     def _scale(self, count: int) -> float:
         return (count if self._mean else 1) / self._views / self._loss_scale
 
@@ -279,7 +277,7 @@ class Engine:
         if self._rows is not None and not learns_from(count, self._rows, self._parameters):
             return
         self._settle(self._step)
-        self._hold_still()
+        check_same(self.module, self._parameters)
         self._step.begun = True
         if count == 0:
             self._unattributed.expected = True
@@ -290,30 +288,27 @@ class Engine:
         if plan is None or self._mode in ("vmap", "microbatch") or (self._chunk or count) < count:
             self._state = torch.get_rng_state()
             self._without_graph = ExitStack()
-            self._without_graph.enter_context(torch.no_grad())
+            needs_graph = self._found is not None and self._found.needs_graph
+            self._without_graph.enter_context(torch.set_grad_enabled(needs_graph))
             return
         collector = self._collector(count)
         (stack := ExitStack()).enter_context(RuleDispatch(plan, collector))
         self._open = (stack, collector, torch.get_rng_state())
 
-    def _hold_still(self) -> None:
-        now = self._trainable()
-        if now.keys() != self._parameters.keys() or any(now[n] is not p for n, p in self._parameters.items()):
-            raise UnfitModule(
-                "module must keep the parameters that it had when the engine was attached, got others; "
-                "detach the engine and attach it again"
-            )
-
     def _look(self, args: Any, kwargs: Any) -> None:
         with self._alone():
-            self._found = probe(
-                self.module, args, kwargs, batch_dim=self._batch_dim, parameters=self._parameters
+            self._found = first_look(
+                self.module,
+                args,
+                kwargs,
+                batch_dim=self._batch_dim,
+                parameters=self._parameters,
+                collector=self._collector,
+                unattributed=self._unattributed,
             )
         if self._found.plan is None and self._mode == "book_keeping":
-            raise UnfitModule(
-                f"module must have a plan for mode 'book_keeping', got none: {self._found.reason}; "
-                "use mode='auto'"
-            )
+            why = f"got none: {self._found.reason}; use mode='auto'"
+            raise UnfitModule(f"module must have a plan for mode 'book_keeping', {why}")
 
     def _after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
         if self._busy:

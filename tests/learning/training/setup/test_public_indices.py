@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,12 +14,16 @@ from tests.run_time import run_time
 if run_time(__name__):
     import torch
     from torch.utils.data import (
+        BatchSampler,
         DataLoader,
         RandomSampler,
+        Sampler,
+        SequentialSampler,
         SubsetRandomSampler,
         TensorDataset,
         WeightedRandomSampler,
     )
+    from torch.utils.data.distributed import DistributedSampler
 
     from sfumato.learning import PrivacyEngine, SamplingOptions
     from tests.learning.training.conftest import Made
@@ -89,7 +93,7 @@ def test_a_target_is_met_for_the_examples_at_public_indices() -> None:
         (
             lambda: DataLoader(places(), batch_size=5, sampler=WeightedRandomSampler([0.5] * 40, 40)),
             {"public_indices": True},
-            "data_loader must have a SubsetRandomSampler, got a value of type WeightedRandomSampler",
+            "data_loader must have a SubsetRandomSampler or a list .* of type WeightedRandomSampler",
         ),
         (
             lambda: DataLoader(places(), batch_size=5, sampler=RandomSampler(places(), replacement=True)),
@@ -99,7 +103,7 @@ def test_a_target_is_met_for_the_examples_at_public_indices() -> None:
         (
             lambda: DataLoader(places(), batch_size=5, shuffle=True),
             {"public_indices": True},
-            "data_loader must have a SubsetRandomSampler, got a value of type RandomSampler",
+            "data_loader must have a SubsetRandomSampler or a list .* got a value of type RandomSampler",
         ),
     ],
 )
@@ -108,6 +112,55 @@ def test_what_may_follow_from_data_is_refused(
 ) -> None:
     with pytest.raises(ParameterError, match=message):
         make(data_loader=loader(), **options)
+
+
+def test_lists_and_batch_samplers_of_public_indices_are_taken(make: Make) -> None:
+    for options in (
+        {"sampler": [1, 3, 5, 7, 9], "batch_size": 2},
+        {"sampler": range(1, 10, 2), "batch_size": 2},
+        {"batch_sampler": BatchSampler(SubsetRandomSampler([1, 3, 5, 7, 9]), 2, drop_last=False)},
+        {"batch_sampler": BatchSampler((1, 3, 5, 7, 9), 2, drop_last=False)},
+    ):
+        loader: Any = DataLoader(places(), **options)
+        made = make(data_loader=loader, public_indices=True, lr=0.0)
+        assert (made.engine.run.sampler.population, len(made.loader)) == (5, 3)
+        drawn = torch.cat([x[:, 0] for _ in range(4) for x, _ in made.loader])
+        assert {int(place) for place in drawn} == {1, 3, 5, 7, 9}
+        with pytest.raises(ParameterError, match=r"public_indices=True\) for indices that are public"):
+            make(data_loader=loader)
+    for indices in ([1.5, 2.0], ["a"]):
+        with pytest.raises(ParameterError, match="indices must be whole numbers"):
+            make(data_loader=DataLoader(places(), sampler=indices, batch_size=2), public_indices=True)
+
+
+def test_every_other_way_to_draw_is_refused(make: Make) -> None:
+    class Own(Sampler[int]):
+        def __iter__(self) -> Iterator[int]:
+            return iter(range(40))
+
+        def __len__(self) -> int:
+            return 40
+
+    class OwnBatches(BatchSampler):
+        """Of a class of its own, which may look at what it gives."""
+
+    data = places()
+    weights = WeightedRandomSampler([0.5] * 40, 40)
+    ways: dict[str, dict[str, Any]] = {
+        "Own": {"sampler": Own(), "batch_size": 5},
+        "OwnBatches": {"batch_sampler": OwnBatches(SequentialSampler(data), 5, drop_last=False)},
+        "WeightedRandomSampler": {"batch_sampler": BatchSampler(weights, 5, drop_last=False)},
+        "list": {"batch_sampler": [[1, 2], [3, 4]]},
+        "RandomSampler": {"sampler": RandomSampler(data, num_samples=20), "batch_size": 5},
+        "DistributedSampler": {"sampler": DistributedSampler(data, 2, 0), "batch_size": 5},
+    }
+    for name, options in ways.items():
+        loader = DataLoader(data, **options)
+        for public in (False, True):
+            with pytest.raises(
+                ParameterError, match=f"data_loader must have .*, got a value of type {name};"
+            ):
+                make(data_loader=loader, public_indices=public)
 
 
 def test_a_second_run_of_one_module_is_refused_when_it_is_made(make: Make) -> None:

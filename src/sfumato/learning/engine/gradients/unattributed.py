@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, final
 
 from torch import Tensor
@@ -29,6 +31,16 @@ class UnattributedGradients:
             parameter.grad = None
 
         return parameter.register_post_accumulate_grad_hook(arrived)
+
+    @contextmanager
+    def apart(self) -> Iterator[set[str]]:
+        """Give the names of those that come meanwhile, and forget them after."""
+        before, self._names = self._names, set()
+        expected, self.expected = self.expected, False
+        try:
+            yield self._names
+        finally:
+            self._names, self.expected = before, expected
 
     def forget(self) -> None:
         """Forget the step."""

@@ -89,7 +89,7 @@ class MicrobatchRecomputation(Recomputation):
             raise
         except RuntimeError as error:
             raise _Unmapped(
-                "module must run under torch.func.vmap for mode 'vmap', got one that cannot; use mode='auto'"
+                "module must run under torch.func.vmap for mode 'vmap', got one that cannot; use 'auto'"
             ) from error
 
     def _call(self, parameters: Mapping[str, Tensor], values: Sequence[Tensor]) -> list[Tensor]:
@@ -110,9 +110,12 @@ class MicrobatchRecomputation(Recomputation):
         """Return the outputs of one chunk, each of shape (examples, ...)."""
         values, fixed = self._values(start), self._detached()
         if not self._vmap:
-            return [tensor[None] for tensor in self._call(fixed, [value[0] for value in values])]
-        made: list[Tensor] = over_examples(lambda *v: self._call(fixed, v), *values, randomness="different")
-        return made
+            # Its own gradients, as an energy's, are part of what a forward may give.
+            with torch.enable_grad():
+                made = self._call(fixed, [value[0] for value in values])
+            return [tensor.detach()[None] for tensor in made]
+        mapped: list[Tensor] = over_examples(lambda *v: self._call(fixed, v), *values, randomness="different")
+        return mapped
 
     def _detached(self) -> dict[str, Tensor]:
         return {name: parameter.detach() for name, parameter in self._parameters.items()}
@@ -191,7 +194,7 @@ class MicrobatchRecomputation(Recomputation):
         found = torch.autograd.grad(
             [m for m, _ in pairs], asked, [g for _, g in pairs], allow_unused=True, materialize_grads=True
         )
-        own = {name: gradient[None] for name, gradient in zip(fixed, found, strict=False)}
+        own = {name: gradient.to_dense()[None] for name, gradient in zip(fixed, found, strict=False)}
         return own, [gradient[None] for gradient in found[len(fixed) :]]
 
     def _of_examples(self, own: Mapping[str, Tensor], *, last: bool) -> Mapping[str, Tensor] | None:

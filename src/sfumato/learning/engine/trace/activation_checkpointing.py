@@ -68,7 +68,7 @@ def _restored(pair: tuple[Tensor, int]) -> Tensor:
     if tensor._version != version:  # noqa: SLF001
         raise UnfitModule(
             "tensors of a checkpointed part must not be changed in place behind it, got one that was; "
-            "use mode='microbatch', or an operation that is not in place"
+            "use mode 'microbatch' (grad_sample_mode in make_private), or an operation that is not in place"
         )
     return tensor
 

@@ -5,6 +5,7 @@ Recurrent layers become loops over their cells: the fused calls do not separate 
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -153,6 +154,8 @@ def decomposition_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     decomposed = _DECOMPOSITIONS.get(func)
     if decomposed is None or (func in LAYERS and not _regular(args, kwargs)):
         return None
+    if func is F.embedding_bag and not _is_sparse(args, kwargs):
+        return None
     if func in _AFFINE and not any(isinstance(value, Tensor) for value in _affine(func, args, kwargs)):
         return None
     return partial(decomposed, *args, **kwargs)
@@ -182,8 +185,11 @@ def _nobody(*_: object) -> bool:
 
 
 def _regular(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether a recurrent layer gets sequences of one length; packed ones come with batch sizes."""
-    return not kwargs and len(args) == 9 and not isinstance(args[3], Tensor)
+    """Return whether a recurrent layer gets sequences of one length; packed ones come with batch sizes.
+
+    Both have nine arguments; the fourth says whether there are biases, or is the weights.
+    """
+    return not kwargs and len(args) == 9 and isinstance(args[3], bool)
 
 
 _AFFINE = {F.rms_norm: 2, F.instance_norm: 3}
@@ -221,6 +227,17 @@ def _instance_norm(  # noqa: PLR0917 - the arguments of torch's own
     return (plain if bias is None else plain + bias).movedim(-1, 1)
 
 
+def _dense_bag(*args: Any, **kwargs: Any) -> Tensor:
+    bound = inspect.signature(F.embedding_bag).bind(*args, **kwargs)
+    bound.arguments["sparse"] = False
+    pooled: Tensor = F.embedding_bag(*bound.args, **bound.kwargs)
+    return pooled
+
+
+def _is_sparse(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    return bool(kwargs.get("sparse", args[7] if len(args) > 7 else False))
+
+
 def _addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:  # noqa: A002
     product = torch.mm(mat1, mat2)
     product = product if alpha == 1 else product * alpha
@@ -240,6 +257,7 @@ _DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     F.multi_head_attention_forward: _opened(F.multi_head_attention_forward),
     F.rms_norm: _rms_norm,
     F.instance_norm: _instance_norm,
+    F.embedding_bag: _dense_bag,
     **dict.fromkeys((torch.addmm, Tensor.addmm), _addmm),
     **dict.fromkeys((Tensor.add_, Tensor.__iadd__), _in_place(torch.add)),
     **dict.fromkeys((Tensor.sub_, Tensor.__isub__), _in_place(torch.sub)),

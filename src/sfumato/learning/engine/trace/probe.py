@@ -17,7 +17,7 @@ from sfumato.learning.engine.trace.batch_layout import BatchLayout, Unclear, inf
 from sfumato.learning.engine.trace.calls import called, tensors_in
 from sfumato.learning.engine.trace.plan import ForwardPlan, compare, record
 
-__all__ = ["ProbeResult", "probe", "size_of"]
+__all__ = ["ProbeResult", "few_examples", "probe", "size_of", "tensors_of", "undisturbed"]
 
 _SEED = 20261121
 _FEW = 3
@@ -37,11 +37,18 @@ class ProbeResult:
         unclear one. None if the forward does not run on small batches.
     reason : str
         Why there is no plan.
+    unseen : bool
+        Whether there may be uses of parameters that are not among the calls of torch's functions: in autograd
+        functions of the user's own, in scripts, or in gradients that the forward takes itself.
+    needs_graph : bool
+        Whether the forward does not run without a graph.
     """
 
     plan: ForwardPlan | None = None
     outputs: Sequence[BatchLayout | bool | None] | None = None
     reason: str = ""
+    unseen: bool = False
+    needs_graph: bool = False
 
 
 def size_of(args: Sequence[Any], kwargs: Mapping[str, Any], batch_dim: int) -> int:
@@ -82,13 +89,13 @@ def probe(
 
     def runner(run_index: int, few: int) -> Callable[[], None]:
         def run() -> None:
-            small = _small(args, kwargs, batch_dim, few)
+            small = few_examples(args, kwargs, batch_dim, few)
             outputs[run_index] = called(module.forward, args, kwargs, small)
 
         return run
 
     try:
-        with _undisturbed(module):
+        with undisturbed(module):
             torch.manual_seed(_SEED)
             two, _ = record(runner(0, 2))
             torch.manual_seed(_SEED)
@@ -105,7 +112,10 @@ def probe(
         plan = compare(two, three, named, checkpointed=checkpointed)
     except Unclear as unclear:
         return ProbeResult(outputs=layouts, reason=str(unclear) or "its calls differ from batch to batch")
-    return ProbeResult(plan=plan, outputs=layouts)
+    scripted = any(isinstance(inner, torch.jit.ScriptModule) for inner in module.modules())
+    inner_gradients = any(call.func is torch.autograd.grad for call in three)
+    unseen = scripted or inner_gradients or has_functions(tensors_of(outputs[1]))
+    return ProbeResult(plan=plan, outputs=layouts, unseen=unseen)
 
 
 def tensors_of(output: Any) -> list[Tensor]:
@@ -121,7 +131,7 @@ def _layout(two: Tensor, three: Tensor) -> BatchLayout | bool | None:
         return False
 
 
-def _small(args: Sequence[Any], kwargs: Mapping[str, Any], batch_dim: int, few: int) -> list[Tensor]:
+def few_examples(args: Sequence[Any], kwargs: Mapping[str, Any], batch_dim: int, few: int) -> list[Tensor]:
     """Return the arguments' tensors with ``few`` examples, entries drawn from all of theirs."""
     count = size_of(args, kwargs, batch_dim)
     generator = torch.Generator().manual_seed(_SEED)
@@ -141,7 +151,8 @@ def _small(args: Sequence[Any], kwargs: Mapping[str, Any], batch_dim: int, few: 
 
 
 @contextmanager
-def _undisturbed(module: nn.Module) -> Iterator[None]:
+def undisturbed(module: nn.Module) -> Iterator[None]:
+    """Make a context behind which buffers and generators are as before."""
     buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
     devices = sorted({p.device.index or 0 for p in module.parameters() if p.device.type == "cuda"})
     try:

@@ -19,6 +19,7 @@ from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.learning.training.distributed.shards import Shards
 from sfumato.learning.training.loop.data_free import DataFreeRows
 from sfumato.learning.training.loop.foreign_steps import admit_foreign
+from sfumato.learning.training.loop.forward_checks import ForwardChecks
 from sfumato.learning.training.loop.logical_batch import BatchReuseCheck, LogicalBatch, empty_sums
 from sfumato.learning.training.loop.private_loader import GivenBatch
 from sfumato.learning.training.loop.run_loss import priced
@@ -86,9 +87,8 @@ class TrainingRun:
         self._batch = LogicalBatch()
         self._data_free = DataFreeRows(engine, ranks)
         self._alone: dict[str, Tensor] | None = None
+        self._checks = ForwardChecks()
         self._reuse = BatchReuseCheck(self._batch.__contains__, lambda: self._data_free.open)
-
-    # what a step is priced by: read-only, as steps that were released cannot be priced again
 
     @property
     def engine(self) -> Engine:
@@ -107,7 +107,7 @@ class TrainingRun:
 
     @property
     def noise_multiplier(self) -> float:
-        """The standard deviation of a step's noise over the clipping's sensitivity, times its schedule."""
+        """A step's standard deviation over the clipping's sensitivity, before its schedule."""
         return self._noise_multiplier
 
     @property
@@ -174,6 +174,7 @@ class TrainingRun:
         """Take the module's parameters, and look from now on at what its forwards are called with."""
         self._shards.take()
         self._reuse.watch(self._engine.module)
+        self._checks.watch(self._engine.module)
 
     def attach_engine(self) -> None:
         """Attach the engine to the module, whose parameters it must see whole."""
@@ -186,6 +187,7 @@ class TrainingRun:
         self._engine.detach()
         self._shards.release()
         self._reuse.release()
+        self._checks.release()
 
     def begin(self, steps: Steps) -> None:
         """Have steps numbered otherwise than by this process alone, before the first one.

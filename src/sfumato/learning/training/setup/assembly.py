@@ -256,8 +256,13 @@ class Assembly:
             run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps, clip_norm=saved.clip_norm)
         if self.gradients.self_test:
             watch_criterion(self.criterion, loss_reduction=self.loss_reduction)
-            mode = arguments.mode_for(self.grad_sample_mode)
-            cancel = attach_after_test(engine.module, engine, loss_reduction=self.loss_reduction, mode=mode)
+            cancel = attach_after_test(
+                engine.module,
+                engine,
+                loss_reduction=self.loss_reduction,
+                mode=arguments.mode_for(self.grad_sample_mode),
+                random_batch=self.gradients.random_batch,
+            )
         else:
             run.attach_engine()
         make_optimizer_private(self.optimizer, run, max_grad_norm=self.max_grad_norm)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -53,26 +54,47 @@ def public_part(loader: DataLoader[Any], sampling: SamplingOptions) -> DataLoade
     Raises
     ------
     ParameterError
-        If the loader has no such sampler, an index is in it twice or beyond the dataset, or the run would be
-        under add/remove, where a record has no index of its own.
+        If the loader has no such sampler or list, an index is in it twice or beyond the dataset, or the run
+        would be under add/remove, where a record has no index of its own.
     """
     if not sampling.public_indices:
         return loader
     _check.instance("data_loader", loader, DataLoader, "pass your own DataLoader")
-    if type(loader.sampler) is not SubsetRandomSampler or type(loader.batch_sampler) is not BatchSampler:
+    drawn, size = _drawing_of(loader), _size_of(loader)
+    if type(drawn) not in (SubsetRandomSampler, list, tuple, range) or size is None:
         remedy = "pass sampler=SubsetRandomSampler(indices), or leave public_indices out"
-        _check.refuse_type("data_loader", "have a SubsetRandomSampler", loader.sampler, remedy)
+        rule = "have a SubsetRandomSampler or a list of indices, and a batch_size"
+        _check.refuse_type("data_loader", rule, drawn, remedy)
     if sampling.population is not None:
         remedy = "leave population out: the number of indices is public"
         _check.refuse("population", "be left out with public_indices", sampling.population, remedy)
-    indices = [int(index) for index in loader.sampler.indices]
+    try:
+        indices = [operator.index(index) for index in getattr(drawn, "indices", drawn)]
+    except TypeError:
+        _check.refuse_state("indices", "be whole numbers", "one is none", "pass places of the dataset")
     if len(set(indices)) < len(indices) or not all(0 <= index < examples_of(loader) for index in indices):
         rule, remedy = "be different places of the dataset", "pass each index once"
         _check.refuse_state("indices", rule, "one occurs twice, or lies beyond it", remedy)
-    taken = ("batch_size", "num_workers", "collate_fn", "pin_memory", "drop_last", "timeout")
+    taken = ("num_workers", "collate_fn", "pin_memory", "timeout")
     more = ("worker_init_fn", "multiprocessing_context", "generator", "prefetch_factor", "persistent_workers")
     settings = {name: getattr(loader, name) for name in (*taken, *more)}
-    return DataLoader(Subset(loader.dataset, indices), **settings)
+    drop_last = bool(getattr(loader.batch_sampler, "drop_last", loader.drop_last))
+    return DataLoader(Subset(loader.dataset, indices), batch_size=size, drop_last=drop_last, **settings)
+
+
+def _drawing_of(loader: DataLoader[Any]) -> Any:
+    """Return what says which examples are drawn: the sampler, or the user's own batch sampler."""
+    if type(loader.batch_sampler) is BatchSampler:
+        return loader.batch_sampler.sampler
+    return loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+
+
+def _size_of(loader: DataLoader[Any]) -> int | None:
+    """Return the size of batches where it is known."""
+    size: Any = loader.batch_size
+    if size is None:
+        size = getattr(loader.batch_sampler, "batch_size", None)
+    return size if isinstance(size, int) and size >= 1 else None
 
 
 def epoch_of(loader: DataLoader[Any], population: int | None = None) -> Epoch:
@@ -98,15 +120,12 @@ def epoch_of(loader: DataLoader[Any], population: int | None = None) -> Epoch:
         remedy = "use a dataset with a length and __getitem__"
         rule = "have a dataset that can be drawn from"
         _check.refuse_state("data_loader", rule, "its dataset is an IterableDataset", remedy)
-    size = (
-        loader.batch_size
-        if loader.batch_size is not None
-        else getattr(loader.batch_sampler, "batch_size", None)
-    )
-    if not isinstance(size, int) or size < 1:
+    if loader.batch_sampler is not None:
+        _check_drawing(loader)
+    size = _size_of(loader)
+    if size is None:
         remedy = "pass batch_size= to the DataLoader"
         _check.refuse_state("data_loader", "have a batch_size", "it has none", remedy)
-    _check_drawing(loader)
     if population is None:
         examples = examples_of(loader)
         if examples < 1:
@@ -127,19 +146,18 @@ def examples_of(loader: DataLoader[Any]) -> int:
 
 def _check_drawing(loader: DataLoader[Any]) -> None:
     """Refuse a loader whose own sampler would say what is drawn: the run draws from the whole dataset."""
-    drawn = loader.batch_sampler.sampler if type(loader.batch_sampler) is BatchSampler else loader.sampler
+    drawn = _drawing_of(loader)
     plain = type(drawn) is SequentialSampler or (
         type(drawn) is RandomSampler and not drawn.replacement and drawn.num_samples == len(drawn.data_source)
     )
-    own = type(loader.batch_sampler) in (BatchSampler, type(None))
-    if plain and own and getattr(drawn, "data_source", None) is loader.dataset:
+    if plain and getattr(drawn, "data_source", None) is loader.dataset:
         return
     remedy = (
         "the run draws its own batches: pass Subset(dataset, indices), "
-        "SamplingOptions(public_indices=True) with a SubsetRandomSampler, or SamplingOptions(sampler=)"
+        "SamplingOptions(public_indices=True) for indices that are public, or SamplingOptions(sampler=)"
     )
     rule = "have torch's RandomSampler or SequentialSampler of its dataset, without replacement"
-    _check.refuse_type("data_loader", rule, drawn if own else loader.batch_sampler, remedy)
+    _check.refuse_type("data_loader", rule, drawn, remedy)
 
 
 def steps_of(loader: DataLoader[Any], sampling: SamplingOptions) -> int | None:

@@ -18,7 +18,12 @@ __all__ = ["FirstForward", "attach_after_test"]
 
 
 def attach_after_test(
-    module: nn.Module, engine: Engine, *, loss_reduction: Reduction, mode: Mode
+    module: nn.Module,
+    engine: Engine,
+    *,
+    loss_reduction: Reduction,
+    mode: Mode,
+    random_batch: Callable[[int, int], Any] | None = None,
 ) -> Callable[[], None]:
     """Have the engine attached at the module's first forward in training, if it passes the self-test.
 
@@ -29,7 +34,7 @@ def attach_after_test(
     UnfitModule
         At that forward, with what speaks against the module; nothing was released then.
     """
-    first = FirstForward(engine, loss_reduction, mode)
+    first = FirstForward(engine, loss_reduction, mode, random_batch)
     first.watch(module)
     return first.cancel
 
@@ -38,8 +43,15 @@ def attach_after_test(
 class FirstForward:
     """A test at the first forward in training, behind which the engine is attached."""
 
-    def __init__(self, engine: Engine, loss_reduction: Reduction, mode: Mode) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        loss_reduction: Reduction,
+        mode: Mode,
+        random_batch: Callable[[int, int], Any] | None = None,
+    ) -> None:
         self._engine, self._loss_reduction, self._mode = engine, loss_reduction, mode
+        self._random_batch = random_batch
         self._handle: Any = None
 
     def watch(self, module: nn.Module) -> None:
@@ -70,7 +82,15 @@ class FirstForward:
             warnings.warn("the module's inputs have no form that can be drawn: no self-test", stacklevel=5)
             return
         clipping = self._engine.clipping
-        self_test(module, None, batch, clipping, loss_reduction=self._loss_reduction, mode=self._mode).check()
+        self_test(
+            module,
+            None,
+            batch,
+            clipping,
+            loss_reduction=self._loss_reduction,
+            mode=self._mode,
+            random_batch=self._random_batch,
+        ).check()
 
 
 def _called_with(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

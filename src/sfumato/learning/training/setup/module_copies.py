@@ -8,12 +8,13 @@ from typing import Any, Final, final
 from torch import nn
 
 from sfumato.learning.engine.engine import Engine
+from sfumato.learning.training.loop.forward_checks import ForwardChecks
 from sfumato.learning.training.loop.logical_batch import BatchReuseCheck
 from sfumato.learning.training.setup.deferred_self_test import FirstForward
 
 __all__ = ["copy_with_all", "copy_without_run"]
 
-_OF_RUN: Final = (Engine, BatchReuseCheck, FirstForward)
+_OF_RUN: Final = (Engine, BatchReuseCheck, ForwardChecks, FirstForward)
 _STATE: Final = "__getstate__"
 _HOOKS: Final = (
     "_forward_pre_hooks",

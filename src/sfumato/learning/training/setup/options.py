@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar, final
+from typing import Any, TypeVar, final
 
 from sfumato import _check
 from sfumato.learning.noise.noise import Noise
@@ -45,8 +45,9 @@ class SamplingOptions:
     max_physical_batch_size : int, optional
         Larger batches are given in parts; the optimizer steps with the last part.
     public_indices : bool
-        Declares the indices of the loader's ``SubsetRandomSampler`` public: the examples at them are the
-        population, under zero-out. Whether an index is in the list must not depend on what its record holds.
+        Declares the indices of the loader's ``SubsetRandomSampler`` public, or a list of indices that is its
+        sampler: the examples at them are the population, under zero-out. Whether an index is in the list must
+        not depend on what its record holds.
     views : Views, optional
         Augmented views of each example, averaged before clipping. Batches have a row for each view.
 
@@ -85,6 +86,9 @@ class GradientOptions:
         A power of two from 1 to 2**40 that the loop multiplies the loss by, for float16.
     self_test : bool
         Whether the module is tested on random inputs at its first forward.
+    random_batch : callable, optional
+        Draws the inputs of that test, where random entries are none that the module takes: called with a
+        number of examples and a seed; returns what the module is called with.
     clip_schedule : Schedule, optional
         Of the clip norm by step: factors of ``max_grad_norm``. It costs nothing, as noise follows the norm.
 
@@ -98,6 +102,7 @@ class GradientOptions:
     chunk: int | None = None
     loss_scale: float = 1.0
     self_test: bool = True
+    random_batch: Callable[[int, int], Any] | None = None
     clip_schedule: Schedule | None = None
 
 
