@@ -1,9 +1,9 @@
 """Logistic regression on Adult at epsilon 1, delta 1e-5, beside one without privacy.
 
 Run ``python examples/adult_logistic.py adult.csv``, the 32,561 rows of UCI's Adult training set with a header
-(columns age, workclass, ..., salary-class). Four rows in five train, the fifth tests; the settings were chosen
-by ``--choose``, on a fifth of the rows that train. All bounds and all categories are public knowledge about
-the census: none is read off the data.
+(columns age, workclass, ..., salary-class). Four rows in five train, the fifth tests; ``--choose`` chose the
+settings on a fifth of the rows that train. All bounds and all categories are public knowledge about the
+census: none is read off the data.
 """
 
 from __future__ import annotations
