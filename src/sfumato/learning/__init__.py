@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from sfumato.learning.training.individual_observer import IndividualObserver
     from sfumato.learning.training.learning_curve import LearningCurve, progress
     from sfumato.learning.training.loop.private_optimizer import BatchMemoryManager
+    from sfumato.learning.training.monitor import TensorBoardTracker, Tracker, TrainingMonitor
     from sfumato.learning.training.privacy_engine import PrivacyEngine
     from sfumato.learning.training.setup.options import (
         GradientOptions,
@@ -169,7 +170,10 @@ __all__ = [
     "SimulatedNoise",
     "StandardScaler",
     "Teachers",
+    "TensorBoardTracker",
+    "Tracker",
     "TrainedTable",
+    "TrainingMonitor",
     "TrainingPlan",
     "TrainingPlanRow",
     "TruncatedPoissonSampler",
@@ -274,6 +278,7 @@ _HOMES = {
     "training.individual_observer": ["IndividualObserver"],
     "training.learning_curve": ["LearningCurve", "progress"],
     "training.loop.private_optimizer": ["BatchMemoryManager"],
+    "training.monitor": ["TensorBoardTracker", "Tracker", "TrainingMonitor"],
     "training.privacy_engine": ["PrivacyEngine"],
     "training.setup.options": ["GradientOptions", "NoiseOptions", "RecordOptions", "SamplingOptions"],
     "training.table_classifier": ["Columns", "TrainedTable", "train_table"],

@@ -13,7 +13,7 @@ from sfumato.errors import MissingExtra
 from sfumato.learning.training.loop.run import TrainingRun
 from sfumato.privacy._outward import text_above
 
-__all__ = ["LearningCurve", "Point", "progress"]
+__all__ = ["LearningCurve", "Point", "drawn_on", "progress"]
 
 
 class Point(NamedTuple):
@@ -114,19 +114,34 @@ class LearningCurve:
         -------
         matplotlib.axes.Axes
         """
-        if ax is None:
-            try:
-                from matplotlib.figure import Figure  # noqa: PLC0415 - an optional library
-            except ImportError as missing:
-                raise MissingExtra("plots need matplotlib; pip install 'sfumato[plot]'") from missing
-            ax = Figure().subplots()
-        if not callable(getattr(ax, "plot", None)):
-            _check.refuse_type("ax", "be matplotlib's axes", ax, "leave it out for new ones")
+        ax = drawn_on(ax)
         for name in dict.fromkeys(name for point in self._points for name in point.values):
             ax.plot(*self.curve(name), marker="o", label=name)
         ax.set_xlabel(f"epsilon at delta {self._delta:g}")
         ax.legend()
         return ax
+
+
+def drawn_on(ax: Any) -> Any:
+    """Return the axes that were given, or new ones.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes or None
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    if ax is None:
+        try:
+            from matplotlib.figure import Figure  # noqa: PLC0415 - an optional library
+        except ImportError as missing:
+            raise MissingExtra("plots need matplotlib; pip install 'sfumato[plot]'") from missing
+        ax = Figure().subplots()
+    if not callable(getattr(ax, "plot", None)):
+        _check.refuse_type("ax", "be matplotlib's axes", ax, "leave it out for new ones")
+    return ax
 
 
 def _real(name: str, value: object) -> float:
