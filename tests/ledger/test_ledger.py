@@ -103,7 +103,7 @@ def test_a_refusal_says_what_is_left_and_what_to_do(open_ledger: Open) -> None:
     with pytest.raises(BudgetExceeded, match=remedy) as caught:
         ledger.charge(gaussian(1.0, 1e-8), delta=1e-8)
     remaining, requested = caught.value.remaining, caught.value.requested
-    assert requested.epsilon == gaussian(1.0, 1e-8).epsilon(1e-8)
+    assert requested.epsilon == pytest.approx(gaussian(1.0, 1e-8).epsilon(1e-8))
     assert remaining == ledger.remaining(1e-8)
     assert remaining.epsilon == pytest.approx(0.5)
     assert remaining.delta == pytest.approx(4e-8)
