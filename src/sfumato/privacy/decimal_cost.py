@@ -28,16 +28,19 @@ _MANY: Final = 64
 """Of more parts each is rounded up before they are summed: exact sums of thousands of rationals are slow."""
 
 
+@lru_cache(maxsize=4096)
 def pure_cost(loss: PrivacyLoss) -> tuple[float, float]:
     """Return the epsilon of pure DP and the mass outside which it holds (basic composition)."""
     return _rounded(*_sum([(term.exact_pure(), count) for term, count in loss.terms]))
 
 
+@lru_cache(maxsize=4096)
 def zcdp_cost(loss: PrivacyLoss) -> tuple[float, float]:
     """Return rho and the mass outside which it holds (Bun and Steinke 2016, composition)."""
     return _rounded(*_sum([(term.exact_zcdp(), count) for term, count in loss.terms]))
 
 
+@lru_cache(maxsize=4096)
 def gdp_cost(loss: PrivacyLoss) -> tuple[float, float]:
     """Return the square of mu and the mass outside which it holds (Dong, Roth, Su 2022, composition)."""
     mass = _total([(term.exact_mass(term.gdp().delta), count) for term, count in loss.terms])
