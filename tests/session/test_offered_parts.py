@@ -47,7 +47,7 @@ def test_the_aggregates_that_fit_as_they_were_asked_are_named() -> None:
         said = refusal(session, text(0.9, 0.3, 0.6))
         assert "; or ask for n alone, which fits at epsilon 0.3 with its part as it is" in said
         session.sql(text(0.9, 0.3, 0.6).partition(", SUM")[0].replace("0.9", "0.3") + " FROM data")
-        assert session.ledger.remaining().epsilon == 0.2
+        assert session.ledger.remaining().epsilon == pytest.approx(0.2)
         said = refusal(session, text(0.9, 0.3, 0.6))
         assert "alone" not in said
 

@@ -14,6 +14,7 @@ from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.accounts import AccountBook
+from sfumato.ledger.log.draws import claim_draw, undrawn_charge
 from sfumato.ledger.log.event_log import EventLog, LogEnd, Snapshot
 from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event
@@ -42,6 +43,7 @@ class Charge:
     """One charge to be recorded; the words are those of `Ledger.charge` and `Ledger.reserve`.
 
     ``run`` is the number of the charge whose run the ``steps`` extend, None where they are a new run or none.
+    ``draws`` says that its noise is drawn only after `ChargeRecorder.claim_draw`.
     """
 
     loss: PrivacyLoss
@@ -54,6 +56,7 @@ class Charge:
     period: str = ""
     steps: int = 0
     run: int | None = None
+    draws: bool = False
 
     @property
     def account(self) -> AccountKey:
@@ -104,23 +107,59 @@ class ChargeRecorder:
 
         Raises what `Ledger.charge` says. A refusal is about what all of them add up to.
         """
-        filters = self._identity.budget.filters
         checked = [self._checked(charge) for charge in charges]
         made: list[tuple[Event, tuple[Spent, ...]]] = []
         with self.log.transaction(write=True) as snapshot:
             balances = self._accounts.balances(snapshot, charges[0].account)
-            if _fit_together([price.cost for price, _ in checked], balances):
-                for price, body in checked:
-                    spent = filters.after(snapshot.end.totals.spent, price.cost)
-                    event = snapshot.append(body, charge=snapshot.end.totals.charges + 1, spent=spent)
-                    self.written.add(event.digest)
-                    snapshot = Snapshot(snapshot.connection, LogEnd.of(event))  # noqa: PLW2901 - one further
-                    made.append((event, spent))
-        if not made:
-            raise self._exceeded(charges, [price for price, _ in checked], balances)
-        self.log.remember(made[-1][0])
+            before = [undrawn_charge(snapshot, body) for _, body in checked]
+            new = [price for (price, _), event in zip(checked, before, strict=True) if event is None]
+            if fits := _fit_together([price.cost for price in new], balances):
+                made = self._written(snapshot, checked, before)
+        if not fits:
+            refused = [charge for charge, event in zip(charges, before, strict=True) if event is None]
+            raise self._exceeded(refused, new, balances)
+        self.log.remember(max((event for event, _ in made), key=lambda event: event.position))
         pairs = zip(charges, made, strict=True)
         return tuple(self._receipt(charge, event, spent) for charge, (event, spent) in pairs)
+
+    def _written(
+        self, snapshot: Snapshot, checked: Sequence[tuple[Price, Charged]], before: Sequence[Event | None]
+    ) -> list[tuple[Event, tuple[Spent, ...]]]:
+        """Write the charges that are not there, and return the events of all with what was spent then."""
+        filters, made = self._identity.budget.filters, []
+        for (price, body), there in zip(checked, before, strict=True):
+            if there is not None:
+                made.append((there, snapshot.end.totals.spent))
+                continue
+            spent = filters.after(snapshot.end.totals.spent, price.cost)
+            event = snapshot.append(body, charge=snapshot.end.totals.charges + 1, spent=spent)
+            self.written.add(event.digest)
+            snapshot = Snapshot(snapshot.connection, LogEnd.of(event))
+            made.append((event, spent))
+        return made
+
+    def claim_draw(self, receipt: Receipt, charge: Charge) -> Receipt:
+        """Write durably that noise is about to be drawn, once for each charge.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            What `record` returned.
+        charge : Charge
+            What was charged; where another process drew for it first, it is charged anew.
+
+        Returns
+        -------
+        Receipt
+            Of the charge to draw under.
+        """
+        while True:
+            with self.log.transaction(write=True) as snapshot:
+                event = claim_draw(snapshot, receipt)
+            if event is not None:
+                self.log.remember(event)
+                return receipt
+            receipt = self.record(charge)
 
     def _exceeded(
         self, charges: Sequence[Charge], prices: Sequence[Price], balances: Sequence[Balance]
@@ -186,6 +225,7 @@ class ChargeRecorder:
             period=charge.period,
             steps=charge.steps,
             run=charge.run,
+            draws=charge.draws,
         )
 
 

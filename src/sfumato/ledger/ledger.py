@@ -395,6 +395,6 @@ class Ledger(LedgerReader):
                 f"receipt must be of ledger {self.ledger_id}, got one of {receipt.ledger}; commit it there"
             )
         number = receipt.sequence
-        stays = f"charge {number} stays, and its answer is not safely stored: asking again may be charged"
+        stays = f"charge {number} stays, and its answer is not safely stored: asking again is charged anew"
         with stating_outcome(stays), self._log.transaction(write=True) as snapshot:
             store_release(snapshot, receipt, payload)

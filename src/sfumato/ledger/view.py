@@ -169,9 +169,35 @@ class LedgerView(LedgerFacts):
         if not charges:
             return ()
         recorder = self._ledger._recorder  # noqa: SLF001 - its other face
-        return recorder.record_all(
-            [Charge(**charge, analyst=self._analyst, period=self._period) for charge in charges]
-        )
+        return recorder.record_all([self._own(charge) for charge in charges])
+
+    def claim_draw(self, receipt: Receipt, charge: Mapping[str, Any]) -> Receipt:
+        """Write durably that the noise of a charge is about to be drawn; see `sfumato.ledger.log.draws`.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            What `charge_all` returned for a charge with ``draws=True``.
+        charge : mapping
+            That charge. Where another process drew noise for it first, it is charged anew.
+
+        Returns
+        -------
+        Receipt
+            Of the charge to draw under, and to commit the release with.
+
+        Raises
+        ------
+        BudgetExceeded
+            It must be charged anew and does not fit.
+        LedgerUnavailable, LedgerCorrupt
+            As for `charge`; nothing may be drawn.
+        """
+        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
+        return recorder.claim_draw(receipt, self._own(charge))
+
+    def _own(self, charge: Mapping[str, Any]) -> Charge:
+        return Charge(**charge, analyst=self._analyst, period=self._period)
 
     def reserve(
         self,

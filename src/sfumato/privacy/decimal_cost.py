@@ -18,7 +18,7 @@ from sfumato.numerics.decimals import at_most_decimal, decimal_of, decimal_up
 from sfumato.numerics.rounding import mul_up
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["epsilon_cost", "gdp_cost", "pure_cost", "quick_epsilon_cost", "zcdp_cost"]
+__all__ = ["epsilon_cost", "gdp_cost", "meets", "pure_cost", "quick_epsilon_cost", "zcdp_cost"]
 
 Exact: TypeAlias = Fraction | float
 """A rational; a float only where it is infinite, or no number."""
@@ -28,16 +28,19 @@ _MANY: Final = 64
 """Of more parts each is rounded up before they are summed: exact sums of thousands of rationals are slow."""
 
 
+@lru_cache(maxsize=4096)
 def pure_cost(loss: PrivacyLoss) -> tuple[float, float]:
     """Return the epsilon of pure DP and the mass outside which it holds (basic composition)."""
     return _rounded(*_sum([(term.exact_pure(), count) for term, count in loss.terms]))
 
 
+@lru_cache(maxsize=4096)
 def zcdp_cost(loss: PrivacyLoss) -> tuple[float, float]:
     """Return rho and the mass outside which it holds (Bun and Steinke 2016, composition)."""
     return _rounded(*_sum([(term.exact_zcdp(), count) for term, count in loss.terms]))
 
 
+@lru_cache(maxsize=4096)
 def gdp_cost(loss: PrivacyLoss) -> tuple[float, float]:
     """Return the square of mu and the mass outside which it holds (Dong, Roth, Su 2022, composition)."""
     mass = _total([(term.exact_mass(term.gdp().delta), count) for term, count in loss.terms])
@@ -72,6 +75,11 @@ def epsilon_cost(loss: PrivacyLoss, delta: float, epsilon_at: Callable[[float], 
 def quick_epsilon_cost(loss: PrivacyLoss, delta: float) -> float:
     """Return what `PrivacyLoss.quick_epsilon` proves, as a decimal."""
     return epsilon_cost(loss, delta, loss.quick_epsilon)
+
+
+def meets(loss: PrivacyLoss, epsilon: float, delta: float) -> bool:
+    """Whether a loss is proven to be (epsilon, delta)-DP, of numbers as floats and as decimals."""
+    return max(quick_epsilon_cost(loss, delta), loss.quick_epsilon(delta)) <= epsilon
 
 
 def _rounded(amount: Exact, mass: Exact) -> tuple[float, float]:

@@ -38,7 +38,8 @@ def answer_all(
 ) -> tuple[TableRelease, ...]:
     """Return committed answers, or charge, ask the engine, add noise and commit.
 
-    Of several different queries those not answered before are charged in one transaction.
+    Of several different queries those not answered before are charged in one transaction. One that was
+    charged before, and whose noise was never drawn, is answered under that charge.
 
     Parameters
     ----------
@@ -75,6 +76,7 @@ def answer_all(
             "description": descriptions[index],
             "simulated": source.simulated,
             "loss_at": loss_at(priced[index].query),
+            "draws": True,
         }
         for index in missing
     ]
@@ -93,22 +95,27 @@ def answer_all(
     def exact(job: AggregationJob) -> pa.Table:  # of rows and groups chosen with a fresh secret
         return engine.aggregate(job, source.bytes(_SECRET_BYTES))
 
+    def drawn(each: PricedQuery, index: int) -> TableRelease:
+        receipt, charge, report = receipts[index], charges[missing.index(index)], each.truncation
+        # No noise is drawn before the ledger says so, and then for this charge no more.
+        if not each.bounds_known:
+            receipt = account.claim_draw(receipt, charge)
+        bounded, found = find_bounds(each, exact, source)
+        table = exact(bounded.job)
+        truncated = None if report is None else exact(report.job(each.query))
+        if each.bounds_known:
+            receipt = account.claim_draw(receipt, charge)
+        noised = add_noise(
+            bounded, table, source, privacy_unit=privacy_unit, found=found, truncated=truncated
+        )
+        account.commit(receipt, noised.to_bytes())
+        return TableRelease(noised, receipt, each, account=account)
+
     releases = []
     for index, (each, found_before) in enumerate(zip(priced, committed, strict=True)):
         if found_before is not None:
             record = ReleaseRecord.from_bytes(found_before)
             releases.append(TableRelease(record, None, each, replayed=True, account=account))
             continue
-        bounded, found = find_bounds(each, exact, source)
-        report = each.truncation
-        record = add_noise(
-            bounded,
-            exact(bounded.job),
-            source,
-            privacy_unit=privacy_unit,
-            found=found,
-            truncated=None if report is None else exact(report.job(each.query)),
-        )
-        account.commit(receipts[index], record.to_bytes())
-        releases.append(TableRelease(record, receipts[index], each, account=account))
+        releases.append(drawn(each, index))
     return tuple(releases)

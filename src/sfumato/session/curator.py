@@ -111,8 +111,9 @@ class CuratorTools(ABC):
     def cancel(self) -> bool:
         """Make the query that is computed now end at once; called from another thread than the one that asks.
 
-        The thread that asks gets `QueryCancelled`. What was charged stays charged, for rows were read: asking
-        again is charged anew. Ctrl-C does the same where the main thread asks, and raises KeyboardInterrupt.
+        The thread that asks gets `QueryCancelled`. What was charged stays charged, for rows were read: the
+        same query is answered under that charge if no noise was drawn, and else charged anew. Ctrl-C does so
+        too where the main thread asks, and raises KeyboardInterrupt.
 
         Returns
         -------

@@ -10,9 +10,8 @@ An (epsilon, delta) budget is watched by two filters at once, see `sfumato.ledge
 
 All numbers are read as the decimals that they are written as: a budget of 1 takes ten answers of 0.1 (see
 `sfumato.numerics.decimals`). What a charge costs is rounded up under this reading, and limits that are worked
-out from a budget are below the exact ones. Totals round up, by less than one unit in the last place per
-charge and not at all where the sum is a decimal of up to 15 digits. Charges of ledgers from before are read
-as the floats they were, which is what they were rounded for (`BinarySpent`).
+out from a budget are below the exact ones. Totals are exact to 40 digits and round up beyond. Charges of
+ledgers from before are read as the floats they were, which is what they were rounded for (`BinarySpent`).
 
 References
 ----------

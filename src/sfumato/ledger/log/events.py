@@ -1,6 +1,6 @@
 """What each kind of event holds, and how its body is written and read.
 
-A ledger begins with `Opened` and goes on with the four other kinds. Beside its own fields every body has the
+A ledger begins with `Opened` and goes on with the five other kinds. Beside its own fields every body has the
 time and the running totals after the event, so that the last event alone says what has been spent.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from sfumato import _check
-from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Field, Format, Record, canonical, optional
+from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Codec, Field, Format, Record, canonical, optional
 from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.ledger.budget.budget import BUDGET, Budget
 from sfumato.ledger.budget.spent import COST, Spent
@@ -27,6 +27,7 @@ __all__ = [
     "Body",
     "Charged",
     "Committed",
+    "Drawn",
     "Opened",
     "RunningTotals",
     "VersionAdded",
@@ -80,7 +81,8 @@ class Charged:
     """A charge, as `sfumato.ledger.log.entries.Entry` describes it.
 
     The loss is text, so that a loss which only a later version of sfumato knows spoils no other charge.
-    ``run`` is the number of the charge whose run this one extends, None for all others.
+    ``run`` is the number of the charge whose run this one extends, None for all others. ``draws`` says that
+    its noise is drawn only after an event `Drawn`: without one, nothing was drawn.
     """
 
     kind: ClassVar[str] = "charge"
@@ -97,6 +99,7 @@ class Charged:
     period: str
     steps: int
     run: int | None
+    draws: bool = False
 
     @property
     def accounts(self) -> tuple[AccountKey, ...]:
@@ -116,6 +119,13 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """The noise of a charge is about to be drawn, by the process that wrote this: once for each charge."""
+
+    kind: ClassVar[str] = "draw"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountSet:
     """An analyst's account that was opened, given another budget, or, without one, closed."""
 
@@ -125,7 +135,7 @@ class AccountSet:
     budget: Budget | None
 
 
-Body: TypeAlias = Opened | VersionAdded | Charged | Committed | AccountSet
+Body: TypeAlias = Opened | VersionAdded | Charged | Drawn | Committed | AccountSet
 
 
 class RunningTotals(NamedTuple):
@@ -147,27 +157,28 @@ class RunningTotals(NamedTuple):
 
 
 _DATASET: Final = {"schema": TEXT, "fingerprint": TEXT}
+_CHARGE: Final[Mapping[str, Codec[Any] | Field]] = {
+    "loss": TEXT,
+    "epsilon": NUMBER,
+    "delta": NUMBER,
+    "costs": COST,
+    "description": TEXT,
+    "request": TEXT,
+    "dataset_version": INTEGER,
+    "simulated": BOOLEAN,
+    "analyst": TEXT,
+    "period": TEXT,
+    "steps": INTEGER,
+    "run": optional(INTEGER),
+}
+_DRAWING_CHARGE: Final[Record[Charged]] = Record("a charge", Charged, {**_CHARGE, "draws": BOOLEAN})
+"""A charge that says when its noise is drawn; those that do not say it have no such field."""
+
 _RECORDS: Final[Mapping[str, Record[Any]]] = {
     "opened": Record("an opening", Opened, {"identity": IDENTITY, "key": TEXT, **_DATASET}),
     "version": Record("a version of the dataset", VersionAdded, _DATASET),
-    "charge": Record(
-        "a charge",
-        Charged,
-        {
-            "loss": TEXT,
-            "epsilon": NUMBER,
-            "delta": NUMBER,
-            "costs": COST,
-            "description": TEXT,
-            "request": TEXT,
-            "dataset_version": INTEGER,
-            "simulated": BOOLEAN,
-            "analyst": TEXT,
-            "period": TEXT,
-            "steps": INTEGER,
-            "run": optional(INTEGER),
-        },
-    ),
+    "charge": Record("a charge", Charged, _CHARGE),
+    "draw": Record("a draw", Drawn, {}),
     "commit": Record(
         "a commit",
         Committed,
@@ -190,7 +201,9 @@ _TOTAL_NAMES: Final = ("totals", "charges", "dataset_versions", "accounts")
 
 def write_body(body: Body, totals: RunningTotals, time: str) -> str:
     """Return the text of an event's body; the first one states the format of all."""
-    fields = {**_RECORDS[body.kind].encode(body), **_TOTALS.encode(totals), "time": time}
+    drawing = isinstance(body, Charged) and body.draws
+    record: Record[Any] = _DRAWING_CHARGE if drawing else _RECORDS[body.kind]
+    fields = {**record.encode(body), **_TOTALS.encode(totals), "time": time}
     return canonical(LEDGER.wrap(fields) if isinstance(body, Opened) else fields)
 
 
@@ -212,7 +225,8 @@ def read_event(event: Event) -> tuple[Body, RunningTotals, str]:
         totals = _TOTALS.decode("totals", {name: fields.pop(name, None) for name in _TOTAL_NAMES})
         if event.kind not in _RECORDS:
             _check.refuse("kind", "be of an event", event.kind, "check the ledger with sfumato ledger verify")
-        body: Body = _RECORDS[event.kind].decode("body", fields)
+        record = _DRAWING_CHARGE if event.kind == Charged.kind and "draws" in fields else _RECORDS[event.kind]
+        body: Body = record.decode("body", fields)
     except ParameterError as error:
         raise unreadable(event.position) from error
     return body, totals, time

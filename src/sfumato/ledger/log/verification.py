@@ -22,6 +22,7 @@ from sfumato.ledger.log.events import (
     AccountSet,
     Charged,
     Committed,
+    Drawn,
     Opened,
     RunningTotals,
     read_event,
@@ -218,6 +219,7 @@ class _Audit:
         self._totals = RunningTotals(self._filters.nothing)
         self._accounts, self.repriced = AccountTotals(self._filters), AccountTotals(self._filters)
         self._committed: set[int] = set()
+        self._undrawn: set[int] = set()
         # The same query asked a thousand times is priced once.
         self._price: Price = cache(self._priced)
 
@@ -239,6 +241,8 @@ class _Audit:
             raise corrupt("hold events of the kinds it knows, in order", f"another kind at {event.position}")
         if isinstance(body, Charged):
             spent = self._take_charge(event, body, time)
+        elif isinstance(body, Drawn):
+            self._take_draw(event)
         elif isinstance(body, Committed):
             self._take_commit(event, body)
         elif isinstance(body, AccountSet):
@@ -256,6 +260,8 @@ class _Audit:
         number = self._totals.charges + 1
         if event.charge != number or not self._fitted(body):
             raise corrupt("hold charges in order and within the budget", f"charge {event.charge} out of it")
+        if body.draws:
+            self._undrawn.add(number)
         self._accounts.take(body)
         today = self._price(body.loss, body.delta, isinstance(body.costs[0], BinarySpent))
         self.repriced.add(body.accounts, today)
@@ -287,9 +293,16 @@ class _Audit:
             raise corrupt("hold accounts of its kind", f"another one at event {event.position}") from error
         self._accounts.take(body)
 
+    def _take_draw(self, event: Event) -> None:
+        if event.charge not in self._undrawn:
+            raise corrupt("draw for what was charged, once", f"a draw for charge {event.charge}")
+        self._undrawn.remove(event.charge)
+
     def _take_commit(self, event: Event, body: Committed) -> None:
         self.releases += 1
         charge = event.charge
+        if charge in self._undrawn:
+            raise corrupt("commit what was drawn", f"a release of charge {charge}")
         if charge is None or not 0 < charge <= self._totals.charges or charge in self._committed:
             raise corrupt("commit what was charged, once", f"a release of charge {charge}")
         self._committed.add(charge)

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import final
 
 from sfumato import _check
-from sfumato.mechanisms.base.rational import simplest_between
-from sfumato.numerics.decimals import decimal_of
-from sfumato.privacy.decimal_cost import quick_epsilon_cost
+from sfumato.mechanisms.base.rational import drawn_epsilon, simplest_between
+from sfumato.privacy.decimal_cost import meets
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["PrivacyTarget", "cheapest_noise", "minimum_noise", "minimum_pure_noise"]
@@ -41,12 +40,12 @@ class PrivacyTarget:
 
     @property
     def exact_epsilon(self) -> Fraction:
-        """Epsilon as the decimal that it was written as: 0.1 is 1/10."""
-        return decimal_of(self.epsilon)
+        """Epsilon as the decimal that it was written as, 1/10 for 0.1; as a float, where that is less."""
+        return drawn_epsilon(self.epsilon)
 
     def met_by(self, loss: PrivacyLoss) -> bool:
-        """Return whether the loss proves it, as it is charged: all numbers are decimals."""
-        return quick_epsilon_cost(loss, self.delta) <= self.epsilon
+        """Return whether the loss proves it, with numbers as floats and as decimals."""
+        return meets(loss, self.epsilon, self.delta)
 
 
 Price = Callable[[Fraction], PrivacyLoss]

@@ -24,7 +24,7 @@ from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
 from sfumato.numerics.decimals import outward
 from sfumato.numerics.distributions.discrete import exp_minus
 from sfumato.numerics.randomness.source import Rng, random_source
-from sfumato.numerics.rounding import add_down, div_up, fraction_up, mul_up
+from sfumato.numerics.rounding import add_down, div_up, mul_up
 from sfumato.numerics.sampling.exponential_race import choose_distinct
 from sfumato.privacy.leaves import exponential as leaf
 from sfumato.privacy.leaves.declared import ApproximateDP
@@ -274,7 +274,7 @@ class UnknownDomainTopK(Mechanism):
         """The probability of releasing a key whose rank only one unit made, rounded up, with Gumbel noise."""
         heads = Fraction(self.probability)
         at = Fraction(self._mass_above(self.threshold - 1))
-        return fraction_up(heads * at + (1 - heads) * Fraction(self._mass_above(self.threshold)))
+        return outward(heads * at + (1 - heads) * Fraction(self._mass_above(self.threshold)))
 
     def _mass_above(self, distance: int) -> float:
         """Return an upper bound on the probability that the keys one unit moves up to come before a bar."""
@@ -286,7 +286,7 @@ class UnknownDomainTopK(Mechanism):
         """The loss of one release."""
         if self.noise == "laplace":
             return self._histogram.privacy_loss
-        mass = ApproximateDP(0.0, outward(self.mass), neighboring=self.neighboring)
+        mass = ApproximateDP(0.0, self.mass, neighboring=self.neighboring)
         return mass + _choices(Fraction(self.scale), self.count, self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:

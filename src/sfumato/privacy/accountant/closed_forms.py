@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
-from sfumato.numerics.decimals import decimal_up
 from sfumato.numerics.rounding import log1p_down, log_down, log_up
 from sfumato.privacy import conversion
 from sfumato.privacy._outward import UNIT, above, below, sum_above, times_above
@@ -25,9 +24,6 @@ from sfumato.privacy.gaussian_profile import log_profile
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Terms", "Views", "gdp", "pure", "rdp", "smallest_delta", "smallest_epsilon", "split", "zcdp"]
-
-_FEW: Final = 64
-"""Of more parts the sum is not taken exactly."""
 
 
 class Views(Protocol):
@@ -239,8 +235,6 @@ def _epsilon(terms: Terms, delta: float, numeric: bool) -> float:
     whole.
     """
     certain, rest = _certain(terms)
-    if not rest:
-        certain = _as_decimal(terms, certain)
     if not rest and delta == 0:
         return certain
     candidates = [certain] if not rest else []
@@ -279,13 +273,6 @@ def _certain(terms: Terms) -> tuple[float, list[tuple[Views, int]]]:
         else:
             epsilons.append(times_above(count, term.pure_epsilon()))
     return sum_above(epsilons), rest
-
-
-def _as_decimal(terms: Terms, certain: float) -> float:
-    """Return a sum of pure epsilons as it is shown: 3/10 is 0.3, although the float of that name is less."""
-    if len(terms) > _FEW or math.isinf(certain):
-        return certain
-    return min(certain, decimal_up(sum(count * Fraction(term.pure_epsilon()) for term, count in terms)))
 
 
 def _proved(proofs: Sequence[_Proof], terms: Terms, argument: float, *, needed: bool = True) -> list[float]:

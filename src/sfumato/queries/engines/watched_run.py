@@ -24,8 +24,8 @@ Display: TypeAlias = Callable[[], AbstractContextManager[Callable[[float | None]
 """Begins to show a run: what it returns is called with the per cent done, None where that is not known."""
 
 CANCELLED: Final = (
-    "the query must end to be answered, but it was cancelled; its charge stays, for rows were read: asking "
-    "again is charged anew"
+    "the query must end to be answered, but it was cancelled; its charge stays, for rows were read: the same "
+    "query is answered under it if no noise was drawn, and else charged anew"
 )
 """What is said of a query that was cancelled after its charge."""
 

@@ -28,7 +28,7 @@ from statistics import NormalDist
 from typing import TypeAlias
 
 from sfumato.errors import ParameterError
-from sfumato.mechanisms.base.rational import sqrt_up
+from sfumato.mechanisms.base.rational import drawn_epsilon, sqrt_up
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
@@ -38,7 +38,7 @@ from sfumato.numerics.decimals import at_most_decimal, decimal_of, outward
 from sfumato.numerics.rounding import add_down
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.conversion import rho_for
-from sfumato.privacy.decimal_cost import quick_epsilon_cost
+from sfumato.privacy.decimal_cost import meets
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.measure import Measure
@@ -231,7 +231,7 @@ def _closed_form(distribution: NoiseDistribution, demand: NoiseRequest) -> float
 def _factor(distribution: NoiseDistribution, demand: NoiseRequest) -> Fraction | None:
     """Return the noise of one entry of share one: by the sum of epsilons for Laplace, or continuous noise."""
     if distribution is not NoiseDistribution.GAUSSIAN:
-        return 1 / decimal_of(demand.epsilon)
+        return 1 / drawn_epsilon(demand.epsilon)
     delta = demand.delta - (_selection_delta(distribution, demand) if demand.unknown_groups else 0.0)
     try:
         stddev = analytic_gaussian_stddev(sensitivity=demand.norm, epsilon=demand.epsilon, delta=delta)
@@ -271,9 +271,9 @@ def met(plan: NoisePlan, demand: NoiseRequest) -> NoisePlan | None:
             found = _with_factor(plan.distribution, demand, factor, plan.selection_delta)
         except ParameterError:
             return None
-        return found if quick_epsilon_cost(found.loss, demand.delta) <= demand.epsilon else None
+        return found if meets(found.loss, demand.epsilon, demand.delta) else None
 
-    if quick_epsilon_cost(plan.loss, demand.delta) <= demand.epsilon:
+    if meets(plan.loss, demand.epsilon, demand.delta):
         return plan
     if plan.distribution is not NoiseDistribution.GAUSSIAN:
         return probe(plan.factor * _ROUNDING_SLACK)
@@ -345,7 +345,7 @@ def _with_factor(
 
 def _on_scale_grid(scale: Fraction) -> Fraction:
     if scale.denominator <= _SCALE_GRID:
-        return scale  # such as 10/3, where 3/10 is asked for
+        return scale  # such as 10, where 1/10 is asked for
     return Fraction(math.ceil(scale * _SCALE_GRID), _SCALE_GRID)
 
 

@@ -66,7 +66,7 @@ def in_query(error: Exception, source: PostgresSource, usual: str) -> str:
     if state == "57014" and source.statement_timeout is not None:
         return (
             f"the engine must finish within statement_timeout={source.statement_timeout:g} seconds, got no "
-            "answer by then; the charge stays: raise statement_timeout, then ask again at a new charge"
+            "answer by then; the charge stays: raise statement_timeout, then ask again"
         )
     if state == "40001":
         return f"the engine must finish what was charged, {_CONFLICT}; the charge stays: {_FEEDBACK}"
