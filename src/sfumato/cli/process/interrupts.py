@@ -134,7 +134,7 @@ class Interrupts:
         elif any(entry.steps for entry in found):
             rest = "for the run was charged as a whole before its first step"
         else:
-            rest = "for rows may have been read: asking again is charged anew"
+            rest = "for rows may have been read: asking again uses it if no noise was drawn"
         return f"interrupted; {charges}, {cost}, {rest}"
 
 
