@@ -117,7 +117,10 @@ def _(mechanism: Measurement) -> list[InputPair]:
 def _(mechanism: Selection) -> list[InputPair]:
     number: Callable[[Any], int | float] = int if mechanism.integral else float
     candidates = 4 if mechanism.candidates is None else len(mechanism.candidates)
-    return score_pairs(max(2, candidates), number(mechanism.sensitivity), monotone=mechanism.monotone)
+    # What trails by about the noise is chosen often enough to be counted, and seldom enough to tell.
+    gaps = [number(max(mechanism.sensitivity, multiple * mechanism.scale)) for multiple in (1, 2, 3)]
+    sensitivity, monotone = number(mechanism.sensitivity), mechanism.monotone
+    return score_pairs(max(2, candidates), sensitivity, monotone=monotone, gaps=gaps)
 
 
 @default_pairs.register
