@@ -139,7 +139,7 @@ def audit(
         `array_pairs`, `vector_pairs`,
         `score_pairs`.
     trials : int
-        Runs on each input of each pair, at least 200.
+        Runs on each input of each pair that is run in full, at least 200.
     confidence : float
         Probability, over the runs, that all that is certified holds.
     batch : bool, optional
