@@ -99,7 +99,7 @@ class EventSearch:
         chosen = [
             (pair, candidate)
             for pair in self._screened(pairs)
-            for candidate in self._choose(pair, self.trials)
+            for candidate in self._choose(pair, *_shares(self.trials))
         ]
         finalists = sorted(chosen, key=lambda entry: -entry[1].epsilon)[: len(_SHARES)]
         finalists.append(max(chosen, key=lambda entry: entry[1].mu))
@@ -132,13 +132,14 @@ class EventSearch:
         few = max(_FEWEST, self.trials // _SCREENING)
         if len(pairs) <= _FULL_PAIRS or few >= self.trials:
             return pairs
-        promise = [max(candidate.epsilon for candidate in self._choose(pair, few)) for pair in pairs]
+        promise = [
+            max(each.epsilon for each in self._choose(pair, few // 4, few - few // 4)) for pair in pairs
+        ]
         best = sorted(range(len(pairs)), key=lambda k: -promise[k])[:_FULL_PAIRS]
         return [pairs[k] for k in sorted(best)]
 
-    def _choose(self, pair: InputPair, trials: int) -> list[CandidateEvent]:
-        """Return the best events of one pair, of each kind."""
-        learned, chosen = _shares(trials)
+    def _choose(self, pair: InputPair, learned: int, chosen: int) -> list[CandidateEvent]:
+        """Return the best events of one pair, of each kind, after so many runs that learn and that choose."""
         ratio = None if self.ratio is None else of_pair(self.ratio, pair)
         encoder = replace(self.encoder, ratio=ratio, labels={})
         learning = encoder.learn(*self.run(pair, learned))
