@@ -8,6 +8,7 @@ import sys
 BENCHMARKS = {
     "accounting": "benchmarks.accounting",
     "audit": "benchmarks.auditing",
+    "audit-power": "benchmarks.audit_power",
     "hostile": "benchmarks.hostile",
     "import": "benchmarks.importing",
     "intervals": "benchmarks.intervals",

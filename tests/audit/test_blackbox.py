@@ -194,7 +194,7 @@ def test_mu_of_gaussian_noise_is_bounded_and_its_epsilon_reported() -> None:
 
 @pytest.mark.parametrize(
     ("columns", "values", "confidence", "audits"),
-    [(1, 40, 0.5, 400), (8, 2, 0.05, 500)],
+    [(1, 40, 0.5, 150), (8, 2, 0.05, 500)],
     ids=["many outcomes", "many events"],
 )
 def test_the_stated_confidence_holds(columns: int, values: int, confidence: float, audits: int) -> None:

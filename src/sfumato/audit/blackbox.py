@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato._wire import NUMBER, Format, canonical, optional
-from sfumato.audit.events import CandidateEvent, Event, candidate_events
+from sfumato.audit.event_search import EventSearch
+from sfumato.audit.events import Event
 from sfumato.audit.flattening import MESSAGE, ORDER, TYPE, ZERO_SIGN
 from sfumato.audit.floating_point import PrecisionAudit
 from sfumato.audit.input_pairs import InputPair, as_pairs
-from sfumato.audit.lower_bounds import certified_epsilon, certified_mu
+from sfumato.audit.likelihood_ratios import LogLikelihoodRatio, known_log_likelihood_ratio
 from sfumato.audit.outcome_encoding import OutcomeEncoder
 from sfumato.audit.repeated_runs import PairRun, in_turn, runner, single_call
 from sfumato.audit.side_channels.observed_runs import ObservedRuns
 from sfumato.audit.side_channels.observers import OBSERVABLE, Observer, as_observers
 from sfumato.audit.worst_case_pairs import default_pairs
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy._outward import text_below
 from sfumato.privacy.conversion import gdp_epsilon
@@ -28,9 +28,6 @@ from sfumato.privacy.conversion import gdp_epsilon
 __all__ = ["FORMAT", "Audit", "audit", "json_report"]
 
 _MIN_TRIALS = 200
-_FINALISTS = 6
-_CHUNK = 1 << 18
-_MAX_LEARNED = _MAX_CHOSEN = 1 << 17
 _RESOLUTION = 2.0**-20
 _IGNORABLE: Final = (TYPE, ORDER, ZERO_SIGN, MESSAGE)
 FORMAT: Final = Format("sfumato.audit-report", 1)
@@ -124,6 +121,7 @@ def audit(
     resolution: float = _RESOLUTION,
     ignore: Collection[str] = (),
     observe: Collection[str | Observer] = (),
+    log_likelihood_ratio: LogLikelihoodRatio | None = None,
     rng: Rng = None,
 ) -> Audit:
     """Search for an event that refutes a claim of (epsilon, delta)-DP.
@@ -141,7 +139,7 @@ def audit(
         `array_pairs`, `vector_pairs`,
         `score_pairs`.
     trials : int
-        Runs on each input of each pair, at least 200.
+        Runs on each input of each pair that is run in full, at least 200.
     confidence : float
         Probability, over the runs, that all that is certified holds.
     batch : bool, optional
@@ -161,6 +159,11 @@ def audit(
         `TimeObserver` with another clock, `RandomStateObserver` of a generator that you pass, or your own
         `Observer`. Nothing unless given; the report says what was not. Runs are then made one at a time,
         those of the two inputs in random order, and observed outcomes are `ObservedOutput`.
+    log_likelihood_ratio : callable, optional
+        ``f(outputs, first, second)``, where the noise is of a known family: the log of how much likelier each
+        output is on the first input, as a score beside the learned ones. Outputs come as an array, of shape
+        (n,) or (n, entries), where they are numbers. Known of our own additive mechanisms; a wrong one makes
+        an audit see less, not err.
     rng : None, int, numpy Generator or RandomSource
         Where a mechanism of ours draws from; a callable has its own randomness.
 
@@ -177,12 +180,13 @@ def audit(
     -----
     Guarantee: if the mechanism is (epsilon, delta)-DP for these pairs, and its runs are independent, then
     ``epsilon_lower`` exceeds epsilon with probability at most ``1 - confidence``. *Proof.* Some of the runs
-    (half of them, fewer where there are many) choose a few events over all pairs, directions and kinds; the
-    others only count them. Given the choice, counts are binomial, and all of Clopper and Pearson's bounds on
-    the two inputs' probabilities hold together with probability ``confidence``, by a union bound. Then
-    ``p <= exp(epsilon) q + delta`` gives epsilon at least ``log((p_lower - delta) / q_upper)``, rounded down.
-    Likewise for mu-GDP, whose trade-off curve gives mu at least ``Phi^-1(p) - Phi^-1(q)`` for every event
-    (Dong, Roth, Su 2022).
+    choose a few events over all pairs, directions and kinds, and how each will be counted; the others only
+    count them. Given the choice, counts are binomial, and all bounds hold together with probability
+    ``confidence``, by a union bound. Either Clopper and Pearson's bounds on the two inputs' probabilities
+    give epsilon at least ``log((p_lower - delta) / q_upper)``; or, for rare events, those pairs of runs of
+    which just one is in the event bound the odds ratio by one binomial count
+    (`sfumato.audit.lower_bounds.certified_paired_epsilon`). Both are rounded down. Likewise for mu-GDP, whose
+    trade-off curve gives mu at least ``Phi^-1(p) - Phi^-1(q)`` for every event (Dong, Roth, Su 2022).
 
     Time and memory depend on the machine, and on what ran before. In each two runs a coin decides which
     input comes first; so a machine that drifts, whatever either input does, refutes no mechanism: given the
@@ -191,7 +195,9 @@ def audit(
     that: the bound assumes that it does not depend on the input.
 
     Events are tails of every column and of sums and extremes of columns, single outcomes, and thresholds on
-    a learned posterior: value counts, bins, and DP-Sniper's logistic regression.
+    a learned posterior: value counts, bins, their log-odds added over columns, and DP-Sniper's logistic
+    regression; where the family is known, on the likelihood ratio itself. Of more than three pairs, all are
+    tried with an eighth of the runs, and the three that promise most are run in full.
 
     No violation proves nothing: another pair or event may show one, or more runs.
 
@@ -220,27 +226,43 @@ def audit(
     resolution = _check.positive("resolution", resolution)
     ignored = _ignored(ignore)
     observers = as_observers(observe)
+    ratio = log_likelihood_ratio or (None if observers else known_log_likelihood_ratio(mechanism))
     run: PairRun
-    if observers:
+    if not observers:
+        run = in_turn(runner(mechanism, batch=batch, rng=rng, ignored=ignored))
+    elif ratio is None:
         run = ObservedRuns(single_call(mechanism, batch=batch, rng=rng), observers, ignored)
     else:
-        run = in_turn(runner(mechanism, batch=batch, rng=rng, ignored=ignored))
-    names = [observer.name for observer in observers]
-    inputs = as_pairs(default_pairs(mechanism) if pairs is None else pairs)
-    # Each finalist is tested for epsilon, one more for mu; each test takes two bounds.
-    each = risk / (2 * (_FINALISTS + 1))
-    chosen = [
-        (pair, candidate)
-        for pair in inputs
-        for candidate in _choose(
-            run, pair, trials, delta=delta, risk=each, encoder=OutcomeEncoder(resolution, ignored, names)
-        )
-    ]
-    found = _verdict(run, chosen, trials, epsilon=epsilon, delta=delta, confidence=confidence, risk=each)
+        remedy = "the ratio of an output says nothing of what is observed beside it"
+        _check.refuse_state("log_likelihood_ratio", "be left out where observe is given", "both were", remedy)
+    search = EventSearch(
+        run=run,
+        trials=trials,
+        delta=delta,
+        risk=risk,
+        encoder=OutcomeEncoder(resolution, ignored, [observer.name for observer in observers]),
+        ratio=ratio,
+        pairing=not observers,
+    )
+    found = search.best(as_pairs(default_pairs(mechanism) if pairs is None else pairs))
     kinds = dict.fromkeys(observer.observes for observer in observers)
     known = [kind for kind in OBSERVABLE if kind in kinds]
-    observed = (*known, *(kind for kind in kinds if kind not in known))
-    return replace(found, ignored=ignored, observed=observed)
+    return Audit(
+        epsilon_lower=found.epsilon,
+        epsilon=epsilon,
+        delta=delta,
+        violated=found.epsilon > epsilon,
+        event=found.event,
+        pair=found.pair,
+        hits=found.hits,
+        tested=found.tested,
+        confidence=confidence,
+        mu_lower=found.mu,
+        epsilon_if_gaussian=float(gdp_epsilon(found.mu, delta)) if delta else None,
+        trials=trials,
+        ignored=ignored,
+        observed=(*known, *(kind for kind in kinds if kind not in known)),
+    )
 
 
 def _ignored(ignore: object) -> tuple[str, ...]:
@@ -251,94 +273,6 @@ def _ignored(ignore: object) -> tuple[str, ...]:
         listed = ", ".join(map(repr, _IGNORABLE))
         _check.refuse("ignore", f"hold some of {listed}", ignore, "write ignore=['type'], or leave it out")
     return tuple(each for each in _IGNORABLE if each in wanted)
-
-
-def _choose(
-    run: PairRun, pair: InputPair, trials: int, *, delta: float, risk: float, encoder: OutcomeEncoder
-) -> list[CandidateEvent]:
-    """Return the best events of one pair, of each kind."""
-    learned, chosen = _shares(trials)
-    learning = encoder.learn(*run(pair, learned))
-    first, second = run(pair, chosen)
-    choosing = (encoder(first), encoder(second))
-    best: dict[tuple[str, str], CandidateEvent] = {}
-    tested = trials - learned - chosen
-    for candidate in candidate_events(encoder, learning, choosing, tested=tested, delta=delta, risk=risk):
-        for kind, value in ((candidate.event.family, candidate.epsilon), ("mu", candidate.mu)):
-            key = (kind, candidate.event.score.name if kind != "mu" else "")
-            rival = best.get(key)
-            if rival is None or value > (rival.mu if kind == "mu" else rival.epsilon):
-                best[key] = candidate
-    encoder.forget()
-    return list({id(candidate): candidate for candidate in best.values()}.values())
-
-
-def _shares(trials: int) -> tuple[int, int]:
-    """Return how many runs learn scores, and how many choose their thresholds; the rest test."""
-    return min(trials // 4, _MAX_LEARNED), min(trials // 4, _MAX_CHOSEN)
-
-
-def _verdict(
-    run: PairRun,
-    chosen: list[tuple[InputPair, CandidateEvent]],
-    trials: int,
-    *,
-    epsilon: float,
-    delta: float,
-    confidence: float,
-    risk: float,
-) -> Audit:
-    """Count the finalists in fresh runs, and return the best bounds."""
-    finalists = sorted(chosen, key=lambda entry: -entry[1].epsilon)[:_FINALISTS]
-    finalists.append(max(chosen, key=lambda entry: entry[1].mu))
-    tested = trials - sum(_shares(trials))
-    counts: list[tuple[int, int]] = [(0, 0)] * len(finalists)
-    for pair in {id(pair): pair for pair, _ in finalists}.values():
-        mine = [k for k, (other, _) in enumerate(finalists) if other is pair]
-        events = [finalists[k][1].event for k in mine]
-        first, second = _count(run, pair, events, tested)
-        for k, hits in zip(mine, zip(first, second, strict=True), strict=True):
-            counts[k] = (hits[1], hits[0]) if finalists[k][1].swapped else hits
-    bounds = [
-        (
-            float(lower_confidence_bound(likely, tested, risk)),
-            float(upper_confidence_bound(rare, tested, risk)),
-        )
-        for likely, rare in counts
-    ]
-    proved = [certified_epsilon(minimum, maximum, delta) for minimum, maximum in bounds[:_FINALISTS]]
-    best = max(range(len(proved)), key=lambda k: (proved[k], -k))
-    mu = certified_mu(*bounds[-1])
-    pair, candidate = finalists[best]
-    if candidate.swapped:
-        pair = InputPair(first=pair.second, second=pair.first, name=pair.name and f"{pair.name}, swapped")
-    return Audit(
-        epsilon_lower=proved[best],
-        epsilon=epsilon,
-        delta=delta,
-        violated=proved[best] > epsilon,
-        event=candidate.event,
-        pair=pair,
-        hits=counts[best],
-        tested=tested,
-        confidence=confidence,
-        mu_lower=mu,
-        epsilon_if_gaussian=float(gdp_epsilon(mu, delta)) if delta else None,
-        trials=trials,
-    )
-
-
-def _count(run: PairRun, pair: InputPair, events: list[Event], tested: int) -> tuple[list[int], list[int]]:
-    hits = ([0] * len(events), [0] * len(events))
-    for start in range(0, tested, _CHUNK):
-        for mine, raw in zip(hits, run(pair, min(_CHUNK, tested - start)), strict=True):
-            # Events of one pair share its encoder, and may share their score.
-            outcomes = events[0].encoder(raw)
-            scores = {id(event.score): event.score for event in events}
-            values = {key: score(outcomes) for key, score in scores.items()}
-            for k, event in enumerate(events):
-                mine[k] += int(event.within(values[id(event.score)]).sum())
-    return hits
 
 
 def json_report(found: Audit, floating_point: PrecisionAudit | None = None) -> str:

@@ -8,10 +8,11 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from sfumato.audit.flattening import as_outputs
 from sfumato.audit.learned_scores import learned_scores
-from sfumato.audit.lower_bounds import forced_epsilon, forced_mu
+from sfumato.audit.lower_bounds import forced_epsilon, forced_mu, forced_paired_epsilon
 from sfumato.audit.outcome_encoding import EncodedOutcomes, OutcomeEncoder
 from sfumato.audit.scores import FrequencyRatioScore, Score
 from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
@@ -19,6 +20,7 @@ from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_con
 __all__ = ["CandidateEvent", "Event", "candidate_events"]
 
 _THRESHOLDS = 160
+_PROMISING = 12
 _CAUTION = 2.0  # the best of many events did not get there by its merits alone
 
 
@@ -115,12 +117,15 @@ class CandidateEvent:
         Whether it is the second input that makes the event likely.
     epsilon, mu : float
         What a test will probably prove.
+    paired : bool
+        Whether it should count pairs of runs.
     """
 
     event: Event
     swapped: bool
     epsilon: float
     mu: float
+    paired: bool = False
 
 
 def candidate_events(
@@ -131,6 +136,7 @@ def candidate_events(
     tested: int,
     delta: float,
     risk: float,
+    pairing: bool = False,
 ) -> Iterator[CandidateEvent]:
     """Yield for each score its best events: learned on one sample, thresholds chosen on another.
 
@@ -143,6 +149,8 @@ def candidate_events(
         How many runs will test the events.
     delta, risk : float
         Of the bounds that will be taken then; what they will probably be ranks the events.
+    pairing : bool
+        Whether pairs of runs may be counted.
     """
     for score in learned_scores(encoder, *learning):
         first, second = (np.sort(_given(score(outcomes))) for outcomes in choosing)
@@ -154,18 +162,33 @@ def candidate_events(
             trials = [len(outcomes) for outcomes in choosing]
             for swapped in (False, True):
                 likely, rare = (1, 0) if swapped else (0, 1)
-                minimum = lower_confidence_bound(
-                    _foreseen(hits[likely], trials[likely], tested, -1), tested, risk
-                )
-                maximum = upper_confidence_bound(_foreseen(hits[rare], trials[rare], tested, 1), tested, risk)
-                epsilons, mus = forced_epsilon(minimum, maximum, delta), forced_mu(minimum, maximum)
-                for best in {int(np.argmax(epsilons)), int(np.argmax(mus))}:
-                    event = Event(
-                        encoder=encoder, score=score, threshold=float(thresholds[best]), above=above
-                    )
-                    yield CandidateEvent(
-                        event=event, swapped=swapped, epsilon=float(epsilons[best]), mu=float(mus[best])
-                    )
+                many = _foreseen(hits[likely], trials[likely], tested, -1)
+                few = _foreseen(hits[rare], trials[rare], tested, 1)
+                promising = _promising(many, few, tested, delta, risk)
+                many, few, values = many[promising], few[promising], thresholds[promising]
+                minimum = lower_confidence_bound(many, tested, risk / 2)
+                maximum = upper_confidence_bound(few, tested, risk / 2)
+                mus = forced_mu(minimum, maximum)
+                # What always happens proves nothing, whatever little the others promise.
+                useless = few >= tested
+                forecasts = [(False, forced_epsilon(minimum, maximum, delta))]
+                if pairing:
+                    counts = (many, few, many * few / tested)
+                    joint = forced_paired_epsilon(*counts, trials=tested, delta=delta, risk=risk)
+                    forecasts.append((True, joint))
+                for paired, forecast in forecasts:
+                    epsilons = np.where(useless, -np.inf, forecast)
+                    for best in {int(np.argmax(epsilons)), int(np.argmax(mus))}:
+                        event = Event(
+                            encoder=encoder, score=score, threshold=float(values[best]), above=above
+                        )
+                        yield CandidateEvent(
+                            event=event,
+                            swapped=swapped,
+                            epsilon=float(epsilons[best]),
+                            mu=float(mus[best]),
+                            paired=paired,
+                        )
 
 
 def _foreseen(hits: NDArray[np.intp], trials: int, tested: int, sign: int) -> NDArray[np.float64]:
@@ -174,13 +197,35 @@ def _foreseen(hits: NDArray[np.intp], trials: int, tested: int, sign: int) -> ND
     return np.asarray(np.clip(cautious * (tested / trials), 0, tested), dtype=np.float64)
 
 
+def _promising(
+    many: NDArray[np.float64], few: NDArray[np.float64], tested: int, delta: float, risk: float
+) -> NDArray[np.intp]:
+    """Return the few thresholds whose bounds are worth the time: by normal approximations of them."""
+    if len(many) <= 3 * _PROMISING:
+        return np.arange(len(many))
+    z = -float(ndtri(risk / 2))
+    middles = [(hits + z * z / 2) / (tested + z * z) for hits in (many, few)]
+    widths = [
+        z * np.sqrt(hits * (tested - hits) / tested + z * z / 4) / (tested + z * z) for hits in (many, few)
+    ]
+    minimum, maximum = np.maximum(middles[0] - widths[0], 0.0), np.minimum(middles[1] + widths[1], 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = z * np.sqrt(1 / np.maximum(many, 0.5) + 1 / np.maximum(few, 0.5))
+        joint = np.log(np.maximum(many - delta * tested, 0.0)) - np.log(np.maximum(few, 0.5)) - error
+    promises = (forced_epsilon(minimum, maximum, delta), forced_mu(minimum, maximum), joint)
+    best = [
+        np.argsort(-np.nan_to_num(promise, nan=-np.inf), kind="stable")[:_PROMISING] for promise in promises
+    ]
+    return np.unique(np.concatenate(best))
+
+
 def _given(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores[~np.isnan(scores)]
 
 
 def _thresholds(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return values that were seen, densest at both ends."""
-    seen = np.sort(np.concatenate([first, second]))
+    seen = np.sort(np.concatenate([first, second]), kind="stable")  # two sorted runs are merged
     if not seen.size:
         return seen
     ranks = np.geomspace(1, len(seen), _THRESHOLDS).astype(np.intp) - 1

@@ -145,7 +145,13 @@ def vector_pairs(entries: int, sensitivity: float, *, moved: int | None = None) 
     return pairs if moved < 2 else [*pairs, InputPair(first=zeros, second=turning)]
 
 
-def score_pairs(candidates: int, sensitivity: float, *, monotone: bool = False) -> list[InputPair]:
+def score_pairs(
+    candidates: int,
+    sensitivity: float,
+    *,
+    monotone: bool = False,
+    gaps: Sequence[float] | None = None,
+) -> list[InputPair]:
     """Make pairs of score vectors: one candidate rises, and the others fall (or stay, if monotone).
 
     Parameters
@@ -156,11 +162,15 @@ def score_pairs(candidates: int, sensitivity: float, *, monotone: bool = False) 
         The most that any score moves; an int makes vectors of ints.
     monotone : bool
         Whether all scores move in one direction.
+    gaps : sequence of int or float, optional
+        By how much the candidate leads or trails before; about the scale of the noise is where it matters.
+        Four times the sensitivity unless given.
 
     Returns
     -------
     list of InputPair
-        From equal scores, and from scores of which one leads or trails by a little.
+        From equal scores, where the first candidate moves, and the last; and from scores of which the first
+        leads or trails.
 
     Examples
     --------
@@ -169,20 +179,17 @@ def score_pairs(candidates: int, sensitivity: float, *, monotone: bool = False) 
     """
     candidates = _check.integer("candidates", candidates, minimum=2)
     zeros = np.zeros(candidates, dtype=np.int64 if isinstance(sensitivity, int) else np.float64)
-    one, others, ahead = zeros.copy(), zeros.copy(), zeros.copy()
-    one[0] = sensitivity
+    one, others, last = zeros.copy(), zeros.copy(), zeros.copy()
+    one[0] = last[-1] = sensitivity
     others[1:] = sensitivity
-    ahead[0] = 4 * sensitivity
-    if monotone:
-        moves = (one, others)
-        return [
-            InputPair(first=base, second=base + move) for base in (zeros, ahead, -ahead) for move in moves
-        ]
-    return [
-        InputPair(first=base, second=base + sign * (one - others))
-        for base in (zeros, ahead, -ahead)
-        for sign in (1, -1)
-    ]
+    moves = (one, others) if monotone else (one - others, others - one)
+    turned = (last, sensitivity - last) if monotone else (2 * last - sensitivity, sensitivity - 2 * last)
+    pairs = [InputPair(first=zeros, second=zeros + move) for move in (*moves, *turned)]
+    ahead = one / sensitivity if sensitivity else one
+    for gap in (4 * sensitivity,) if gaps is None else gaps:
+        for base in ((ahead * gap).astype(zeros.dtype), (-ahead * gap).astype(zeros.dtype)):
+            pairs += [InputPair(first=base, second=base + move) for move in moves]
+    return pairs
 
 
 def as_pair(pair: neighboring_datasets.DatasetPair) -> InputPair:

@@ -15,6 +15,7 @@ from sfumato.audit.scores import (
     BinnedRatioScore,
     ColumnScore,
     FrequencyRatioScore,
+    LikelihoodRatioScore,
     LogisticScore,
     MissingScore,
     OutcomeScore,
@@ -25,7 +26,7 @@ from sfumato.audit.scores import (
 
 __all__ = ["learned_scores"]
 
-_BINS, _BINS_OF_MANY = 256, 48
+_BINS, _BINS_OF_MANY, _COARSE = 256, 48, (2, 4, 12)
 _ATOMS = 4096
 _FEW = 10  # an outcome seen less often has no weight of its own
 _COLUMNS = 32
@@ -43,6 +44,8 @@ def learned_scores(
     bins = [_binned(encoder.names[j], j, first, second, maximum) for j in range(width)]
     distinguishing = sorted(range(width), key=lambda j: -_distance(bins[j], first, second))[:_COLUMNS]
     yield from _atoms(encoder, first, second)
+    if first.ratios is not None:
+        yield LikelihoodRatioScore()
     for j in distinguishing:
         if not encoder.names[j].startswith("label"):
             yield ColumnScore(encoder.names[j], j)
@@ -51,13 +54,22 @@ def learned_scores(
         yield bins[j]
     if width > 1:
         yield from (SummaryScore(name) for name in SUMMARIES)
-        yield BinnedRatioScore(
-            "log-odds of all columns",
-            tuple(range(width)),
-            tuple(score.edges[0] for score in bins),
-            tuple(score.tables[0] for score in bins),
-        )
+        yield _added(f"log-odds of all columns, {maximum} bins", bins)
+        # Few bins have less error of their own, of which the columns add up.
+        for few in _COARSE:
+            coarse = [_binned(encoder.names[j], j, first, second, few) for j in range(width)]
+            yield _added(f"log-odds of all columns, {few} bins", coarse)
         yield _regressed(first, second)
+
+
+def _added(name: str, scores: list[BinnedRatioScore]) -> BinnedRatioScore:
+    """Return the sum of scores of one column each: the log-odds if columns are independent."""
+    return BinnedRatioScore(
+        name,
+        tuple(score.indices[0] for score in scores),
+        tuple(score.edges[0] for score in scores),
+        tuple(score.tables[0] for score in scores),
+    )
 
 
 def _binned(
@@ -66,7 +78,9 @@ def _binned(
     both = np.concatenate([first.columns[:, index], second.columns[:, index]])
     values = np.sort(both[~np.isnan(both)])
     edges = np.unique(values)
-    if len(edges) > _BINS:
+    if len(edges) >= maximum in _COARSE:
+        edges = np.unique(values[np.arange(1, maximum) * len(values) // maximum])
+    elif len(edges) > _BINS:
         # Even shares, and ever smaller ones at both ends.
         ends = np.geomspace(1e-4, 1 / maximum, 8)
         levels = np.concatenate([ends, np.linspace(0, 1, maximum), 1 - ends])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -39,16 +39,20 @@ class EncodedOutcomes:
         Numbers; NaN where an outcome has none.
     keys : uint64 array of shape (outcomes,)
         Equal for equal outcomes.
+    ratios : array of shape (outcomes,), optional
+        Log-likelihood ratios, where they are known.
     """
 
     columns: NDArray[np.float64]
     keys: NDArray[np.uint64]
+    ratios: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
 
     def __getitem__(self, rows: slice) -> EncodedOutcomes:
-        return EncodedOutcomes(self.columns[rows], self.keys[rows])
+        ratios = None if self.ratios is None else self.ratios[rows]
+        return EncodedOutcomes(self.columns[rows], self.keys[rows], ratios)
 
 
 @final
@@ -68,11 +72,14 @@ class OutcomeEncoder:
         What of an outcome is not looked at.
     observed : collection of str
         What comes before the output in each outcome: the names of observations.
+    ratio : callable, optional
+        From outcomes to their log-likelihood ratios.
     """
 
     resolution: float
     ignored: Collection[str] = ()
     observed: Sequence[str] = ()
+    ratio: Callable[[Any], NDArray[np.float64]] | None = None
     labels: dict[Any, float] = field(default_factory=dict)
     _learning: bool = True
     _numeric: bool = False
@@ -110,12 +117,15 @@ class OutcomeEncoder:
                 for j, name in zip(self._retained, self._names, strict=True)
             ]
         )
-        first_table, second_table = tables
-        return self._encode(first_table), self._encode(second_table)
+        encoded = [self._encode(table) for table in tables]
+        return self._with_ratios(encoded[0], first), self._with_ratios(encoded[1], second)
 
     def __call__(self, outputs: Outputs) -> EncodedOutcomes:
         """Encode further outcomes."""
-        return self._encode(self._table(outputs))
+        return self._with_ratios(self._encode(self._table(outputs)), outputs)
+
+    def _with_ratios(self, encoded: EncodedOutcomes, outputs: Outputs) -> EncodedOutcomes:
+        return encoded if self.ratio is None else replace(encoded, ratios=self.ratio(outputs.values))
 
     @property
     def names(self) -> list[str]:

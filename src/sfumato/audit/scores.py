@@ -17,6 +17,7 @@ __all__ = [
     "BinnedRatioScore",
     "ColumnScore",
     "FrequencyRatioScore",
+    "LikelihoodRatioScore",
     "LogisticScore",
     "MissingScore",
     "OutcomeScore",
@@ -27,6 +28,9 @@ __all__ = [
 
 MAX_LISTED = 6
 """Outcomes of an event are listed up to so many."""
+
+
+_STEEP = 5.0
 
 
 class Score(Protocol):
@@ -146,6 +150,19 @@ class FrequencyRatioScore:
 
 @final
 @dataclass(frozen=True, slots=True)
+class LikelihoodRatioScore:
+    """The log-likelihood ratio of a known family."""
+
+    name: str = "log-likelihood ratio"
+    family: str = "posterior"
+
+    def __call__(self, outcomes: EncodedOutcomes) -> NDArray[np.float64]:
+        """Return the ratios."""
+        return np.full(len(outcomes), np.nan) if outcomes.ratios is None else outcomes.ratios
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class BinnedRatioScore:
     """The sum over some columns of the log of the ratio in which their bins were counted."""
 
@@ -166,7 +183,7 @@ class BinnedRatioScore:
 @final
 @dataclass(frozen=True, slots=True)
 class LogisticScore:
-    """A logistic regression on columns, distances from their middle, squares, and what is missing."""
+    """A logistic regression on columns, sides of and distances from their middle, squares, and gaps."""
 
     weights: NDArray[np.float64]
     middle: NDArray[np.float64]
@@ -189,6 +206,7 @@ class LogisticScore:
             scaled = np.clip((column - self.middle[j]) / self.stddev[j], -8.0, 8.0)
         scaled[missing] = 0.0
         yield scaled
+        yield np.tanh(_STEEP * scaled)  # noise with a sharp peak tells by the side, not by the distance
         yield np.abs(scaled)
         yield scaled**2 / 8
         yield missing.astype(np.float64)

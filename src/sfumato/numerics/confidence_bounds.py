@@ -15,14 +15,14 @@ __all__ = ["lower_confidence_bound", "upper_confidence_bound"]
 _ALLOWANCE = 1e-6
 
 
-def lower_confidence_bound(hits: Any, trials: int, risk: float) -> NDArray[np.float64]:
+def lower_confidence_bound(hits: Any, trials: Any, risk: float) -> NDArray[np.float64]:
     """Return Clopper and Pearson's lower bound on a probability, above it with a chance of at most ``risk``.
 
     Parameters
     ----------
     hits : int or array of ints
         How often the event was seen.
-    trials : int
+    trials : int or array of ints
         In how many independent runs.
     risk : float
         Strictly between 0 and 1.
@@ -51,7 +51,7 @@ def lower_confidence_bound(hits: Any, trials: int, risk: float) -> NDArray[np.fl
     return np.asarray(np.where(seen > 0, best, 0.0), dtype=np.float64)
 
 
-def upper_confidence_bound(hits: Any, trials: int, risk: float) -> NDArray[np.float64]:
+def upper_confidence_bound(hits: Any, trials: Any, risk: float) -> NDArray[np.float64]:
     """Return Clopper and Pearson's upper bound on a probability, below it with a chance of at most ``risk``.
 
     Parameters
