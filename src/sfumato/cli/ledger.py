@@ -19,7 +19,7 @@ from sfumato.cli.output.facts import (
     receipt_facts,
 )
 from sfumato.cli.output.guarding import check_free, file_of
-from sfumato.cli.output.tables import plain_table, printable, wide_console
+from sfumato.cli.output.tables import plain_table, print_table, printable, wide_console
 from sfumato.cli.output.writing import Format, check_output, finite_or_none, format_of, read_text, write
 from sfumato.cli.sql import cut_off
 from sfumato.ledger.budget.budget import Budget
@@ -87,15 +87,18 @@ def show(
         return
     console = wide_console()
     for name, value in facts.items():
-        console.print(Text(printable(f"{name:<14}{value}")))
-    console.print(_charges(entries) if entries else Text("no charges yet"))
+        console.print(Text(printable(f"{name:<14}{value}")), soft_wrap=True)
+    if entries:
+        print_table(console, _charges(entries))
+    else:
+        console.print(Text("no charges yet"))
 
 
 def _charges(entries: tuple[Entry, ...]) -> Table:
     # Columns that no charge fills are left out: most ledgers have neither analysts nor periods.
     optional = {"analyst": any(e.analyst for e in entries), "period": any(e.period for e in entries)}
     names = ("#", "time (UTC)", "description", "epsilon", "delta", "rho", "committed")
-    table = plain_table((*names, *(name for name, shown in optional.items() if shown)), right=(0, 3, 4, 5))
+    table = plain_table((*names, *(name for name, shown in optional.items() if shown)), right=(0, 1, 3, 4, 5))
     for entry in entries:
         zcdp = entry.costs.get("zcdp")
         cells = (
@@ -254,7 +257,10 @@ def accounts(ledger: LedgerAddress, as_json: AsJson = False) -> None:
         print_json(_ACCOUNTS, {"accounts": [_account_facts(account) for account in known]})
         return
     console = wide_console()
-    console.print(_accounts(known) if known else Text("no accounts: the curator alone asks"))
+    if known:
+        print_table(console, _accounts(known))
+    else:
+        console.print(Text("no accounts: the curator alone asks"))
 
 
 def _account_facts(account: AnalystAccount) -> dict[str, object]:

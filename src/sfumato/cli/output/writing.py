@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from sfumato import _check
 from sfumato._durable import write_whole
 from sfumato.cli.output.guarding import resolved
-from sfumato.cli.output.tables import release_table, wide_console
+from sfumato.cli.output.tables import print_table, release_table, wide_console
 from sfumato.cli.process.standard import OutputFailed
 
 __all__ = [
@@ -120,7 +120,7 @@ def write(
             # The file behind a link is replaced, not the link.
             write_whole(resolved(output), content(answer, style, facts))
         elif style is Format.TABLE:
-            wide_console().print(release_table(answer))
+            print_table(wide_console(), release_table(answer))
         else:
             sys.stdout.buffer.write(content(answer, style, facts))
             sys.stdout.flush()
@@ -164,14 +164,14 @@ def finite_or_none(value: object) -> object:
 
 
 def content(answer: pa.Table, style: Format, facts: Mapping[str, object] | None = None) -> bytes:
-    """Return an answer as the bytes of a file: in JSON a list of objects, one for each row, by column name.
+    """Return an answer as the bytes of a file: in JSON a list of objects, one for each row by column name.
 
-    With facts, JSON is one object that has them, and the list as its ``rows``. A date or a timestamp is a text
-    as SQL writes it, and NaN is null.
+    With facts, JSON is one object that has them, and the list as its ``rows``. A date or a timestamp is a
+    text as SQL writes it, and NaN is null.
     """
     if style is Format.TABLE:
         text = StringIO()
-        wide_console(text).print(release_table(answer))
+        print_table(wide_console(text), release_table(answer))
         return text.getvalue().encode()
     if style is Format.JSON:
         rows = [{name: _plain(value) for name, value in row.items()} for row in answer.to_pylist()]
