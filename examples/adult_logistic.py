@@ -50,6 +50,11 @@ CLIP_NORM, LEARNING_RATE, STEPS, DATA_NORM = 1.0, 8.0, 60, 2.0
 
 def read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return numbers and one column for each category, and who earns over 50,000 dollars."""
+    if not path.is_file():
+        raise SystemExit(
+            f"{path} must be there: it is adult.data of UCI (archive.ics.uci.edu/dataset/2/adult), with "
+            "a header of the names above; scikit-learn's fetch_openml('adult', version=2) loads the same rows"
+        )
     with path.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file, skipinitialspace=True) if row["age"]]
     columns: list[list[float]] = [[float(row[name]) for row in rows] for name in NUMBERS]
