@@ -72,6 +72,8 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "audit",
         "check-model",
         "train",
+        "predict",
+        "evaluate",
         "ledger show",
         "ledger release",
         "ledger verify",
