@@ -116,11 +116,11 @@ def train(
 def _sentence(card: dict[str, Any], output: Path, *, forgotten: bool) -> str:
     """Return what a card says, for people."""
     guarantee, run = card["privacy"]["guarantee"], card["privacy"]["run"]
-    kept = "no --ledger: its charge is forgotten" if forgotten else "charged as a whole before its first step"
+    charge = "no --ledger: its charge is forgotten" if forgotten else "charged as a whole before its first step"
     return (
         f"{output}: whoever has this model learns about each row at most "
         f"({text_above(guarantee['epsilon'])}, {text_above(guarantee['delta'])})-DP, by {run['steps']} noisy "
-        f"steps; {kept}"
+        f"steps; {charge}"
     )
 
 
