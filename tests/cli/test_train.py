@@ -100,8 +100,8 @@ def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) ->
         (["--category", "height=a,b"], "columns must be in the table, got 'height'"),
         (["--hidden", "x"], "hidden must be whole numbers"),
         (["--epochs", "0"], "epochs must be an integer"),
-        (["--batch-size", "0"], "batch_size must be an integer of at least 1"),
-        (["--learning-rate", "-1"], "learning_rate must be positive"),
+        (["--batch-size", "0"], "--batch-size must be an integer of at least 1"),
+        (["--learning-rate", "-1"], "--learning-rate must be positive"),
     ],
 )
 def test_wrong_words_are_named(people: Path, tmp_path: Path, words: list[str], message: str) -> None:
