@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
+from pathlib import Path
 
 BENCHMARKS = {
     "accounting": "benchmarks.accounting",
@@ -33,9 +35,22 @@ BENCHMARKS = {
 }
 
 
+def listing() -> str:
+    """Return what each benchmark measures, a line each, without importing any."""
+    lines = ["usage: python -m benchmarks NAME [options]; NAME --help shows its options", ""]
+    for name, module in sorted(BENCHMARKS.items()):
+        path = Path(__file__).with_name(f"{module.rpartition('.')[2]}.py")
+        words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        lines.append(f"  {name:<12} {words.partition(chr(10))[0]}")
+    return "\n".join(lines)
+
+
 def main(argv: list[str]) -> int:
-    if not argv or argv[0] not in BENCHMARKS:
-        print(f"usage: python -m benchmarks {{{','.join(sorted(BENCHMARKS))}}} [options]", file=sys.stderr)
+    if not argv or argv[0] in {"-h", "--help", "list"}:
+        print(listing())
+        return 0
+    if argv[0] not in BENCHMARKS:
+        print(listing(), file=sys.stderr)
         return 2
     status: int | None = importlib.import_module(BENCHMARKS[argv[0]]).main(argv[1:])
     return status or 0

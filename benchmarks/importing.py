@@ -17,17 +17,20 @@ __all__ = ["main", "measure"]
 
 LIMIT = 0.3  # seconds that `import sfumato` may take
 NOTHING = "pass"
+COMMAND = "from sfumato.cli.main import main; import sys; sys.argv[1:] ="
 STATEMENTS = {
     "import numpy (the floor)": "import numpy",
     "import sfumato": "import sfumato",
     "sfumato.connect, first use": "import sfumato; sfumato.connect",
+    "sfumato --version": f"{COMMAND} ['--version']; main()",
+    "sfumato --help": f"{COMMAND} ['--help']; main()",
 }
 
 
 def seconds(statement: str) -> float:
     """Return how long a fresh interpreter takes to run a statement and end."""
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", statement], check=True)
+    subprocess.run([sys.executable, "-c", statement], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - start
 
 

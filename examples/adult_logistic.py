@@ -53,6 +53,11 @@ those fits did not learn from. The test rows had no say; the choice is not in ep
 
 def read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return numbers and one column for each category, and who earns over 50,000 dollars."""
+    if not path.is_file():
+        raise SystemExit(
+            f"{path} must be there: it is adult.data of UCI (archive.ics.uci.edu/dataset/2/adult), with "
+            "a header of the names above; scikit-learn's fetch_openml('adult', version=2) loads the same rows"
+        )
     with path.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file, skipinitialspace=True) if row["age"]]
     columns: list[list[float]] = [[float(row[name]) for row in rows] for name in NUMBERS]

@@ -34,6 +34,11 @@ def pixels(folder: Path, part: str) -> tuple[NDArray[np.uint8], NDArray[np.uint8
 
 
 def _bytes(path: Path, header: int) -> NDArray[np.uint8]:
+    if not path.is_file():
+        raise SystemExit(
+            f"{path} must be there: install Debian's package dataset-fashion-mnist, or pass --data FOLDER "
+            "with the four .gz files of github.com/zalandoresearch/fashion-mnist"
+        )
     return np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=header)
 
 

@@ -72,6 +72,8 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "audit",
         "check-model",
         "train",
+        "predict",
+        "evaluate",
         "ledger show",
         "ledger release",
         "ledger verify",
@@ -137,7 +139,7 @@ def test_what_the_limits_cut_off_goes_to_stderr(tmp_path: Path) -> None:
 def test_csv_and_json_hold_the_same_columns() -> None:
     text = answered("sql", ACS, *BUDGET, "--format", "csv", STATES).stdout
     rows = list(csv.DictReader(io.StringIO(text)))
-    records = json.loads(answered("sql", ACS, *BUDGET, "--format", "json", STATES).stdout)
+    records = json.loads(answered("sql", ACS, *BUDGET, "--format", "json", STATES).stdout)["rows"]
     assert list(rows[0]) == list(records[0]) == ["state", "n", *BOUNDS[:2], "income", *BOUNDS[2:]]
     assert len(rows) == len(records) == 16
 
@@ -157,7 +159,7 @@ def test_a_table_goes_to_a_file(tmp_path: Path) -> None:
 
 def test_the_query_is_read_from_standard_input() -> None:
     result = answered("sql", ACS, *BUDGET, "--format", "json", "-", stdin=COUNT)
-    assert list(json.loads(result.stdout)[0]) == ["n", "n_lower", "n_upper"]
+    assert list(json.loads(result.stdout)["rows"][0]) == ["n", "n_lower", "n_upper"]
 
 
 def test_each_row_may_be_a_unit() -> None:
@@ -171,7 +173,7 @@ def test_several_columns_are_one_unit(tmp_path: Path) -> None:
     unit = ("--privacy-unit", "user", "--privacy-unit", "device")
     rest = ("--epsilon", "1000", "--ledger", ledger, "--format", "json")
     query = COUNT.replace("epsilon=0.5", "epsilon=900")
-    (row,) = json.loads(answered("sql", source, *unit, *rest, query).stdout)
+    (row,) = json.loads(answered("sql", source, *unit, *rest, query).stdout)["rows"]
     assert row["n"] == 2, "users 1 and 2 share a device"
     assert 'connected component of "user" and "device"' in answered("ledger", "show", ledger).stdout
 
@@ -420,7 +422,7 @@ def test_parameters_and_larger_sql(tmp_path: Path) -> None:
     params = ("--param", "eps=0.5", "--param", 'states=["CA", "NY", "Iowa"]')
     budget = (*BUDGET, "--ledger", tmp_path / "l")
     first = answered("sql", ACS, *budget, *params, "--format", "json", text)
-    records = json.loads(first.stdout)
+    records = json.loads(first.stdout)["rows"]
     assert sum(record["share"] for record in records) == pytest.approx(1)
     assert list(records[0]) == ["state", "n", "n_lower", "n_upper", "share", "share_lower", "share_upper"]
     assert "cost (0.5, 1e-08)-DP" in first.stderr

@@ -73,7 +73,7 @@ def test_clamped_numbers_are_possible_and_the_same_noise_is_paid_for_once(tmp_pa
     asked = ("sql", ACS, *UNIT, "--ledger", tmp_path / "l", "--format", "json")
     raw, clamped = (run(*asked, *more, EMPTY.format(0)) for more in ((), ("--clamp",)))
     assert "cost nothing" in clamped.stderr
-    noisy, possible = ([row["n"] for row in json.loads(made.stdout)] for made in (raw, clamped))
+    noisy, possible = ([row["n"] for row in json.loads(made.stdout)["rows"]] for made in (raw, clamped))
     assert min(noisy) < 0
     assert possible == [max(0, number) for number in noisy]
 
@@ -115,7 +115,10 @@ def test_columns_and_the_time_limit_are_passed_on(monkeypatch: pytest.MonkeyPatc
         (["--columns", "=a"], "--columns must be COLUMN,COLUMN"),
         (["--columns", "t=a", "--columns", "b"], "--columns must be COLUMN,COLUMN"),
         (["--columns", "b", "--columns", "t=a"], "--columns must be COLUMN,COLUMN"),
-        (["--statement-timeout", "5"], "statement_timeout must be left out for files and frames"),
+        (
+            ["--statement-timeout", "5"],
+            "left out for files and frames, got 5.0; leave it out: Ctrl-C stops a",
+        ),
         (["--head", "head.json"], "head must be a file that can be read"),
         (["--head", "{}"], "head"),
     ],

@@ -17,8 +17,8 @@ from sfumato.local.surveys import ForcedCategory, TwoCoins, instruction_sheet
 from tests.cases import cases
 
 
-def run(*arguments: object) -> Any:
-    return CliRunner().invoke(app, ["survey", *map(str, arguments)])
+def run(*arguments: object, stdin: str | None = None) -> Any:
+    return CliRunner().invoke(app, ["survey", *map(str, arguments)], input=stdin)
 
 
 @pytest.fixture
@@ -165,3 +165,31 @@ def test_errors_are_one_line_and_show_no_answer(answers: Path, arguments: tuple[
     assert part in line
     assert "999" not in line
     assert "nein" not in line
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|", "~"])
+@pytest.mark.sharpest(",", ";", "~")
+def test_separators_blank_cells_and_standard_input(separator: str, tmp_path: Path) -> None:
+    """A blank cell is no answer, however it is blank, in whatever kind of file."""
+    cells = ["yes"] * 350 + ["no"] * 650 + ["", "  "]
+    text = separator.join(("id", "said")) + "\n"
+    text += "".join(f"{index}{separator}{cell}\n" for index, cell in enumerate(cells))
+    how = ["--column", "said", "--design", "two-coins", "--json"]
+    how += ["--separator", separator] if separator == "~" else []
+    (tmp_path / "answers.csv").write_text(text, encoding="utf-8")
+    pq.write_table(pa.table({"said": [*cells, None]}), tmp_path / "answers.parquet")
+    for done, blank in (
+        (run("analyse", tmp_path / "answers.csv", *how), 2),
+        (run("analyse", "-", *how, stdin=text), 2),
+        (run("analyse", tmp_path / "answers.parquet", *how), 3),
+    ):
+        assert done.exit_code == 0, done.output
+        assert done.stderr == f"{blank} blank cells: no answer, left out\n"
+        facts = json.loads(done.stdout)
+        assert (facts["respondents"], facts["estimates"][0]["estimate"]) == (1000, 0.2)
+
+
+def test_a_separator_is_one_character(answers: Path) -> None:
+    done = run("analyse", answers, "--column", "said", "--design", "two-coins", "--separator", "ab")
+    assert done.exit_code == 2
+    assert "--separator must be one character" in done.stderr

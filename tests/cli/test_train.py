@@ -32,6 +32,33 @@ def run(*words: object) -> Any:
     return CliRunner().invoke(app, ["train", *map(str, words)])
 
 
+def predicted(people: Path, model: Path) -> None:
+    """Predictions of rows without the target, in their order."""
+    rows = people.with_name("new.csv")
+    rows.write_text("town,age\nA,95\nB,5\n")
+    done = CliRunner().invoke(app, ["predict", str(model), str(rows), "--format", "json"])
+    assert done.exit_code == 0, done.output
+    first, second = json.loads(done.stdout)
+    assert (first["rich"], second["rich"]) == ("yes", "no")
+    assert 0.5 <= first["probability"] <= 1.0
+
+
+def evaluated(people: Path, model: Path, ledger: Path) -> None:
+    """An evaluation is a noisy count, charged to the ledger, which knows the budget."""
+    words = ["evaluate", str(model), str(people), "--spend", "0.5", "--ledger", str(ledger)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    assert (facts["rows"], facts["charge"], facts["epsilon"]) == (2002, 2, 0.5)
+    assert facts["accuracy"] > 0.8
+    assert facts["lower"] <= facts["accuracy"] <= facts["upper"]
+    with Ledger.read(ledger) as book:
+        assert [entry.epsilon for entry in book.entries()][1] == 0.5
+    wrong = CliRunner().invoke(app, ["evaluate", str(people), *words[2:]])
+    assert wrong.exit_code == 1
+    assert "model must be a file of sfumato train" in wrong.stderr
+
+
 def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     model, ledger = tmp_path / "model.pt", tmp_path / "people.ledger"
@@ -54,6 +81,10 @@ def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) ->
         (entry,) = book.entries()
         assert (entry.steps, entry.description) == (24, "sfumato train rich")
         assert entry.epsilon == guarantee["epsilon"]
+    assert "learns about each row at most (" in done.stderr
+    assert "by 24 noisy steps; charged as a whole" in done.stderr
+    predicted(people, model)
+    evaluated(people, model, ledger)
     refused = run(people, *WORDS, *again, "--epochs", 3)
     assert refused.exit_code == 3
     assert "charge must fit" in refused.stderr
@@ -69,8 +100,8 @@ def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) ->
         (["--category", "height=a,b"], "columns must be in the table, got 'height'"),
         (["--hidden", "x"], "hidden must be whole numbers"),
         (["--epochs", "0"], "epochs must be an integer"),
-        (["--batch-size", "0"], "batch_size must be an integer of at least 1"),
-        (["--learning-rate", "-1"], "learning_rate must be positive"),
+        (["--batch-size", "0"], "--batch-size must be an integer of at least 1"),
+        (["--learning-rate", "-1"], "--learning-rate must be positive"),
     ],
 )
 def test_wrong_words_are_named(people: Path, tmp_path: Path, words: list[str], message: str) -> None:
@@ -107,7 +138,7 @@ def test_a_model_that_cannot_be_written_is_told_of(
 @pytest.mark.parametrize("odd", [b"abc,A,0.5", b"\xff,\xfe,\xfd", b"7,A", b"7,A,1,2", b",,", b"1e999,B,true"])
 def test_one_odd_row_of_a_file_changes_no_other(tmp_path: Path, odd: bytes) -> None:
     torch = pytest.importorskip("torch")
-    from sfumato.cli.train import _read  # noqa: PLC0415 - beside torch
+    from sfumato.cli.train import read_rows  # noqa: PLC0415 - beside torch
     from sfumato.learning import Columns  # noqa: PLC0415
 
     columns = Columns(
@@ -117,7 +148,7 @@ def test_one_odd_row_of_a_file_changes_no_other(tmp_path: Path, odd: bytes) -> N
     found = []
     for name, more in (("plain.csv", []), ("odd.csv", [odd])):
         (tmp_path / name).write_bytes(b"\n".join([*rows, *more]))
-        found.append(columns.read(_read(tmp_path / name, ["rich", "age", "town", "none"])).tensors)
+        found.append(columns.read(read_rows(tmp_path / name, ["rich", "age", "town", "none"])).tensors)
     assert len(found[0][0]) == 20
     for plain, with_odd in zip(*found, strict=True):
         assert torch.equal(plain, with_odd[:20])

@@ -117,20 +117,15 @@ def _(mechanism: Measurement) -> list[InputPair]:
 def _(mechanism: Selection) -> list[InputPair]:
     number: Callable[[Any], int | float] = int if mechanism.integral else float
     candidates = 4 if mechanism.candidates is None else len(mechanism.candidates)
-<<<<<<< HEAD
     moved, step = getattr(mechanism, "l0", None) or candidates, number(mechanism.sensitivity)
     if moved < candidates:  # the first few rise, among equals and far behind
         zeros = np.zeros(candidates, dtype=type(step))
         risen = zeros + step * (np.arange(candidates) < moved)
         ahead = zeros + 4 * step * (np.arange(candidates) > 0)
         return [InputPair(first=base, second=base + risen) for base in (zeros, ahead)]
-    return score_pairs(max(2, candidates), step, monotone=mechanism.monotone)
-=======
     # What trails by about the noise is chosen often enough to be counted, and seldom enough to tell.
     gaps = [number(max(mechanism.sensitivity, multiple * mechanism.scale)) for multiple in (1, 2, 3)]
-    sensitivity, monotone = number(mechanism.sensitivity), mechanism.monotone
-    return score_pairs(max(2, candidates), sensitivity, monotone=monotone, gaps=gaps)
->>>>>>> h/audit
+    return score_pairs(max(2, candidates), step, monotone=mechanism.monotone, gaps=gaps)
 
 
 @default_pairs.register

@@ -150,7 +150,13 @@ def epsilon(
     beside = dict(_beside(priced, wanted))
     assumed = [] if loss else list(run.assumptions())
     if as_json:
-        facts = {"epsilon": upper, "lower": lower, "tight": tight, "delta": wanted, **beside}
+        facts: dict[str, object] = {
+            "epsilon": upper,
+            "lower": lower,
+            "tight": tight,
+            "delta": wanted,
+            **beside,
+        }
         facts |= {"power": _power(upper, wanted), "assumptions": assumed}
         _print(_EPSILON, facts, priced)
         return

@@ -67,6 +67,13 @@ class _Commands(LazyGroup):
             "sfumato.cli.train:train",
             "Train a classifier with differential privacy, charging the ledger before the first row.",
         ),
+        "predict": LazyCommand(
+            "sfumato.cli.predicting:predict", "Predict the class of each row by a model of 'sfumato train'."
+        ),
+        "evaluate": LazyCommand(
+            "sfumato.cli.predicting:evaluate",
+            "Estimate how many rows a model classifies correctly: a noisy count, which is charged.",
+        ),
         "ledger": LazyCommand(
             "sfumato.cli.ledger:app",
             "Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",

@@ -10,9 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato import _check
+from sfumato._wire import Format as Wire
+from sfumato.cli.output.facts import (
+    ANSWER,
+    entry_facts,
+    guarantee_facts,
+    print_json,
+    receipt_facts,
+)
 from sfumato.cli.output.guarding import check_free, file_of
-from sfumato.cli.output.tables import plain_table, printable, wide_console
-from sfumato.cli.output.writing import Format, check_output, read_text, write
+from sfumato.cli.output.tables import plain_table, print_table, printable, wide_console
+from sfumato.cli.output.writing import Format, check_output, finite_or_none, format_of, read_text, write
 from sfumato.cli.sql import cut_off
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
@@ -27,6 +35,8 @@ from sfumato.queries.release.table import TableRelease
 __all__ = ["accounts", "app", "export", "grant", "head", "key", "release", "show", "verify"]
 
 EXPORTED = ".jsonl"
+_SUMMARY, _KEY = Wire("sfumato.ledger-summary", 1), Wire("sfumato.ledger-key", 1)
+_ACCOUNTS, _GRANT = Wire("sfumato.ledger-accounts", 1), Wire("sfumato.ledger-grant", 1)
 _HEAD = "pass what 'sfumato ledger head' printed"
 
 app = typer.Typer(
@@ -37,6 +47,8 @@ app = typer.Typer(
 LedgerAddress: TypeAlias = Annotated[
     str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
 ]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Lines: TypeAlias = Annotated[bool, typer.Option("--json", help="As ever: this is JSON.")]
 Analyst: TypeAlias = Annotated[str | None, typer.Option(help="Only this analyst's charges, and their rest.")]
 
 
@@ -48,6 +60,7 @@ def show(
     period: Annotated[
         str, typer.Option(help="Where the budget renews: of which period; today's by default.")
     ] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Show the budget, what is left, and every charge."""
     with Ledger.read(ledger) as book:
@@ -56,21 +69,36 @@ def show(
         facts = {"budget": f"{budget}{renews}", "privacy unit": book.privacy_unit}
         if analyst is not None:
             facts["analyst"] = analyst
-        facts["left"] = str(book.remaining(delta, analyst=analyst or "", period=period))
+        left, spent = book.remaining(delta, analyst=analyst or "", period=period), book.spent()
+        facts["left"] = str(left)
         if book.renewal is not None:
-            facts["lifetime sum"] = str(book.spent())
+            facts["lifetime sum"] = str(spent)
         entries = tuple(entry for entry in book.entries() if analyst in (None, entry.analyst))
+    if as_json:
+        numbers = {
+            "budget": budget.to_json(),
+            "remaining": guarantee_facts(left),
+            "spent": guarantee_facts(spent),
+        }
+        words: dict[str, object] = {"ledger": book.ledger_id, "privacy_unit": book.privacy_unit}
+        words |= {"budget": budget.to_json(), "renewal": renews.strip(", ")}
+        charges = {"charges": [entry_facts(entry) for entry in entries]}
+        print_json(_SUMMARY, words | numbers | charges)
+        return
     console = wide_console()
     for name, value in facts.items():
-        console.print(Text(printable(f"{name:<14}{value}")))
-    console.print(_charges(entries) if entries else Text("no charges yet"))
+        console.print(Text(printable(f"{name:<14}{value}")), soft_wrap=True)
+    if entries:
+        print_table(console, _charges(entries))
+    else:
+        console.print(Text("no charges yet"))
 
 
 def _charges(entries: tuple[Entry, ...]) -> Table:
     # Columns that no charge fills are left out: most ledgers have neither analysts nor periods.
     optional = {"analyst": any(e.analyst for e in entries), "period": any(e.period for e in entries)}
     names = ("#", "time (UTC)", "description", "epsilon", "delta", "rho", "committed")
-    table = plain_table((*names, *(name for name, shown in optional.items() if shown)), right=(0, 3, 4, 5))
+    table = plain_table((*names, *(name for name, shown in optional.items() if shown)), right=(0, 1, 3, 4, 5))
     for entry in entries:
         zcdp = entry.costs.get("zcdp")
         cells = (
@@ -92,11 +120,15 @@ def release(
     ledger: LedgerAddress,
     number: Annotated[int, typer.Argument(help="Of the charge, as 'show' lists it.")],
     *,
-    style: Annotated[Format, typer.Option("--format", help="How the release is written.")] = Format.TABLE,
+    style: Annotated[
+        Format | None, typer.Option("--format", help="How it is written; by --output's ending, else a table.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="File for the release.")] = None,
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Leave the intervals out.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Show a stored release again; needs no data and costs nothing."""
+    style = format_of(Format.JSON if as_json else style, output)
     check_output(style, output)
     if output is not None:
         check_free(output, sources={}, ledger=file_of(ledger))
@@ -105,7 +137,10 @@ def release(
     table = (
         found.to_arrow(intervals=not no_intervals) if isinstance(found, TableRelease) else found.to_arrow()
     )
-    write(table, style, output, again="it is stored: asking again costs nothing")
+    of: dict[str, object] = {"epsilon": finite_or_none(found.epsilon), "charge": number}
+    if isinstance(found, TableRelease) and found.receipt is not None:
+        of["receipts"] = [receipt_facts(found.receipt)]
+    write(table, style, output, again="it is stored: asking again costs nothing", facts=ANSWER.wrap(of))
     if isinstance(found, TableRelease):
         for line in cut_off(found):
             typer.echo(printable(line), err=True)
@@ -118,6 +153,7 @@ def verify(
     ledger: Annotated[
         str, typer.Argument(metavar="LEDGER", help=f"A ledger, or the file of an export (*{EXPORTED}).")
     ],
+    *,
     head: Annotated[
         Path | None, typer.Option(help="File with a head exported earlier; shows a ledger that was put back.")
     ] = None,
@@ -131,6 +167,7 @@ def verify(
         list[str] | None,
         typer.Option(metavar="NUMBER:DIGEST", help="For an export: a charge that must be in it; repeatable."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Check the whole chain and price every loss again; exit code 1 if anything is wrong."""
     if ledger.endswith(EXPORTED):
@@ -140,8 +177,11 @@ def verify(
         before = None if earlier is None else LedgerExport.read(earlier)
         claims = [_receipt_of(text) for text in receipt or ()]
         found = exported.verify(public_key=public_key, earlier=before, receipts=claims)
-        _print_report(found, stored="answered charge")
-        typer.echo(f"signed with the key {exported.public_key}" + (", as expected" if public_key else ""))
+        _print_report(found, stored="answered charge", as_json=as_json)
+        typer.echo(
+            f"signed with the key {exported.public_key}" + (", as expected" if public_key else ""),
+            err=as_json,
+        )
     else:
         if public_key is not None or earlier is not None or receipt:
             rule = f"be the file of an export (*{EXPORTED}) for --public-key, --earlier and --receipt"
@@ -149,12 +189,15 @@ def verify(
         latest = None if head is None else ChainHead.from_json(read_text("head", head, _HEAD).strip())
         with Ledger.read(ledger) as book:
             found = book.verify(latest)
-        _print_report(found, stored="stored release")
+        _print_report(found, stored="stored release", as_json=as_json)
     if not found.sound:
         raise typer.Exit(1)
 
 
-def _print_report(found: Verification, *, stored: str) -> None:
+def _print_report(found: Verification, *, stored: str, as_json: bool) -> None:
+    if as_json:
+        typer.echo(found.to_json())
+        return
     counts = ((found.events, "event"), (found.charges, "charge"), (found.releases, stored))
     typer.echo("intact: " + ", ".join(f"{n} {thing}{'' if n == 1 else 's'}" for n, thing in counts))
     if found.underpriced:
@@ -165,17 +208,21 @@ def _print_report(found: Verification, *, stored: str) -> None:
 
 
 @app.command()
-def head(ledger: LedgerAddress) -> None:
+def head(ledger: LedgerAddress, as_json: Lines = True) -> None:
     """Print the chain's head as JSON, to be stored where those who write the ledger cannot."""
     with Ledger.read(ledger) as book:
         typer.echo(book.head().to_json())
 
 
 @app.command()
-def key(ledger: LedgerAddress) -> None:
+def key(ledger: LedgerAddress, as_json: AsJson = False) -> None:
     """Print the public key by which others know this ledger's exports; give it to them in person."""
     with Ledger.read(ledger) as book:
-        typer.echo(book.public_key)
+        public_key = book.public_key
+    if as_json:
+        print_json(_KEY, {"public_key": public_key})
+    else:
+        typer.echo(public_key)
 
 
 @app.command()
@@ -184,6 +231,7 @@ def export(
     output: Annotated[
         Path | None, typer.Option(help=f"A new file, *{EXPORTED}; standard output by default.")
     ] = None,
+    as_json: Lines = True,
 ) -> None:
     """Write the log for a third party, signed: one line of JSON for each event, without key and releases."""
     if output is not None and output.suffix != EXPORTED:
@@ -201,12 +249,23 @@ def export(
 
 
 @app.command()
-def accounts(ledger: LedgerAddress) -> None:
+def accounts(ledger: LedgerAddress, as_json: AsJson = False) -> None:
     """Show the analysts' accounts: budgets and numbers of charges."""
     with Ledger.read(ledger) as book:
         known = book.accounts()
+    if as_json:
+        print_json(_ACCOUNTS, {"accounts": [_account_facts(account) for account in known]})
+        return
     console = wide_console()
-    console.print(_accounts(known) if known else Text("no accounts: the curator alone asks"))
+    if known:
+        print_table(console, _accounts(known))
+    else:
+        console.print(Text("no accounts: the curator alone asks"))
+
+
+def _account_facts(account: AnalystAccount) -> dict[str, object]:
+    budget = None if account.budget is None else account.budget.to_json()
+    return {"analyst": account.analyst, "budget": budget, "charges": account.charges}
 
 
 def _accounts(known: tuple[AnalystAccount, ...]) -> Table:
@@ -227,6 +286,7 @@ def grant(
     rho: Annotated[float | None, typer.Option(help="A zCDP budget, where the dataset has one.")] = None,
     mu: Annotated[float | None, typer.Option(help="A Gaussian-DP budget, where the dataset has one.")] = None,
     close: Annotated[bool, typer.Option("--close", help="Close the account: no more charges.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Open an analyst's account or change its budget, of the dataset's kind; for the curator."""
     options = {"--epsilon": epsilon, "--rho": rho, "--mu": mu, "--close": close or None}
@@ -244,6 +304,9 @@ def grant(
         budget = Budget.gaussian(mu=mu, delta=delta)
     with Ledger.manage(ledger) as book:
         book.grant(analyst, budget)
+    if as_json:
+        print_json(_GRANT, {"analyst": analyst, "budget": None if budget is None else budget.to_json()})
+        return
     typer.echo(printable(f"{analyst}: {'closed' if budget is None else budget}"))
 
 

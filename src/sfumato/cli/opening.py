@@ -11,6 +11,7 @@ import typer
 
 from sfumato import _check
 from sfumato.cli.output.writing import read_text
+from sfumato.cli.recorded import budget_words, recorded, unit_words
 from sfumato.ledger.budget.renewal import Renewal
 from sfumato.queries.engines.duckdb.column_types import TableTypes
 from sfumato.session.connection import connect
@@ -308,10 +309,18 @@ def open_session(
     head: Head = None,
 ) -> Session:
     """Connect to what a command line names; its arguments are those of every command that asks."""
+    known = recorded(ledger) if policy is None else None
     if policy is None:
+        if known is not None and epsilon is None and rho is None and mu is None:
+            epsilon, delta, rho, mu = budget_words(known)
         _check_budget(epsilon=epsilon, rho=rho, mu=mu)
+        if known is not None and not privacy_unit:
+            privacy_unit = unit_words(known.privacy_unit, known.renewal)
         if not privacy_unit:
-            _check.refuse("--privacy-unit", "be given, or a --policy", None, "name the column of the person")
+            rule = "be given, or a --policy, or a --ledger that has one unit for all tables"
+            _check.refuse("--privacy-unit", rule, None, "name the column of the person")
+        if known is not None and known.renewal is not None and not renew:
+            renew = f"{known.renewal.every}:{known.renewal.column}"
     given, listed = source_of(source, tables or ()), named_paths("public", public or ())
     private = ["data"] if isinstance(given, str) else list(given)
     return connect(

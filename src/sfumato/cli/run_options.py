@@ -9,7 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import Any, Final, final
+from typing import Final, NoReturn, final
 
 from sfumato import _check
 from sfumato.privacy.leaves.declared import PureDP
@@ -237,7 +237,7 @@ class RunOptions:
         yield "all outputs may be seen; noise, sampling and steps were fixed before the first of them"
         yield "choices that were made by looking at the data, such as of a learning rate, are not in it"
 
-    def _missing(self, option: str) -> Any:
+    def _missing(self, option: str) -> NoReturn:
         sampler = self.chosen.value
         _check.refuse_state(option, f"be given for the sampler {sampler}", "nothing says it", f"add {option}")
 

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 import typer
 
 from sfumato import _check
+from sfumato._wire import Format as Wire
 from sfumato.cli.opening import named_sources, open_session, query_text
+from sfumato.cli.output.facts import ANSWER, cost_facts, guarantee_facts, print_json, receipt_facts
 from sfumato.cli.output.guarding import check_free, file_of
-from sfumato.cli.output.writing import Format, check_output, write
+from sfumato.cli.output.writing import Format, check_output, format_of, write
 from sfumato.cli.process.interrupts import interrupts
+from sfumato.privacy._outward import sum_above
 from sfumato.queries.outer.release import PostprocessedRelease
 from sfumato.queries.sql.parser import LargerStatement, parse_statement
 from sfumato.queries.sql.query_parameters import Parameters
@@ -37,7 +40,10 @@ Text: TypeAlias = Annotated[
 QueryFile: TypeAlias = Annotated[
     str | None, typer.Option("--file", "-f", metavar="FILE", help="The query's file, in the place of SQL.")
 ]
-Style: TypeAlias = Annotated[Format, typer.Option("--format", help="How the answer is written.")]
+Style: TypeAlias = Annotated[
+    Format | None,
+    typer.Option("--format", help="How the answer is written; by --output's ending, else a table."),
+]
 Output: TypeAlias = Annotated[Path | None, typer.Option("--output", help="File for the answer.")]
 Params: TypeAlias = Annotated[
     list[str] | None,
@@ -52,6 +58,7 @@ Clamp: TypeAlias = Annotated[
     bool, typer.Option("--clamp", help="Bring numbers into the range of what is possible: biased then.")
 ]
 
+_EXPLANATION: Final = Wire("sfumato.explanation", 1)
 _OPTION: Final = re.compile(r"(?P<name>\w+)(:(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -86,12 +93,13 @@ def answer(
     *,
     file: QueryFile = None,
     param: Params = None,
-    style: Style = Format.TABLE,
+    style: Style = None,
     output: Output = None,
     no_intervals: NoIntervals = False,
     clamp: Clamp = False,
 ) -> None:
     """Answer a query with differential privacy, and charge the ledger for it."""
+    style = format_of(style, output)
     check_output(style, output)
     query, params = query_text(text, file), params_of(param or ())
     if clamp:
@@ -99,15 +107,35 @@ def answer(
     release = session.sql(query, params=params)
     clamped = {"clamp": True} if clamp else {}
     table = release.to_arrow(intervals=not no_intervals, **clamped)
-    write(table, style, output, again=_again(session))
+    write(table, style, output, again=_again(session), facts=_facts(session, release))
     for line in (*cut_off(release), _account(session, release)):
         typer.echo(line, err=True)
 
 
 @_in_session
-def explain(session: Session, text: Text = None, *, file: QueryFile = None, param: Params = None) -> None:
+def explain(
+    session: Session,
+    text: Text = None,
+    *,
+    file: QueryFile = None,
+    param: Params = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
     """Say how a query would be answered, what it would cost and how far off it would be; spends nothing."""
-    typer.echo(session.explain(query_text(text, file), params=params_of(param or ())))
+    query, params = query_text(text, file), params_of(param or ())
+    words = session.explain(query, params=params)
+    if not as_json:
+        typer.echo(words)
+        return
+    priced = session.priced(query, params=params)
+    deltas = [each.query.options.delta for each in priced]
+    facts = {
+        "explanation": words.splitlines(),
+        "cost": cost_facts(sum_above(each.query.options.epsilon for each in priced), sum_above(deltas)),
+        "losses": [json.loads(each.loss.to_json()) for each in priced],
+        "remaining": guarantee_facts(session.account.remaining(max(deltas))),
+    }
+    print_json(_EXPLANATION, facts)
 
 
 def _require_alone(query: str, params: dict[str, Any]) -> None:
@@ -136,6 +164,22 @@ def cut_off(release: TableRelease | PostprocessedRelease) -> Iterator[str]:
         of_which = f" in private SELECT {index}" if len(several) > 1 else ""
         if each.truncation is not None:
             yield from (f"cut off{of_which}: {line}" for line in each.truncation.lines())
+
+
+def _facts(session: Session, release: TableRelease | PostprocessedRelease) -> dict[str, Any]:
+    if isinstance(release, PostprocessedRelease):
+        paid, receipts = release.cost, release.receipts
+    else:
+        paid = (0.0, 0.0) if release.replayed else (release.epsilon, release.delta)
+        receipts = () if release.receipt is None else (release.receipt,)
+    return ANSWER.wrap(
+        {
+            "guarantee": cost_facts(release.epsilon, release.delta),
+            "cost": cost_facts(*paid),
+            "remaining": guarantee_facts(session.account.remaining(release.delta)),
+            "receipts": [receipt_facts(receipt) for receipt in receipts],
+        }
+    )
 
 
 def _account(session: Session, release: TableRelease | PostprocessedRelease) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
@@ -45,6 +47,7 @@ class Kind(Enum):
 
 _FORMAT: Final = Format("sfumato.survey-estimate")
 _CHANCES: Final = "Chances of the design, such as truth=7/10; may be repeated."
+_SEPARATORS: Final = ",;\t|"
 _SUFFIXES: Final = (".html", ".txt", ".svg")
 
 Chances: TypeAlias = Annotated[
@@ -89,7 +92,12 @@ def design_sheet(
 
 @app.command()
 def analyse(
-    source: Annotated[Path, typer.Argument(help="A CSV or Parquet file with one row for each respondent.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV or Parquet with one row for each respondent; '-' reads CSV from standard input."
+        ),
+    ],
     *,
     column: Annotated[str, typer.Option("--column", help="The column of the answers.")],
     design: Annotated[Kind, typer.Option("--design", help="How the question was asked.")],
@@ -98,6 +106,12 @@ def analyse(
     labels: Annotated[
         str | None,
         typer.Option("--labels", metavar="NO,YES", help="How the answers are written, if not in English."),
+    ] = None,
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            "--separator", metavar="C", help="Between columns of a CSV; by default , ; tab or | as it has."
+        ),
     ] = None,
     level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
     method: Annotated[
@@ -110,7 +124,11 @@ def analyse(
     if isinstance(made, surveys.UnrelatedQuestionTwoSamples):
         remedy = "use sfumato.local.surveys in Python for two samples"
         _check.refuse("design", "be that of one sample", design.value, remedy)
-    answers = _column(source, column)
+    cells = _column(source, column, separator)
+    answers = [cell for cell in cells if not _blank(cell)]
+    if len(answers) < len(cells):
+        left = len(cells) - len(answers)
+        typer.echo(f"{left} blank {'cell' if left == 1 else 'cells'}: no answer, left out", err=True)
     if labels is not None:
         answers = _translated(answers, labels, made)
     estimate: Any = made.estimate(answers)  # type: ignore[attr-defined]
@@ -170,21 +188,43 @@ def _design(
     return found
 
 
-def _column(source: Path, column: str) -> list[Any]:
+def _column(source: Path, column: str, separator: str | None) -> list[Any]:
+    """Return a column's cells: of a CSV as texts, of Parquet as they are."""
+    if separator is not None and len(separator.encode()) != 1:
+        _check.refuse("--separator", "be one character", separator, "write --separator ';'")
     try:
-        if source.suffix.lower() == ".csv":
-            only = pa_csv.ConvertOptions(include_columns=[column], strings_can_be_null=True)
-            table = pa_csv.read_csv(source, convert_options=only)
+        if source.suffix.lower() in {".parquet", ".pq"}:
+            table = pq.read_table(source, columns=[column]).select([column])
         else:
-            table = pq.read_table(source, columns=[column])
-            table = table.select([column])
+            text = sys.stdin.buffer.read() if str(source) == "-" else source.read_bytes()
+            table = pa_csv.read_csv(
+                pa.BufferReader(text),
+                parse_options=pa_csv.ParseOptions(delimiter=separator or _separator(text, column)),
+                convert_options=pa_csv.ConvertOptions(include_columns=[column], strings_can_be_null=True),
+            )
     except (OSError, KeyError, pa.ArrowException) as error:
         message = (
-            f"source must be a CSV or Parquet file with the column {column!r}, got {str(source)!r}; check it"
+            f"source must be a CSV or Parquet file with the column {column!r}, got {str(source)!r}; check it "
+            "or name its --separator"
         )
         raise SourceError(message) from error
-    answers: list[Any] = table[column].to_pylist()
-    return answers
+    cells: list[Any] = table[column].to_pylist()
+    return [cell.strip() if isinstance(cell, str) else cell for cell in cells]
+
+
+def _separator(text: bytes, column: str) -> str:
+    """Return the separator between which the first line has the column."""
+    first = text.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace")
+    for separator in _SEPARATORS:
+        names = next(csv.reader([first], delimiter=separator), [])
+        if column in (name.strip() for name in names):
+            return separator
+    return ","
+
+
+def _blank(cell: object) -> bool:
+    """Whether a cell holds no answer: nothing, white space, or no number where it should be one."""
+    return cell is None or cell == "" or cell != cell  # noqa: PLR0124 (NaN)
 
 
 def _translated(answers: list[Any], labels: str, design: Any) -> list[Any]:

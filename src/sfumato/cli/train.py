@@ -14,13 +14,17 @@ from sfumato import _check, learning
 from sfumato.cli.opening import Types, types_of
 from sfumato.cli.output.guarding import check_free, file_of
 from sfumato.cli.output.writing import Format, check_output
+from sfumato.cli.process.epoch_bar import EpochBar
+from sfumato.cli.process.interrupts import interrupts
+from sfumato.cli.recorded import recorded
 from sfumato.errors import SourceError
 from sfumato.frames.delimited import CSV_SUFFIXES, Delimited
+from sfumato.privacy._outward import text_above
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.session.connection import connect
 from sfumato.session.units import ROW
 
-__all__ = ["train"]
+__all__ = ["budget_of", "read_rows", "train"]
 
 
 def train(
@@ -30,8 +34,10 @@ def train(
         str, typer.Option(metavar="NAME=VALUE,VALUE", help="The column to predict, with its public classes.")
     ],
     output: Annotated[Path, typer.Option(help="File for the model: a state_dict of PyTorch.")],
-    epsilon: Annotated[float, typer.Option(help="The whole budget's epsilon.")],
-    delta: Annotated[float, typer.Option(help="The whole budget's delta.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="The whole budget's epsilon; an existing ledger knows it.")
+    ] = None,
+    delta: Annotated[float | None, typer.Option(help="The whole budget's delta.")] = None,
     number: Annotated[
         list[str] | None, typer.Option(metavar="NAME=LOWER:UPPER", help="A column of numbers; repeatable.")
     ] = None,
@@ -65,19 +71,24 @@ def train(
         numbers=dict(_bounds(text) for text in number or ()),
         categories=dict(_values("category", text) for text in category or ()),
     )
+    epsilon, delta = budget_of(epsilon, delta, ledger)
     widths = [_whole(width) for width in hidden.split(",") if width]
-    with connect(
-        str(source),
-        privacy_unit=ROW,
-        epsilon=epsilon,
-        delta=delta,
-        types=types_of(types or (), ["data"]),
-        ledger=ledger,
-        analyst=analyst,
-        neighboring=Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE,
-    ) as session:
+    with (
+        connect(
+            str(source),
+            privacy_unit=ROW,
+            epsilon=epsilon,
+            delta=delta,
+            types=types_of(types or (), ["data"]),
+            ledger=ledger,
+            analyst=analyst,
+            neighboring=Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE,
+        ) as session,
+        interrupts.stating(session.ledger, ledger),
+        EpochBar() as bar,
+    ):
         trained = learning.train_table(
-            columns.read(_read(source, [columns.target, *columns.numbers, *columns.categories])),
+            columns.read(read_rows(source, [columns.target, *columns.numbers, *columns.categories])),
             columns,
             hidden=widths,
             epsilon=epsilon / 2 if spend is None else spend,
@@ -89,6 +100,7 @@ def train(
             ledger=session.account,
             description=f"sfumato train {columns.target}",
             rows=rows,
+            progress=bar.epochs,
         )
     try:
         trained.save(output)
@@ -98,9 +110,34 @@ def train(
             "charged all the same: name a place that has room, and train again"
         ) from error
     typer.echo(json.dumps(trained.card, indent=2))
+    typer.echo(_sentence(trained.card, output, forgotten=ledger is None), err=True)
 
 
-def _read(source: Path, names: list[str]) -> pa.Table:
+def _sentence(card: dict[str, Any], output: Path, *, forgotten: bool) -> str:
+    """Return what a card says, for people."""
+    guarantee, run = card["privacy"]["guarantee"], card["privacy"]["run"]
+    charge = (
+        "no --ledger: its charge is forgotten" if forgotten else "charged as a whole before its first step"
+    )
+    return (
+        f"{output}: whoever has this model learns about each row at most "
+        f"({text_above(guarantee['epsilon'])}, {text_above(guarantee['delta'])})-DP, by {run['steps']} noisy "
+        f"steps; {charge}"
+    )
+
+
+def budget_of(epsilon: float | None, delta: float | None, ledger: str | None) -> tuple[float, float]:
+    """Return the whole budget, as it is given or as the ledger has it."""
+    known = recorded(ledger) if epsilon is None else None
+    if known is not None:
+        epsilon, delta = known.budget.epsilon, known.budget.delta
+    if epsilon is None or delta is None:
+        found = "no --ledger has them" if ledger is None else "the ledger has none yet"
+        _check.refuse_state("--epsilon and --delta", "be given", found, "write --epsilon 2 --delta 1e-6")
+    return epsilon, delta
+
+
+def read_rows(source: Path, names: list[str]) -> pa.Table:
     """Return the table; of a CSV the named columns as texts."""
     try:
         if source.name.lower().endswith(CSV_SUFFIXES):

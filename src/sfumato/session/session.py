@@ -218,6 +218,26 @@ class Session(CuratorTools, PlanningTools):
             self._engine.check(job)  # it refuses what it cannot run
         return explain(priced, privacy_unit=self._privacy_unit, budget=self._account.budget)
 
+    def priced(self, text: str, *, params: QueryValues | None = None) -> tuple[PricedQuery, ...]:
+        """Return the price of each private SELECT of a query; nothing is charged and no row is read.
+
+        Parameters
+        ----------
+        text : str
+            As for `explain`.
+        params : mapping, optional
+            As for `sql`.
+
+        Returns
+        -------
+        tuple of PricedQuery
+        """
+        self._check_usable()
+        statement = written_out(parse_statement(without_explain(text), Parameters.of(params)))
+        if isinstance(statement, LargerStatement):
+            return tuple(self._larger(statement, None).priced)
+        return (price(self._read(statement)),)
+
     def close(self) -> None:
         """Close engine and ledger; calling it again does nothing."""
         self._closed = True

@@ -178,7 +178,7 @@ def test_arrays_are_written_in_every_format(folder: Path, style: str) -> None:
     if style == "parquet":
         (values,) = pq.read_table(target)["q"].to_pylist()
     elif style == "json":
-        (values,) = (row["q"] for row in json.loads(target.read_text()))
+        (values,) = (row["q"] for row in json.loads(target.read_text())["rows"])
     elif style == "csv":
         head, (first, *_) = csv.reader(target.read_text().splitlines())
         assert head == ["q", "q_lower", "q_upper"]

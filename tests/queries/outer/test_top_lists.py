@@ -83,7 +83,7 @@ def test_the_command_line_writes_lists_in_every_format(tmp_path: Path) -> None:
         return made
 
     days = ["2020-01-01", "2020-01-02"]
-    (row,) = json.loads(run("json").stdout)
+    (row,) = json.loads(run("json").stdout)["rows"]
     assert [each["value"] for each in row["top"]] == days
     head, line = run("csv").stdout.splitlines()
     assert head == '"top"'

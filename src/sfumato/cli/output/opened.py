@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from sfumato.cli.output.tables import interval, plain_table, shown, wide_console
+from sfumato.cli.output.tables import interval, plain_table, print_table, shown, wide_console
 from sfumato.cli.output.writing import finite_or_none
 from sfumato.errors import ParameterError
 from sfumato.local.frequency.estimate import Estimate
@@ -51,7 +51,7 @@ def print_estimate(estimate: Any, facts: dict[str, Any] | None, *, level: float,
         rows = sorted(rows, key=lambda row: -row[1])[:top]
     for name, value, lower, upper in rows:
         table.add_row(*(Text(cell) for cell in (shown(name), shown(value), interval(lower, upper))))
-    wide_console().print(table)
+    print_table(wide_console(), table)
     if estimate.simulated:
         typer.echo("some randomness followed from a seed: nobody was protected by it")
 

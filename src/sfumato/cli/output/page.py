@@ -9,6 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.cli.output.tables import fits, print_table
+
 __all__ = ["Page"]
 
 _WIDTH = 80
@@ -42,7 +44,10 @@ class Page:
     def table(self, table: Table) -> None:
         """Print a table, indented, its columns as close as they stay readable."""
         table.padding, table.show_edge = (0, 1, 0, 0), False
-        self._indented(table)
+        if fits(table, self._console.width - _INDENT):
+            self._indented(table)
+        else:
+            print_table(self._console, table)
 
     def _indented(self, content: Text | Table) -> None:
         self._console.print(Padding(content, (0, 0, 0, _INDENT), expand=False))

@@ -8,15 +8,28 @@ from typing import IO, Any
 
 import pyarrow as pa
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from sfumato.queries.release.display import printable, shown
 
-__all__ = ["cut", "dashed", "interval", "plain_table", "printable", "release_table", "shown", "wide_console"]
+__all__ = [
+    "cut",
+    "dashed",
+    "interval",
+    "plain_table",
+    "print_table",
+    "printable",
+    "release_table",
+    "shown",
+    "wide_console",
+]
 
 _UNLIMITED = 100_000
+_TEXT = 12
+"""Columns that a text needs at least, to be read."""
 
 
 def interval(lower: object, upper: object) -> str:
@@ -57,8 +70,48 @@ def plain_table(names: Sequence[str], *, right: Iterable[int] = ()) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     numbers = frozenset(right)
     for index, name in enumerate(names):
-        table.add_column(Text(printable(name)), justify="right" if index in numbers else "left")
+        table.add_column(
+            Text(printable(name)),
+            justify="right" if index in numbers else "left",
+            no_wrap=index in numbers,
+            overflow="fold",
+        )
     return table
+
+
+def fits(table: Table, width: int) -> bool:
+    """Whether a table's numbers have room in so many columns; texts may wrap.
+
+    Parameters
+    ----------
+    table : Table
+        Whose columns that do not wrap hold numbers.
+    width : int
+    """
+    longest = [max(map(cell_len, (str(each.header), *map(str, each.cells)))) for each in table.columns]
+    pairs = zip(table.columns, longest, strict=True)
+    return sum(2 + (size if column.no_wrap else min(size, _TEXT)) for column, size in pairs) <= width
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table; where the terminal is too narrow for its numbers, each row's cells below each other.
+
+    Nothing is cut off: a digit that is missing at the edge would be another number.
+
+    Parameters
+    ----------
+    console : Console
+    table : Table
+    """
+    if fits(table, console.width):
+        console.print(table)
+        return
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        for column, cell in zip(table.columns, row, strict=True):
+            console.print(
+                Text(f"{column.header}: {cell}" if str(column.header) else str(cell)), soft_wrap=True
+            )
+        console.print()
 
 
 def release_table(answer: pa.Table) -> Table:

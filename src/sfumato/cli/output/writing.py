@@ -6,11 +6,12 @@ import datetime as dt
 import json
 import math
 import sys
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import Enum
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 from sfumato import _check
 from sfumato._durable import write_whole
 from sfumato.cli.output.guarding import resolved
-from sfumato.cli.output.tables import release_table, wide_console
+from sfumato.cli.output.tables import print_table, release_table, wide_console
 from sfumato.cli.process.standard import OutputFailed
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "check_output",
     "content",
     "finite_or_none",
+    "format_of",
     "read_text",
     "refuse_unwritable",
     "write",
@@ -41,6 +43,29 @@ class Format(Enum):
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
+
+
+_ENDINGS: Final = {
+    ".parquet": Format.PARQUET, ".csv": Format.CSV, ".json": Format.JSON, ".txt": Format.TABLE,
+}  # fmt: skip
+
+
+def format_of(style: Format | None, output: Path | None) -> Format:
+    """Return the format that was named, else that of the file's ending, else a table.
+
+    Parameters
+    ----------
+    style : Format or None
+    output : Path or None
+
+    Examples
+    --------
+    >>> format_of(None, Path("answer.parquet")), format_of(Format.CSV, Path("answer.txt"))
+    (<Format.PARQUET: 'parquet'>, <Format.CSV: 'csv'>)
+    """
+    if style is not None:
+        return style
+    return Format.TABLE if output is None else _ENDINGS.get(output.suffix.lower(), Format.TABLE)
 
 
 def check_output(style: Format, output: Path | None) -> None:
@@ -64,7 +89,14 @@ def check_output(style: Format, output: Path | None) -> None:
         _check.refuse("output", "name a file for Parquet on a terminal", None, "pass --output FILE")
 
 
-def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -> None:
+def write(
+    answer: pa.Table,
+    style: Format,
+    output: Path | None,
+    *,
+    again: str,
+    facts: Mapping[str, object] | None = None,
+) -> None:
     """Write a release to a file, whole or not at all, or to standard output.
 
     Parameters
@@ -73,6 +105,8 @@ def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -
     style : Format
     output : Path or None
         None is standard output.
+    facts : mapping, optional
+        What stands beside the rows in JSON.
     again : str
         What became of the charge, and how to have the answer again, for the error.
 
@@ -84,11 +118,11 @@ def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -
     try:
         if output is not None:
             # The file behind a link is replaced, not the link.
-            write_whole(resolved(output), content(answer, style))
+            write_whole(resolved(output), content(answer, style, facts))
         elif style is Format.TABLE:
-            wide_console().print(release_table(answer))
+            print_table(wide_console(), release_table(answer))
         else:
-            sys.stdout.buffer.write(content(answer, style))
+            sys.stdout.buffer.write(content(answer, style, facts))
             sys.stdout.flush()
     except OutputFailed as error:
         raise OutputFailed(f"{error}; {again}") from None
@@ -129,18 +163,20 @@ def finite_or_none(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def content(answer: pa.Table, style: Format) -> bytes:
-    """Return an answer as the bytes of a file: in JSON a list of objects, one for each row, by column name.
+def content(answer: pa.Table, style: Format, facts: Mapping[str, object] | None = None) -> bytes:
+    """Return an answer as the bytes of a file: in JSON a list of objects, one for each row by column name.
 
-    A date or a timestamp is a text as SQL writes it, and NaN is null.
+    With facts, JSON is one object that has them, and the list as its ``rows``. A date or a timestamp is a
+    text as SQL writes it, and NaN is null.
     """
     if style is Format.TABLE:
         text = StringIO()
-        wide_console(text).print(release_table(answer))
+        print_table(wide_console(text), release_table(answer))
         return text.getvalue().encode()
     if style is Format.JSON:
         rows = [{name: _plain(value) for name, value in row.items()} for row in answer.to_pylist()]
-        return (json.dumps(rows, indent=2, ensure_ascii=False) + "\n").encode()
+        whole = rows if facts is None else {**facts, "rows": rows}
+        return (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode()
     sink = BytesIO()
     if style is Format.CSV:
         pa_csv.write_csv(_flat(answer), sink)

@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from sfumato.cli.process.settings import COMMANDS, settings_of
+
 __all__ = ["LazyCommand", "LazyGroup"]
 
 
@@ -61,6 +63,8 @@ class LazyGroup(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None and name in self.homes:
             command = self.load(name)
+            if name in COMMANDS and not ctx.resilient_parsing:
+                ctx.default_map = {name: settings_of(command, rest)}
         return name, command, rest
 
     def load(self, name: str) -> Any:

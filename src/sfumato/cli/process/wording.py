@@ -25,6 +25,7 @@ PHRASES: Final = {
     r"pass \{[^}]*: path\} \(on the command line ([^)]*)\)": r"pass \1",
     r"pass columns=\['person', 'state'\], or columns=\{'people': \['person', 'state'\]\}":
         "pass --columns person,state, or --columns people=person,state",
+    r"leave it out, and call session\.cancel\(\) from a thread": "leave it out: Ctrl-C stops a query",
     r"pass seconds, such as statement_timeout=600": "pass --statement-timeout 600",
 }  # fmt: skip
 """What the library says to those who write Python, and what it is called here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from sfumato import _check
 from sfumato._durable import write_whole
 from sfumato._wire import Format
+from sfumato.errors import SourceError
 from sfumato.learning.estimators.table_entries import number
 from sfumato.learning.training.privacy_engine import PrivacyEngine
 from sfumato.learning.training.setup.options import RecordOptions, SamplingOptions
@@ -101,15 +102,31 @@ class Columns:
                 _check.refuse("columns", "be in the table", name, "check the names")
         texts = _texts(table[self.target])
         labels = np.array([self._classes.get(text, -1) for text in texts], dtype=np.int64)
+        weights = (labels >= 0).astype(np.float32)
+        return TensorDataset(
+            self.tensor(table), torch.from_numpy(np.maximum(labels, 0)), torch.from_numpy(weights)
+        )
+
+    def tensor(self, table: pa.Table) -> torch.Tensor:
+        """Return the module's inputs of all rows; the target need not be there.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            With the declared columns of numbers and texts.
+
+        Returns
+        -------
+        torch.Tensor
+        """
+        for name in (*self.numbers, *self.categories):
+            if name not in table.column_names:
+                _check.refuse("columns", "be in the table", name, "check the names")
         parts = [_scaled(table[name], *bounds) for name, bounds in self.numbers.items()]
         for name, values in self.categories.items():
             found = np.array(_texts(table[name]), dtype=object)
             parts += [(found == value).astype(np.float32) for value in values]
-        inputs = np.stack(parts, axis=1).astype(np.float32)
-        weights = (labels >= 0).astype(np.float32)
-        return TensorDataset(
-            torch.from_numpy(inputs), torch.from_numpy(np.maximum(labels, 0)), torch.from_numpy(weights)
-        )
+        return torch.from_numpy(np.stack(parts, axis=1).astype(np.float32))
 
     @property
     def _classes(self) -> dict[str, int]:
@@ -175,6 +192,80 @@ class TrainedTable:
         torch.save(content, buffer)
         write_whole(path, buffer.getvalue())
 
+    @classmethod
+    def load(cls, path: Path) -> TrainedTable:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            Of the file.
+
+        Returns
+        -------
+        TrainedTable
+
+        Raises
+        ------
+        SourceError
+            It is no such file.
+        """
+        try:
+            content = torch.load(path, weights_only=True)
+            card = json.loads(content["sfumato"])
+            module = classifier(_columns_of(card), card["model"]["hidden"])
+            module.load_state_dict(content["state_dict"])
+        except Exception as error:
+            raise SourceError(
+                f"model must be a file of sfumato train, got {str(path)!r}; check it"
+            ) from error
+        return cls(module=module, card=card)
+
+    @property
+    def columns(self) -> Columns:
+        """The columns that it was trained on."""
+        return _columns_of(self.card)
+
+    def predict(self, table: pa.Table) -> tuple[list[str], list[float]]:
+        """Return the likeliest class of each row, and its probability.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            With the model's inputs.
+
+        Returns
+        -------
+        tuple
+            Classes and probabilities, in the order of the rows.
+        """
+        with torch.no_grad():
+            likely, index = self.module(self.columns.tensor(table)).softmax(1).max(1)
+        classes = self.columns.classes
+        return [classes[each] for each in index.tolist()], likely.tolist()
+
+    def correct(self, table: pa.Table) -> int:
+        """Return in how many rows the likeliest class is the true one: raw data, to be noised.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            With the model's inputs and the target.
+
+        Returns
+        -------
+        int
+        """
+        inputs, labels, weights = self.columns.read(table).tensors
+        with torch.no_grad():
+            return int(((self.module(inputs).argmax(1) == labels) * weights).sum())
+
+
+def _columns_of(card: Mapping[str, Any]) -> Columns:
+    stated = card["model"]["columns"]
+    bounds = {name: (lower, upper) for name, (lower, upper) in stated["numbers"].items()}
+    return Columns(**{**stated, "numbers": bounds})
+
 
 def train_table(
     data: TensorDataset,
@@ -190,6 +281,7 @@ def train_table(
     ledger: Ledger | LedgerView | None,
     description: str,
     rows: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> TrainedTable:
     """Train a classifier with the smallest noise that keeps (epsilon, delta), charged before its first batch.
 
@@ -213,6 +305,8 @@ def train_table(
     rows : int, optional
         A public number of rows, such as a noisy count: the run is under add/remove of one row. Left out, the
         data's own number of rows is public, and the run is under zero-out of one row.
+    progress : callable, optional
+        Called after each epoch with how many are done, and how many there are.
 
     Returns
     -------
@@ -252,12 +346,14 @@ def train_table(
         sampling=SamplingOptions(population=rows),
         record=RecordOptions(ledger=ledger, description=description),
     )
-    for _ in range(epochs):
+    for epoch in range(epochs):
         for inputs, labels, weights in loader:
             optimizer.zero_grad()
             losses = nn.functional.cross_entropy(module(inputs), labels, reduction="none")
             (weights * losses).mean().backward()
             optimizer.step()
+        if progress is not None:
+            progress(epoch + 1, epochs)
     card = json.loads(engine.card(delta, unit="row").to_json())
     engine.detach()
     document = FORMAT.wrap(

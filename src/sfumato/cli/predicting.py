@@ -1,0 +1,113 @@
+"""``sfumato predict`` and ``sfumato evaluate``: a trained classifier on rows, and how often it is right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from sfumato import _check, learning
+from sfumato._wire import Format as Wire
+from sfumato.cli.opening import Types, types_of
+from sfumato.cli.output.guarding import check_free
+from sfumato.cli.output.writing import Format, check_output, format_of, write
+from sfumato.cli.process.interrupts import interrupts
+from sfumato.cli.train import budget_of, read_rows
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.session.connection import connect
+from sfumato.session.units import ROW
+
+__all__ = ["evaluate", "predict"]
+
+_EVALUATION = Wire("sfumato.evaluation", 1)
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="What 'sfumato train' wrote.")]
+
+
+def predict(
+    model: ModelFile,
+    source: Annotated[Path, typer.Argument(help="A CSV or Parquet file with the model's columns.")],
+    *,
+    style: Annotated[Format | None, typer.Option("--format", help="How predictions are written.")] = None,
+    output: Annotated[Path | None, typer.Option(help="File for the predictions.")] = None,
+) -> None:
+    """Predict the class of each row; costs nothing, and shows the rows' own values to whoever reads it."""
+    style = format_of(style, output)
+    check_output(style, output)
+    if output is not None:
+        check_free(output, sources={"private data": str(source)}, ledger=None)
+    trained = learning.TrainedTable.load(model)
+    columns = trained.columns
+    rows = read_rows(source, [*columns.numbers, *columns.categories])
+    classes, probabilities = trained.predict(rows)
+    table = pa.table({columns.target: classes, "probability": probabilities})
+    write(table, style, output, again="nothing was charged")
+
+
+def evaluate(
+    model: ModelFile,
+    source: Annotated[Path, typer.Argument(help="A CSV or Parquet file; each row is protected.")],
+    *,
+    spend: Annotated[float, typer.Option(help="This evaluation's epsilon.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="The whole budget's epsilon; an existing ledger knows it.")
+    ] = None,
+    delta: Annotated[float | None, typer.Option(help="The whole budget's delta.")] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="A public number of rows; left out, the file's own is public, as for train."),
+    ] = None,
+    types: Types = None,
+    ledger: Annotated[
+        str | None, typer.Option(metavar="FILE|URL", help="Keeps the budget; left out, it is forgotten.")
+    ] = None,
+    analyst: Annotated[str | None, typer.Option(help="Whose account is charged as well.")] = None,
+) -> None:
+    """Estimate how many rows are classified correctly: a noisy count, which is charged before it is made."""
+    epsilon, delta = budget_of(epsilon, delta, ledger)
+    if rows is not None:
+        _check.integer("rows", rows, minimum=1)
+    trained = learning.TrainedTable.load(model)
+    columns = trained.columns
+    relation = Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE
+    # One row more, or one that is emptied, moves the number of correct rows by at most 1.
+    noise = Laplace.calibrated(sensitivity=1, epsilon=spend, neighboring=relation)
+    with (
+        connect(
+            str(source),
+            privacy_unit=ROW,
+            epsilon=epsilon,
+            delta=delta,
+            types=types_of(types or (), ["data"]),
+            ledger=ledger,
+            analyst=analyst,
+            neighboring=relation,
+        ) as session,
+        interrupts.stating(session.ledger, ledger),
+    ):
+        described = f"sfumato evaluate {columns.target}"
+        receipt = session.account.charge(noise.privacy_loss, delta=0.0, description=described)
+        table = read_rows(source, [columns.target, *columns.numbers, *columns.categories])
+        release = noise.release(trained.correct(table))
+    count = table.num_rows if rows is None else rows
+    lower, upper = (max(0.0, min(1.0, float(end) / count)) for end in release.interval(0.95)[:2])
+    correct = int(release.value)
+    facts = {
+        "correct": correct,
+        "rows": count,
+        "accuracy": max(0.0, min(1.0, correct / count)),
+        "lower": lower,
+        "upper": upper,
+        "epsilon": noise.privacy_loss.epsilon(0.0),
+        "charge": receipt.sequence,
+    }
+    typer.echo(json.dumps(_EVALUATION.wrap(facts), indent=2))
+    typer.echo(
+        f"right on {100 * facts['accuracy']:.1f} % of {count} rows (95 % interval {100 * lower:.1f} to "
+        f"{100 * upper:.1f} %); cost {spend:g} of epsilon, charge {receipt.sequence}",
+        err=True,
+    )
