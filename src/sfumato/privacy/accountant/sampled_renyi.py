@@ -1,9 +1,9 @@
 r"""Rényi divergences of a mechanism on a Poisson sample, from those of the mechanism alone.
 
 Let the mechanism's divergences on any two neighbors be at most :math:`\epsilon(\alpha)`, in both orders,
-under add/remove. Given which other units are drawn, the output has the distribution :math:`Q` without the unit
-and :math:`(1-q)Q + qP` with it; as :math:`(x, y) \mapsto x^\alpha y^{1-\alpha}` is jointly convex, the mean
-over the other units is at most the worst of these. With :math:`R = dP/dQ` and :math:`c = \alpha - 1`:
+under add/remove. Given which other units are drawn, the output has the distribution :math:`Q` without the
+unit and :math:`(1-q)Q + qP` with it; as :math:`(x, y) \mapsto x^\alpha y^{1-\alpha}` is jointly convex, the
+mean over the other units is at most the worst of these. With :math:`R = dP/dQ` and :math:`c = \alpha - 1`:
 
 *The unit's side first.* For a whole :math:`\alpha`, as :math:`E_Q R^k \le e^{(k-1)\epsilon(k)}`, and 1 for
 :math:`k \le 1`,
@@ -11,19 +11,19 @@ over the other units is at most the worst of these. With :math:`R = dP/dQ` and :
 .. math:: E_Q (1 - q + qR)^\alpha \le 1 + \sum_{k=2}^\alpha \binom{\alpha}{k} (1-q)^{\alpha-k} q^k
           (e^{(k-1)\epsilon(k)} - 1).
 
-Between two whole orders the log of this moment is below its chord, for it is convex in :math:`\alpha` and 0 at
-1. At every order :math:`E_Q (1-q+qR)^\alpha \le 1 - q + q e^{c\epsilon(\alpha)}`, by convexity.
+Between two whole orders the log of this moment is below its chord, for it is convex in :math:`\alpha` and 0
+at 1. At every order :math:`E_Q (1-q+qR)^\alpha \le 1 - q + q e^{c\epsilon(\alpha)}`, by convexity.
 
 *The other side first.* With :math:`u = 1 - R \le 1`, the moment is :math:`E_Q(1 - qu)^{-c}`, and
-:math:`E_Q u = 0`. As the third derivative of :math:`(1-qu)^{-c}` is positive, :math:`((1-qu)^{-c} - 1 - cqu)/u^2` rises up to
-:math:`u = 1`, so that
+:math:`E_Q u = 0`. As the third derivative of :math:`(1-qu)^{-c}` is positive,
+:math:`((1-qu)^{-c} - 1 - cqu)/u^2` rises up to :math:`u = 1`, so that
 
 .. math:: E_Q (1 - q + qR)^{-c} \le 1 + ((1-q)^{-c} - 1 - cq)(e^{\epsilon(2)} - 1).
 
 It is also at most :math:`(1-q)^{-c}`, and at most :math:`1 - q + q e^{c\epsilon(\alpha)}`, by convexity.
 
-The first sum is that of Zhu and Wang (2019), "Poisson subsampled Rényi differential privacy", without the factor
-of 3 by which they cover both sides of any mechanism; the second bound is in its place.
+The first sum is that of Zhu and Wang (2019), "Poisson subsampled Rényi differential privacy", without the
+factor of 3 by which they cover both sides of any mechanism; the second bound is in its place.
 """
 
 from __future__ import annotations
