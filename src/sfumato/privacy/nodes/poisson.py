@@ -16,9 +16,11 @@ from sfumato.numerics.rounding import expm1_up, log1p_up, mul_up
 from sfumato.privacy._outward import above
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.accountant.sampled_renyi import sampled_renyi
-from sfumato.privacy.leaves.leaf import Node
+from sfumato.privacy.leaves.gaussian import Gaussian
+from sfumato.privacy.leaves.leaf import GroupPrivacy, Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, Relation
+from sfumato.privacy.nodes.poisson_replace_one import PoissonReplaceOne
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.pairs.sampling.subsampled import SubsampledPair
 from sfumato.privacy.serialization import LOSS, serialized_as
@@ -53,6 +55,9 @@ class PoissonSubsampled(Node):
     its sample or not, such as a noisy sum to which it adds 0. Proof: the runs on both datasets are mixtures
     over whether the unit is drawn. Where it is not, they are the mechanism on the other units; where it is,
     they are the mechanism with the unit and with the neutral one, which is that on the other units again.
+
+    Replace-one: `under` gives the loss of Gaussian noise exactly, see `PoissonReplaceOne`, and of all others
+    the chain of two steps.
 
     A loss without a pair, such as `ZCDP`, has Rényi divergences from those of the loss, if they hold in both
     orders (as Zhu, Wang 2019; the proof is in `sfumato.privacy.accountant.sampled_renyi`).
@@ -132,6 +137,11 @@ class PoissonSubsampled(Node):
         """
         q = self.sampling_probability
         return amplified(self.loss.pure(), q) if q > 0 else PureView(0.0, 0.0)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        if steps == 2 and relation is Neighboring.REPLACE_ONE and isinstance(self.loss, Gaussian):
+            return PoissonReplaceOne(self.loss, self.sampling_probability)
+        return GroupPrivacy(self, steps, neighboring=relation)
 
 
 def check_absent(loss: PrivacyLoss) -> None:
