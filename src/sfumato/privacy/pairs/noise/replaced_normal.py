@@ -1,4 +1,4 @@
-"""The pair of a unit that is replaced under Poisson sampling and Gaussian noise: two mixtures on either side."""
+"""The pair of a unit that is replaced under Poisson sampling and Gaussian noise."""
 
 from __future__ import annotations
 
