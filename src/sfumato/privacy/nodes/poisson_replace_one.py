@@ -79,7 +79,7 @@ class PoissonReplaceOne(Node):
         if self.loss.neighboring not in (Neighboring.ADD_REMOVE, Neighboring.ZERO_OUT):
             raise NeighboringMismatch(
                 f"loss must be under add/remove or zero-out, got {self.loss.neighboring}; state the noise "
-                "for one unit that is added, removed or zeroed out: what is replaced is drawn or not by chance"
+                "for one unit that is added, removed or zeroed out"
             )
         remedy = "pass the chance that one unit is drawn"
         probability = _check.share("sampling_probability", self.sampling_probability, remedy)
