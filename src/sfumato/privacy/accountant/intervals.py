@@ -39,7 +39,8 @@ _FAR: Final = 1e9
 _COARSEST: Final = 1e-3
 """A coarser curve takes as long."""
 _MOST: Final = 2**1000
-"""A count beyond it counts as it: of a mass that is a float, that many runs reveal all or nothing."""
+"""So many runs reveal all, if one does with a chance that is not below the smallest here."""
+_SMALL: Final = 1e-290
 _REAL: Final = -1000.0
 """Log of a mass; smaller ones are those of empty bins."""
 
@@ -212,7 +213,10 @@ def infinite_mass(pairs: Pairs) -> Interval:
         elif len(masses) == 1 and masses[0][1] == 1:
             found.append(masses[0][0])
         else:
-            found.append(-math.expm1(math.fsum(float(min(n, _MOST)) * math.log1p(-mass) for mass, n in masses)))
+            if any(n > _MOST and 0 < mass < _SMALL for mass, n in masses):
+                return Interval(0.0, 1.0, tight=False)
+            hazards = (float(min(n, _MOST)) * math.log1p(-mass) for mass, n in masses)
+            found.append(-math.expm1(math.fsum(hazards)))
     largest = max(found)
     tight = all(pair.enclosed for pair, _ in pairs)
     if largest in {0.0, 1.0}:
