@@ -1,7 +1,8 @@
 """The accountant's jobs and their limits, cold: every cache of sfumato is emptied before each run.
 
 CPU seconds, medians in one process; what goes to the disk is in seconds of the clock. With ``--peers``,
-dp-accounting does the same jobs in an environment of its own.
+dp-accounting does the same jobs in an environment of its own. With ``--readings``, every reading of one run
+over its first epsilon, which comes before each of them and is not in it.
 """
 
 from __future__ import annotations
@@ -144,9 +145,63 @@ JOBS: Final[dict[str, Job]] = {
         )
         for steps in (100, 10_000)
     },
+    "distinct steps": Job(
+        "10,000 different subsampled Gaussians, delta 1e-5",
+        2.0,
+        lambda: compose(training(0.01, 1.0 + 1e-4 * i, 1) for i in range(10_000)).epsilon_interval(1e-5),
+    ),
+    "distinct leaves": Job(
+        "10,000 different Laplace leaves, delta 1e-5",
+        1.0,
+        lambda: compose(Laplace(100.0 + 0.01 * i) for i in range(10_000)).epsilon_interval(1e-5),
+    ),
+    "deep": Job("PureDP(1) x 1e6, delta .5", 0.05, lambda: (PureDP(1.0) * 10**6).epsilon_interval(0.5)),
     "filter": Job("filter in memory, 100,000 charges", 2.0, in_memory),
     "ledger": Job("ledger in a file, 10,000 charges (clock)", 60.0, durable),
 }
+
+
+def common() -> PrivacyLoss:
+    """Return a thousand steps of DP-SGD."""
+    return training(0.01, 1.0, 1000)
+
+
+READINGS: Final[dict[str, tuple[float, Callable[[PrivacyLoss], object]]]] = {
+    "delta at epsilon 1": (0.05, lambda loss: loss.delta_interval(1.0)),
+    "trade-off at .05": (0.05, lambda loss: loss.trade_off(0.05)),
+    "risk": (0.05, lambda loss: loss.risk().advantage),
+    "rdp of order 2": (0.05, lambda loss: loss.rdp(2.0)),
+    "mean and variance of the loss": (
+        0.05,
+        lambda loss: (loss.loss_variable().mean, loss.loss_variable().variance),
+    ),
+    "tail of the loss at 1": (0.05, lambda loss: loss.loss_variable().tail(1.0)),
+    "median of the loss": (0.05, lambda loss: loss.loss_variable().quantile(0.5)),
+    "quantile .99 of the loss": (0.05, lambda loss: loss.loss_variable().quantile(0.99)),
+    "profile, 33 points": (0.15, lambda loss: loss.curve("profile")),
+    "trade-off curve, 33 points": (0.15, lambda loss: loss.curve("trade-off")),
+    "distribution of the loss, 33 points": (0.15, lambda loss: loss.loss_variable().curve()),
+    "epsilon over steps, 33 points": (0.15, lambda loss: loss.curve("steps", delta=1e-5)),
+}
+"""Each with its limit in seconds, after the first epsilon."""
+
+
+def _readings(repeats: int) -> None:
+    print(f"{'reading of q=.01 sigma=1 T=1000':<50} {'limit, s':>9} {'seconds':>9} {'over epsilon':>13}")
+    for name, (limit, read) in READINGS.items():
+        firsts, times = [], []
+        for _ in range(repeats):
+            for clear in _caches():
+                clear()
+            loss = common()
+            start = time.process_time()
+            loss.epsilon(1e-5)
+            between = time.process_time()
+            read(loss)
+            firsts.append(between - start)
+            times.append(time.process_time() - between)
+        seconds = statistics.median(times)
+        print(f"{name:<50} {limit:>9g} {seconds:>9.4f} {seconds / statistics.median(firsts):>13.1f}")
 
 
 def main(argv: list[str]) -> int:
@@ -154,7 +209,12 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--jobs", nargs="+", choices=sorted(JOBS), default=list(JOBS))
     parser.add_argument("--peers", action="store_true", help="run dp-accounting beside it; some minutes")
+    parser.add_argument("--readings", action="store_true", help="every reading of one run, and nothing else")
     options = parser.parse_args(argv)
+    if options.readings:
+        training(0.5, 2.0, 3).epsilon_interval(1e-5)
+        _readings(options.repeats)
+        return 0
     theirs = _theirs() if options.peers else {}
     # What is loaded on first use is no part of a job.
     training(0.5, 2.0, 3).epsilon_interval(1e-5)

@@ -90,6 +90,11 @@ def non_negative(name: str, value: object, remedy: str = "") -> float:
     return _number(name, value, "be non-negative and finite", remedy, lambda x: 0 <= x < math.inf)
 
 
+def at_least_zero(name: str, value: object, remedy: str = "") -> float:
+    """Return ``value`` as a float that may be infinite, or refuse what is negative."""
+    return _number(name, value, "be non-negative", remedy, lambda x: x >= 0)
+
+
 def probability(name: str, value: object, remedy: str = "") -> float:
     """Return ``value`` as a float in [0, 1)."""
     return _number(name, value, "be in [0, 1)", remedy, lambda x: 0 <= x < 1)

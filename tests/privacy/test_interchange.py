@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -16,13 +18,19 @@ from sfumato.privacy import (
     ZCDP,
     ApproximateDP,
     DiscreteGaussian,
+    DiscreteGaussianVector,
     DiscreteLaplace,
+    Exponential,
     FixedSizeSampled,
     Gaussian,
+    GaussianDP,
     Laplace,
     Neighboring,
+    PoissonStopping,
     PoissonSubsampled,
     PrivacyLoss,
+    PureDP,
+    RandomStopping,
     SampledWithReplacement,
     compose,
 )
@@ -30,6 +38,7 @@ from sfumato.privacy.interchange import from_dp_event, to_dp_event
 
 try:
     import dp_accounting.pld
+    import dp_accounting.rdp
     from dp_accounting import dp_event as events
 except ImportError:
     events = None
@@ -127,6 +136,105 @@ def test_randomized_response_keeps_its_epsilon(noise: float, categories: int) ->
         from_dp_event(event)
 
 
+@dataclass(frozen=True)
+class EpsilonDeltaDpEvent:
+    """As the library has it after 0.6, like the three that follow."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianDpEvent:
+    sigma: float
+    sensitivity: float = 1.0
+    dimension: int | None = None
+
+
+@dataclass(frozen=True)
+class ExponentialMechanismDpEvent:
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class PermuteAndFlipDpEvent:
+    epsilon: float
+
+
+LATER = (EpsilonDeltaDpEvent, DiscreteGaussianDpEvent, ExponentialMechanismDpEvent, PermuteAndFlipDpEvent)
+
+
+@needs_library
+def test_events_of_later_versions_go_both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs: list[tuple[Any, PrivacyLoss]] = [
+        (EpsilonDeltaDpEvent(0.5, 1e-6), ApproximateDP(0.5, 1e-6)),
+        (EpsilonDeltaDpEvent(0.5, 0.0), PureDP(0.5)),
+        (DiscreteGaussianDpEvent(2.5, 3, 1), DiscreteGaussian(Fraction(5, 2), 3)),
+        (DiscreteGaussianDpEvent(2.5, 2.0), DiscreteGaussianVector(Fraction(5, 2), 4)),
+        (ExponentialMechanismDpEvent(0.7), Exponential(0.7)),
+    ]
+    for cls in LATER:
+        if hasattr(events, cls.__name__):
+            pytest.skip("the library has the classes itself")
+    for _, loss in pairs:
+        with pytest.raises(ParameterError, match="loss must have parts that both libraries know, got '"):
+            to_dp_event(loss)
+    for cls in LATER:
+        monkeypatch.setattr(events, cls.__name__, cls, raising=False)
+    for event, loss in pairs:
+        assert from_dp_event(event) == loss
+        assert from_dp_event(to_dp_event(loss)) == loss
+    # A change of integers whose square is below 2.5 * 2.5 has one of at most 6; of one integer, 2.
+    assert from_dp_event(DiscreteGaussianDpEvent(2.5, 2.5)) == DiscreteGaussianVector(Fraction(5, 2), 6)
+    assert from_dp_event(DiscreteGaussianDpEvent(2.5, 2.5, 1)) == DiscreteGaussian(Fraction(5, 2), 2)
+    assert from_dp_event(DiscreteGaussianDpEvent(2.5, 0.5)) == compose([])
+    vector = DiscreteGaussianVector(3, 7)
+    assert from_dp_event(to_dp_event(vector)) == vector
+    assert from_dp_event(PermuteAndFlipDpEvent(0.7)) == PureDP(0.7)
+
+
+@needs_library
+def test_a_tree_is_as_many_gaussians_as_it_has_levels() -> None:
+    for steps, levels in ((1, 1), (2, 2), (3, 2), (4, 3), (1000, 10), ([3, 1024, 5], 11), ([], 0)):
+        event = events.SingleEpochTreeAggregationDpEvent(2.0, steps)
+        loss = from_dp_event(event, neighboring=Neighboring.ZERO_OUT)
+        assert loss == Gaussian(2.0, neighboring=Neighboring.ZERO_OUT) * levels
+    # Counted: of n leaves, how many complete nodes hold one.
+    for steps in range(1, 70):
+        most = max(sum((leaf >> level) + 1 <= steps >> level for level in range(8)) for leaf in range(steps))
+        assert most == steps.bit_length()
+    with pytest.raises(NeighboringMismatch, match="must be zero-out"):
+        from_dp_event(events.SingleEpochTreeAggregationDpEvent(2.0, 4))
+
+
+@needs_library
+def test_a_random_number_of_runs_keeps_its_mean() -> None:
+    base = events.GaussianDpEvent(4.0)
+    for shape in (0.0, 0.5, 1.0, 3.0):
+        for mean in (1.5, 10.0, 1e6):
+            event = events.RepeatAndSelectDpEvent(base, mean, shape)
+            loss = from_dp_event(event)
+            assert isinstance(loss, RandomStopping)
+            gamma = loss.stopping_probability
+            if shape == 0:
+                found = (1 / gamma - 1) / -math.log(gamma)
+            else:
+                found = shape * (1 - gamma) / (gamma * (1 - gamma**shape))
+            assert found == pytest.approx(mean, rel=1e-9)
+            assert loss.log_mean >= math.log(mean)
+            accountant = dp_accounting.rdp.RdpAccountant()
+            theirs = accountant.compose(event).get_epsilon(1e-6)
+            assert loss.epsilon(1e-6) <= theirs * 1.01
+            back = to_dp_event(loss)
+            assert back.mean == pytest.approx(mean, rel=1e-9)
+    assert from_dp_event(events.RepeatAndSelectDpEvent(base, 1.0, 1.0)) == Gaussian(4.0)
+    poisson = events.RepeatAndSelectDpEvent(base, 5.0, math.inf)
+    assert from_dp_event(poisson) == PoissonStopping(Gaussian(4.0), 5.0)
+    assert from_dp_event(to_dp_event(from_dp_event(poisson))) == PoissonStopping(Gaussian(4.0), 5.0)
+    with pytest.raises(ParameterError, match="mean must be at least 1"):
+        from_dp_event(events.RepeatAndSelectDpEvent(base, 0.5, 1.0))
+
+
 class Stranger:
     """Not an event."""
 
@@ -135,7 +243,7 @@ class Stranger:
 def test_what_only_one_side_knows_is_refused_by_name() -> None:
     unknown: list[Any] = [
         events.UnsupportedDpEvent(),
-        events.RepeatAndSelectDpEvent(events.GaussianDpEvent(1.0), 2.0, 1.0),
+        events.MixtureOfGaussiansDpEvent(1.0, [1.0], [1.0]),
         events.ComposedDpEvent([events.UnsupportedDpEvent()]),
         Stranger(),
         None,
@@ -148,7 +256,7 @@ def test_what_only_one_side_knows_is_refused_by_name() -> None:
         from_dp_event(derived(1.0))
     with pytest.raises(ParameterError, match="xi must be 0"):
         from_dp_event(events.ZCDpEvent(0.3, 0.1))
-    for loss in (ApproximateDP(1.0, 1e-6), DiscreteGaussian(2), Gaussian(1.0) + DiscreteGaussian(2)):
+    for loss in (GaussianDP(1.0), Gaussian(1.0) + GaussianDP(2.0)):
         with pytest.raises(ParameterError, match="loss must have parts that both libraries know, got '"):
             to_dp_event(loss)
 

@@ -34,6 +34,7 @@ from sfumato.privacy import (
     NoisyIteration,
     Parallel,
     PoissonRecords,
+    PoissonReplaceOne,
     PoissonStopping,
     PoissonSubsampled,
     PostProcessed,
@@ -63,6 +64,15 @@ from sfumato.privacy.loss import Composed, Repeated
 from tests.cases import cases
 
 TABLES = (Path(__file__).parents[2] / "docs" / "theorems.md").read_text()
+
+
+def replaced(relation: Neighboring) -> PrivacyLoss:
+    """It has one relation whatever its part has, so that it adds to losses under that one only."""
+    loss = PoissonReplaceOne(Gaussian(1.0), 0.1)
+    _ = loss + PureDP(1.0, neighboring=relation)
+    return loss
+
+
 SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "Gaussian": lambda relation: Gaussian(1.0, neighboring=relation),
     "Laplace": lambda relation: Laplace(1.0, neighboring=relation),
@@ -97,6 +107,7 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
         Laplace(3.0, neighboring=relation), 2, neighboring=relation
     ),
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
+    "PoissonReplaceOne": replaced,
     "PoissonRecords": lambda relation: PoissonRecords(PureDP(1.0, neighboring=relation), 0.1, 3),
     "RandomAllocation": lambda relation: RandomAllocation(PureDP(1.0, neighboring=relation), 10),
     "BallsInBins": lambda relation: BallsInBins(PureDP(1.0, neighboring=relation), 10, epochs=3),

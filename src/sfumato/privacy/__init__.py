@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.nodes.mixture import Mixture
     from sfumato.privacy.nodes.poisson import PoissonSubsampled
     from sfumato.privacy.nodes.poisson_records import PoissonRecords
+    from sfumato.privacy.nodes.poisson_replace_one import PoissonReplaceOne
     from sfumato.privacy.nodes.post_processed import PostProcessed
     from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
     from sfumato.privacy.nodes.separated_poisson import SeparatedPoisson
@@ -123,6 +124,7 @@ __all__ = [
     "NoisyIteration",
     "Parallel",
     "PoissonRecords",
+    "PoissonReplaceOne",
     "PoissonStopping",
     "PoissonSubsampled",
     "PostProcessed",
@@ -239,6 +241,7 @@ _HOMES = {
     "nodes.post_processed": ["PostProcessed"],
     "nodes.random_stopping": ["PoissonStopping", "RandomStopping"],
     "nodes.poisson_records": ["PoissonRecords"],
+    "nodes.poisson_replace_one": ["PoissonReplaceOne"],
     "nodes.separated_poisson": ["SeparatedPoisson"],
     "nodes.shuffled": ["Shuffled"],
     "nodes.thresholded": ["DistanceTest", "ThresholdedSelection", "propose_test_release"],

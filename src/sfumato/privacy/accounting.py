@@ -77,7 +77,7 @@ class AccountedLoss(ABC):
         Parameters
         ----------
         epsilon : float
-            At least 0.
+            At least 0; at infinity delta is the probability of an infinite loss.
 
         Returns
         -------
@@ -106,7 +106,8 @@ class AccountedLoss(ABC):
         Returns
         -------
         Interval
-            ``tight`` is False where a part is known by an upper bound only; then ``lower`` is 0.
+            ``tight`` is False where a part is known by an upper bound only; then ``lower`` is 0. Where an
+            infinite upper end is ``tight``, epsilon is infinite: so is ``lower``.
 
         Raises
         ------
@@ -132,7 +133,7 @@ class AccountedLoss(ABC):
         Parameters
         ----------
         epsilon : float
-            At least 0.
+            At least 0; infinity for the probability of an infinite loss.
         precision : Precision
             How narrow the interval must be, relative to delta; its ``absolute`` is not used.
 
@@ -377,7 +378,7 @@ def _delta(value: object) -> float:
 
 
 def _epsilon(value: object) -> float:
-    return _check.non_negative("epsilon", value, "pass a bound on the loss")
+    return _check.at_least_zero("epsilon", value, "pass a bound on the loss")
 
 
 def _precision(value: Precision) -> Precision:

@@ -41,6 +41,7 @@ from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
 from sfumato.privacy.nodes.mixture import Mixture
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 from sfumato.privacy.nodes.poisson_records import PoissonRecords
+from sfumato.privacy.nodes.poisson_replace_one import PoissonReplaceOne
 from sfumato.privacy.nodes.post_processed import PostProcessed
 from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
 from sfumato.privacy.nodes.separated_poisson import SeparatedPoisson
@@ -75,6 +76,7 @@ LOSS_CLASSES: tuple[type[PrivacyLoss], ...] = (
     NoisyIteration,
     Parallel,
     PoissonRecords,
+    PoissonReplaceOne,
     PoissonStopping,
     PoissonSubsampled,
     PostProcessed,

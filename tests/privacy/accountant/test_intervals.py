@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 
-from sfumato.privacy import DiscretePair, Gaussian, Laplace, Mixture, PoissonSubsampled, PureDP
+from sfumato.errors import ParameterError, PrecisionWarning
+from sfumato.numerics.interval import Interval
+from sfumato.privacy import (
+    ZCDP,
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscretePair,
+    Gaussian,
+    Laplace,
+    Mixture,
+    PoissonSubsampled,
+    PureDP,
+)
 
 # The greatest losses are log 1.8 in one order and log 5 in the other; then the other way round.
 FIRST = DiscretePair([0.9, 0.1], [0.5, 0.5])
@@ -43,3 +56,47 @@ def test_infinite_losses_and_endless_counts_have_a_lower_end() -> None:
     assert Gaussian(1.0).epsilon_interval(0.0).lower == math.inf
     assert Gaussian(0.0).epsilon_interval(0.0)[:2] == (0.0, math.inf)
     assert (PureDP(1.0) * 10**400).epsilon(0.0) == math.inf
+
+
+def test_an_infinite_end_is_tight_only_where_epsilon_is_infinite() -> None:
+    infinite = (
+        Gaussian(0.0),
+        DiscreteGaussian(0),
+        PoissonSubsampled(Gaussian(0.0), 0.5),
+        PoissonSubsampled(Gaussian(0.0), 1.0),
+        Gaussian(0.0) + Laplace(1.0),
+        PoissonSubsampled(Gaussian(0.0), 1e-3) * 100,
+    )
+    for loss in infinite:
+        assert loss.epsilon_interval(1e-5) == Interval(math.inf, math.inf), loss
+    # Known to be revealed with less than delta, so that epsilon is finite.
+    assert (PoissonSubsampled(Gaussian(0.0), 1e-9) * 3).epsilon_interval(1e-5).upper < 1e-3
+    # Finite, though larger than what fits into an exponent: half the steps cost (2 / .05)**2 / 8 each.
+    lower, upper, tight = (PoissonSubsampled(Gaussian(0.05), 0.5) * 10**5).epsilon_interval(1e-5)
+    assert 1e7 < lower < upper < 1.02e7
+    assert tight
+
+
+def test_numbers_beyond_all_floats_prove_nothing_and_say_so() -> None:
+    loss = PoissonSubsampled(Gaussian(1e-160), 0.5) * 3
+    with pytest.warns(PrecisionWarning, match="no finite bound"):
+        found = loss.epsilon_interval(1e-5)
+    assert found.upper == math.inf
+    assert not found.tight
+
+
+def test_delta_at_infinity_is_the_mass_of_infinite_losses() -> None:
+    for loss in (Gaussian(1.0), PoissonSubsampled(Gaussian(1.0), 0.1) * 3, Laplace(1.0) * 2):
+        assert loss.delta_interval(math.inf) == Interval(0.0, 0.0)
+        assert loss.delta(math.inf) == 0.0
+    assert Gaussian(0.0).delta(math.inf) == Gaussian(0.0).quick_delta(math.inf) == 1.0
+    lower, upper, tight = (ApproximateDP(1.0, 1e-3) * 2).delta_interval(math.inf)
+    exact = 1 - (1 - Fraction(1e-3)) ** 2
+    assert lower <= exact <= upper <= lower * (1 + 1e-12)
+    assert tight
+    lower, upper, tight = ZCDP(0.5).delta_interval(math.inf)
+    assert lower == 0.0
+    assert upper < 1e-100
+    assert not tight
+    with pytest.raises(ParameterError, match="epsilon must be non-negative"):
+        Gaussian(1.0).delta(math.nan)

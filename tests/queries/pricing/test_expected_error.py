@@ -204,3 +204,28 @@ def test_explain_tells_cost_and_error_of_each_aggregate_without_spending() -> No
     assert "/ n in a group of n units" in said
     assert "by ranks; standard deviation about" in said
     assert "Together: epsilon " in said
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_explain_shows_the_certified_epsilon_and_what_the_filter_is_charged(delta: float) -> None:
+    table = pa.table({"id": range(50), "x": [1.0] * 50})
+    text = (
+        f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, delta = {delta}, max_groups_contributed = 1) "
+        "COUNT(*) AS n, SUM(x, contribution_bounds_per_group => (0, 2)) AS s FROM data"
+    )
+    with sf.connect(table, privacy_unit="id", epsilon=9, delta=1e-3 if delta else 0.0, rng=2) as session:
+        lines = session.explain(text).split("\n")
+        before = session.ledger.entries()
+        (certified,) = (line for line in lines if line.startswith("Accountant: epsilon "))
+        (charged,) = (line for line in lines if line.startswith("Charged to the budget: "))
+        assert session.ledger.entries() == before == ()
+        epsilon = float(certified.split()[2])
+        assert 0.5 < epsilon <= 1.0 + 1e-9
+        unit, amount = charged.removeprefix("Charged to the budget: ").split(",")[0].split()
+        assert unit == ("rho" if delta else "epsilon")
+        session.sql(text)
+        (entry,) = session.ledger.entries()
+        total = entry.loss
+        spent = total.zcdp().rho if delta else total.pure().epsilon
+        assert spent <= float(amount) <= spent * 1.001
+        assert epsilon >= total.epsilon(delta)

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_down
-from sfumato.privacy._outward import below
+from sfumato.privacy._outward import above, below
 from sfumato.privacy.accountant import certified, closed_forms
 from sfumato.privacy.accountant.agreement import intersection
 from sfumato.privacy.accountant.delta_curve import DeltaCurve
@@ -34,8 +34,13 @@ __all__ = [
 ]
 
 _REACH: Final = 12.0
+_FAR: Final = 1e9
+"""An epsilon at which delta is about that at infinity."""
 _COARSEST: Final = 1e-3
 """A coarser curve takes as long."""
+_MOST: Final = 2**1000
+"""So many runs reveal all, if one does with a chance that is not below the smallest here."""
+_SMALL: Final = 1e-290
 _REAL: Final = -1000.0
 """Log of a mass; smaller ones are those of empty bins."""
 
@@ -89,8 +94,11 @@ def _quick(reading: _Reading, loss: Composition, argument: float) -> float:
 
 quick_epsilon: Final[Callable[[Composition, float], float]] = partial(_quick, _EPSILON)
 """Return the smallest epsilon that closed views prove at a delta; see `PrivacyLoss.quick_epsilon`."""
-quick_delta: Final[Callable[[Composition, float], float]] = partial(_quick, _DELTA)
-"""Return the smallest delta that closed views prove at an epsilon; see `PrivacyLoss.quick_delta`."""
+
+
+def quick_delta(loss: Composition, epsilon: float) -> float:
+    """Return the smallest delta that closed views prove at an epsilon; see `PrivacyLoss.quick_delta`."""
+    return _quick(_DELTA, loss, epsilon if epsilon < math.inf else _FAR)
 
 
 def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> Interval:
@@ -105,7 +113,9 @@ def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> I
 
 
 def delta_interval(loss: Composition, epsilon: float, precision: Precision) -> Interval:
-    """Return the best bounds on delta; see `epsilon_interval`."""
+    """Return the best bounds on delta, at infinity on the mass of infinite losses; see `epsilon_interval`."""
+    if math.isinf(epsilon):
+        return _at_infinity(loss)
     return _narrowest(_DELTA, loss, epsilon, precision.of_delta())
 
 
@@ -173,7 +183,54 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
         return Interval(0.0, quick, tight=False)
     found = _attempt(reading, pairs, argument, precision, quick)
     pair = Interval(found.lower if tight else 0.0, found.upper, tight)
-    return intersection(reading.name, Interval(0.0, quick), pair)
+    best = intersection(reading.name, Interval(0.0, quick), pair)
+    if reading is _EPSILON and best.tight and best.upper == math.inf > best.lower:
+        # Infinite for certain, or finite for all that is proven: then nothing is tight.
+        certain = infinite_mass(pairs).lower > argument
+        return Interval(math.inf if certain else best.lower, math.inf, certain)
+    return best
+
+
+def infinite_mass(pairs: Pairs) -> Interval:
+    """Bound the probability that the composed loss is infinite, in the order in which it is greater.
+
+    Parameters
+    ----------
+    pairs : sequence of (Pair, int)
+
+    Returns
+    -------
+    Interval
+        Tight where all pairs are those of two neighbors.
+    """
+    orders = (False,) if all(pair.symmetric for pair, _ in pairs) else (False, True)
+    found = [0.0]
+    for swapped in orders:
+        with np.errstate(all="ignore"):
+            masses = [(float(pair.bins(pair.cuts(_REACH), swapped=swapped).only_p), n) for pair, n in pairs]
+        if any(mass >= 1 for mass, _ in masses):
+            found.append(1.0)
+        elif len(masses) == 1 and masses[0][1] == 1:
+            found.append(masses[0][0])
+        else:
+            if any(n > _MOST and 0 < mass < _SMALL for mass, n in masses):
+                return Interval(0.0, 1.0, tight=False)
+            hazards = (float(min(n, _MOST)) * math.log1p(-mass) for mass, n in masses)
+            found.append(-math.expm1(math.fsum(hazards)))
+    largest = max(found)
+    tight = all(pair.enclosed for pair, _ in pairs)
+    if largest in {0.0, 1.0}:
+        return Interval(largest if tight else 0.0, largest, tight)
+    return Interval(max(0.0, below(largest, 64.0)) if tight else 0.0, min(1.0, above(largest, 64.0)), tight)
+
+
+@lru_cache(maxsize=8192)
+def _at_infinity(loss: Composition) -> Interval:
+    """Return the mass of infinite losses: no delta at any epsilon is smaller."""
+    try:
+        return infinite_mass([(term.dominating_pair(), count) for term, count in loss.terms])
+    except UnsupportedView:
+        return Interval(0.0, closed_forms.smallest_delta(loss.terms, _FAR, numeric=True), tight=False)
 
 
 def _seen(reading: _Reading, loss: Composition, argument: float) -> tuple[Pairs | None, float]:

@@ -40,6 +40,7 @@ _CLOSE_UP: Final = 96.0
 _TAIL_PROPORTION: Final = 1e-10
 """Mass that is not followed, as a proportion of delta."""
 _SMOOTHING_PROPORTION: Final = 0.4
+_MAX_SMOOTHING: Final = 0.5
 _TINY: Final = 1e-300
 
 
@@ -307,7 +308,8 @@ class Survey:
                 enough = sum(float(wanted.sum()) for *_, wanted in finest) < 0.25 * self._work.losses
                 proportion *= 2.0 if enough else 0.25
             parts = list(_recut(self._wishes(tilt, (1 - proportion) * error)))
-        smoothing = proportion * error / (1 + tilt)
+        # The lower bound's factor exp(v (1 + z)) must stay near 1, however large the error may be.
+        smoothing = min(proportion * error, _MAX_SMOOTHING) / (1 + tilt)
         if self.variance >= smoothing:
             smoothing = 0.0
         return NumericalPlan(tuple(parts), self.variance, saddle, smoothing)

@@ -109,7 +109,8 @@ class Precision:
         elif interval.upper == math.inf and not interval.tight:
             warnings.warn(
                 f"no finite bound for {what} is proven: a part that is known by an upper bound fails wholly "
-                "with a probability that is not below delta; allow a larger delta",
+                "with a probability that is not below delta, or the numbers leave the range of floats; "
+                "allow a larger delta",
                 PrecisionWarning,
                 stacklevel=3,
             )

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato._wire import NUMBER
-from sfumato.errors import NeighboringMismatch
+from sfumato.errors import NeighboringMismatch, UnsupportedView
 from sfumato.numerics.rounding import expm1_up, log1p_up, mul_up
 from sfumato.privacy._outward import above
 from sfumato.privacy.accountant.renyi import renyi
-from sfumato.privacy.leaves.leaf import Node
+from sfumato.privacy.accountant.sampled_renyi import sampled_renyi
+from sfumato.privacy.leaves.gaussian import Gaussian
+from sfumato.privacy.leaves.leaf import GroupPrivacy, Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, Relation
+from sfumato.privacy.nodes.poisson_replace_one import PoissonReplaceOne
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.pairs.sampling.subsampled import SubsampledPair
 from sfumato.privacy.serialization import LOSS, serialized_as
@@ -35,8 +38,8 @@ class PoissonSubsampled(Node):
     Parameters
     ----------
     loss : PrivacyLoss
-        Of the mechanism on its sample, under add/remove or zero-out: one leaf or node with a dominating pair,
-        not a composition.
+        Of the mechanism on its sample, under add/remove or zero-out: one leaf or node with a dominating pair
+        or Rényi divergences, not a composition.
     sampling_probability : float
         With which each unit is in the sample, independently of all others; in [0, 1].
 
@@ -52,6 +55,12 @@ class PoissonSubsampled(Node):
     its sample or not, such as a noisy sum to which it adds 0. Proof: the runs on both datasets are mixtures
     over whether the unit is drawn. Where it is not, they are the mechanism on the other units; where it is,
     they are the mechanism with the unit and with the neutral one, which is that on the other units again.
+
+    Replace-one: `under` gives the loss of Gaussian noise exactly, see `PoissonReplaceOne`, and of all others
+    the chain of two steps.
+
+    A loss without a pair, such as `ZCDP`, has Rényi divergences from those of the loss, if they hold in both
+    orders (as Zhu, Wang 2019; the proof is in `sfumato.privacy.accountant.sampled_renyi`).
 
     Pure DP: :math:`\log(1 + q(e^\epsilon - 1))`; a mass delta becomes :math:`q\delta` (Kasiviswanathan et
     al. 2011; Balle, Barthe, Gaboardi 2018).
@@ -98,7 +107,7 @@ class PoissonSubsampled(Node):
     """Always."""
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return bounds on the divergences of the dominating pair, the greater of both orders.
+        """Return bounds on the divergences of the dominating pair, or from those of a loss without one.
 
         Parameters
         ----------
@@ -110,7 +119,13 @@ class PoissonSubsampled(Node):
         ndarray of float, shape (n,)
             Upper bounds on the Rényi divergences, one for each order.
         """
-        return renyi(self.dominating_pair(), orders)
+        try:
+            pair = self.dominating_pair()
+        except UnsupportedView:
+            q = self.sampling_probability
+            whole = self.loss.rdp_curve
+            return whole(orders) if q == 1 else sampled_renyi(whole, q, orders)
+        return renyi(pair, orders)
 
     def pure(self) -> PureView:
         """Return the amplified epsilon, and the mass times the probability.
@@ -122,6 +137,11 @@ class PoissonSubsampled(Node):
         """
         q = self.sampling_probability
         return amplified(self.loss.pure(), q) if q > 0 else PureView(0.0, 0.0)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        if steps == 2 and relation is Neighboring.REPLACE_ONE and isinstance(self.loss, Gaussian):
+            return PoissonReplaceOne(self.loss, self.sampling_probability)
+        return GroupPrivacy(self, steps, neighboring=relation)
 
 
 def check_absent(loss: PrivacyLoss) -> None:

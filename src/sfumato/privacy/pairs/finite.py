@@ -49,8 +49,10 @@ def log_of(value: Fraction) -> float:
     """Return the natural logarithm of a positive rational, its relative error below 16 roundings."""
     if 1 < 2 * value < 4:
         return math.log1p(float(value - 1))
-    nearest = float(value) if value.numerator.bit_length() - value.denominator.bit_length() < 1000 else 0.0
+    power = value.numerator.bit_length() - value.denominator.bit_length()
+    nearest = float(value) if power < 1000 else 0.0
     if nearest > _MINIMUM:
         return math.log(nearest)
-    # Beyond the range of floats the logarithm is so large that a difference of two loses little.
-    return math.log(value.numerator) - math.log(value.denominator)
+    # Beyond the range of floats: what is left without the power of two lies between a half and two, however
+    # long both integers are.
+    return power * math.log(2.0) + math.log(float(value / Fraction(2) ** power))

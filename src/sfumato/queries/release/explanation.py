@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from sfumato.ledger.budget.budget import Budget
 from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
+from sfumato.privacy._outward import text_above
 from sfumato.queries.plan.expression_words import in_words
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import FoundBounds, PublicRelation, PublicTable
@@ -38,15 +40,16 @@ def explain(
     priced : PricedQuery
     privacy_unit : str
     budget : Budget, optional
-        Of the ledger, to say also if the query could not be answered were nothing spent of it.
+        Of the ledger, to say also what its filter is charged, and if the query could not be answered were
+        nothing spent of it.
     found : tuple of FoundBounds
         The bounds that were found, one for each search of the query; none before it is answered.
     """
     if found:
         searches = (each.search for each in priced.searches)
         priced = with_found_bounds(priced, dict(zip(searches, found, strict=True)))
-    misfit = () if budget is None else _misfit(priced, budget)
-    return "\n".join((*_lines(priced, privacy_unit, found), *misfit))
+    of_budget = () if budget is None else (*_charge(priced, budget), *_misfit(priced, budget))
+    return "\n".join((*_lines(priced, privacy_unit, found), *of_budget))
 
 
 def _lines(priced: PricedQuery, privacy_unit: str, found: tuple[FoundBounds, ...]) -> Iterator[str]:
@@ -73,8 +76,21 @@ def _lines(priced: PricedQuery, privacy_unit: str, found: tuple[FoundBounds, ...
         yield _noise(request, measure, mechanism, pending=request.found and not priced.bounds_known)
     whole = _short(cost_alone(priced, priced.loss))
     yield f"Together: epsilon {whole} at delta {options.delta:g}, charged before a row is read."
+    certified = text_above(priced.loss.epsilon(options.delta), 4)
+    yield f"Accountant: epsilon {certified} at delta {options.delta:g} for the same loss, certified."
     yield f"Loss charged: {priced.loss!r}"
     yield "Intervals are for the bounded answer: after the contribution bounds above, before noise."
+
+
+def _charge(priced: PricedQuery, budget: Budget) -> Iterator[str]:
+    """Say what the budget's filter adds up; the noise is set by that, not by the accountant's number."""
+    filters = budget.filters
+    added = filters.in_units(filters.price(priced.loss, priced.query.options.delta), up=True)
+    yield "Charged to the budget: " + ", ".join(f"{name} {_added(value)}" for name, value in added.items())
+
+
+def _added(value: float) -> str:
+    return text_above(value, 4) if 0 < value < math.inf else f"{value:g}"
 
 
 def _misfit(priced: PricedQuery, budget: Budget) -> Iterator[str]:
