@@ -356,7 +356,7 @@ def test_an_export_is_verified_without_the_ledger(ledger: Path, tmp_path: Path) 
     ledger.unlink()
     known = ("--public-key", key, "--earlier", first, "--receipt", f"1:{digest}")
     told = answered("ledger", "verify", second, *known).stdout
-    assert "intact: 5 events, 2 charges, 2 answered charges" in told
+    assert "intact: 7 events, 2 charges, 2 answered charges" in told
     assert f"signed with the key {key}, as expected" in told
     for wrong in (
         (first, "--earlier", second),

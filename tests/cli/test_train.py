@@ -80,7 +80,7 @@ def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) ->
     with Ledger.read(ledger) as book:
         (entry,) = book.entries()
         assert (entry.steps, entry.description) == (24, "sfumato train rich")
-        assert entry.epsilon == guarantee["epsilon"]
+        assert entry.epsilon == pytest.approx(guarantee["epsilon"], rel=1e-12)
     assert "learns about each row at most (" in done.stderr
     assert "by 24 noisy steps; charged as a whole" in done.stderr
     predicted(people, model)

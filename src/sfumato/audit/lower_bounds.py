@@ -82,7 +82,7 @@ def certified_paired_epsilon(
     --------
     >>> bounds = {"trials": 50_000, "delta": 0.0, "risk": 1e-4}
     >>> round(certified_paired_epsilon(500, 200, 2, **bounds), 3)
-    0.591
+    0.599
     """
     counts = np.array([likely, rare, both], np.float64)
     share, most, least, floor = map(float, _paired_bounds(counts, trials, delta, risk))

@@ -92,7 +92,7 @@ def audit(
     ...     audit("builtins:len", epsilon=1.0, pair=["[[1, 1], [1]]"], trials=1000)
     ... except typer.Exit as ended:
     ...     print("exit code", ended.exit_code)  # doctest: +ELLIPSIS
-    epsilon 1 at delta 0: VIOLATED; at least 3.948 with confidence 0.999, by ...
+    epsilon 1 at delta 0: VIOLATED; at least 4.09 with confidence 0.999, by ...
     exit code 4
     """
     mechanism = named(target, metavar="MODULE:CALLABLE", example="my_package.counts:noisy_count")

@@ -59,7 +59,9 @@ class DecimalSum(float):
         return self
 
     def __eq__(self, other: object) -> bool:
-        return self.exact == other.exact if isinstance(other, DecimalSum) else False
+        if isinstance(other, DecimalSum):
+            return self.exact == other.exact
+        return False if isinstance(other, float | int) else NotImplemented
 
     def __ne__(self, other: object) -> bool:
         return not self == other

@@ -151,8 +151,8 @@ def test_before_the_charge(forks: Any, folder: Path, place: tuple[str, str]) -> 
 
 
 STAYS = (
-    "sfumato: interrupted; charge 1 stays, (0.5, 0)-DP, for rows may have been read: asking again is charged "
-    "anew\n"
+    "sfumato: interrupted; charge 1 stays, (0.5, 0)-DP, for rows may have been read: asking again uses it "
+    "if no noise was drawn\n"
 )
 
 

@@ -64,7 +64,8 @@ def test_on_a_ledger_it_is_of_the_whole_run_that_was_charged(
     card = made.engine.card(1e-3)
     (entry,) = ledger.entries()
     assert card.steps == 12
-    assert card.epsilon == entry.epsilon > made.engine.get_epsilon(1e-3)
+    assert card.epsilon == pytest.approx(entry.epsilon, rel=1e-12)
+    assert entry.epsilon > made.engine.get_epsilon(1e-3)
     run = made.engine.parts.reservation.run
     assert run is not None
     assert card.ledger == {"id": ledger.ledger_id, "run": run.number, "privacy_unit": "row"}

@@ -38,7 +38,7 @@ from sfumato.ledger.budget.largest_epsilon import largest_epsilon
 from sfumato.ledger.budget.spent import NOTHING, BinarySpent, Spent
 from sfumato.numerics.decimals import decimal_down, decimal_sub_down, decimal_up
 from sfumato.numerics.rounding import mul_down, sqrt_down, sqrt_up
-from sfumato.privacy.accountant.intervals import epsilon_interval
+from sfumato.privacy.accountant.intervals import epsilon_interval_at_float
 from sfumato.privacy.accountant.moments import RDPView, approximate_rdp
 from sfumato.privacy.accountant.precision import STANDARD
 from sfumato.privacy.decimal_cost import epsilon_cost, gdp_cost, pure_cost, quick_epsilon_cost, zcdp_cost
@@ -310,14 +310,14 @@ def own_epsilon(loss: PrivacyLoss, delta: float) -> float:
     try:
         return quick_epsilon_cost(loss, delta)
     except UnsupportedView:
-        return epsilon_cost(loss, delta, lambda at: epsilon_interval(loss, at, STANDARD).upper)
+        return epsilon_cost(loss, delta, lambda at: epsilon_interval_at_float(loss, at, STANDARD).upper)
 
 
 def _float_epsilon(loss: PrivacyLoss, delta: float) -> float:
     try:
         return loss.quick_epsilon(delta)
     except UnsupportedView:
-        return epsilon_interval(loss, delta, STANDARD).upper
+        return epsilon_interval_at_float(loss, delta, STANDARD).upper
 
 
 def _binary(view: Callable[[], PureView | ZCDPView]) -> Spent:

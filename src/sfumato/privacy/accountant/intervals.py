@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, final
 import numpy as np
 
 from sfumato.errors import UnsupportedView
+from sfumato.numerics.decimals import at_most_decimal
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy._outward import above, below
@@ -28,6 +29,7 @@ __all__ = [
     "delta_interval",
     "delta_on_curve",
     "epsilon_interval",
+    "epsilon_interval_at_float",
     "maximum_loss",
     "quick_delta",
     "quick_epsilon",
@@ -104,11 +106,23 @@ def quick_delta(loss: Composition, epsilon: float) -> float:
 def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> Interval:
     """Return the best bounds on epsilon; see `sfumato.privacy.PrivacyLoss.epsilon_interval`.
 
+    The upper one is that at the largest float that is at most the decimal of ``delta``, where it is finite:
+    that is what a ledger charges, whose deltas add up as decimals. Epsilon falls with delta.
+
     Raises
     ------
     UnsupportedView
         If neither closed views nor dominating pairs exist for the whole composition.
     """
+    found, charged = _narrowest(_EPSILON, loss, delta, precision), at_most_decimal(delta)
+    if charged == delta or math.isinf(found.upper):
+        return found
+    other = _narrowest(_EPSILON, loss, charged, precision)
+    return found if math.isinf(other.upper) else Interval(found.lower, other.upper, found.tight)
+
+
+def epsilon_interval_at_float(loss: Composition, delta: float, precision: Precision) -> Interval:
+    """Return the best bounds on epsilon at the very float ``delta``; see `epsilon_interval`."""
     return _narrowest(_EPSILON, loss, delta, precision)
 
 

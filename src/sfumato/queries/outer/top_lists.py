@@ -24,7 +24,7 @@ def sliced(node: Any) -> exp.Expr:
     >>> from sfumato.queries.sql.parser import parse_statement
     >>> from sfumato.queries.sql.top_counts import with_top_counts
     >>> select = parse_statement("SELECT APPROX_TOP_COUNT(x, 2) AS top FROM t").select
-    >>> print(sliced(with_top_counts(select).tree.selects[0].this).sql("duckdb")[57:])
+    >>> print(sliced(with_top_counts(select).tree.find(TopList)).sql("duckdb")[57:])
     ORDER BY "count" DESC, "value" NULLS FIRST), 1, 2)
     """
     limit = node.this
