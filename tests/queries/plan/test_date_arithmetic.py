@@ -156,7 +156,11 @@ def test_what_a_function_gives_is_what_python_gives(text: str) -> None:
         ("x + INTERVAL 1 DAY", SchemaError, "what an INTERVAL is added to"),
         ("d * INTERVAL 1 DAY", SchemaError, "an operand of *"),
         ("INTERVAL 1 DAY IS NULL", UnsupportedSql, "an INTERVAL must be added"),
-        ("DATE_DIFF(d, e, HOUR)", UnsupportedSql, "must be DAY, WEEK, ISOWEEK, MONTH, QUARTER, YEAR or ISOYEAR"),
+        (
+            "DATE_DIFF(d, e, HOUR)",
+            UnsupportedSql,
+            "must be DAY, WEEK, ISOWEEK, MONTH, QUARTER, YEAR or ISOYEAR",
+        ),
         ("TIMESTAMP_DIFF(m, n, MONTH)", UnsupportedSql, "the part of TIMESTAMP_DIFF"),
         ("LAST_DAY(d, YEAR)", UnsupportedSql, "LAST_DAY is that of the MONTH"),
         ("WIDTH_BUCKET(x, 3, 3, 4)", UnsupportedSql, "a lower bound below the upper"),
