@@ -9,8 +9,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BudgetExceeded
+from tests.run_time import run_time
 
-TABLE = pa.table({"id": range(60), "g": ["a"] * 60, "x": [0.5] * 60})
+if run_time(__name__):
+    TABLE = pa.table({"id": range(60), "g": ["a"] * 60, "x": [0.5] * 60})
 SUM = "SUM(x, contribution_bounds_per_group => (0, 1), epsilon => {}) AS s"
 
 
