@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -60,3 +61,17 @@ def test_a_charged_run_loses_no_step_to_a_break(
     assert made.engine.run.released == made.engine.run.cursor == 6
     with pytest.raises(RunExhausted):
         broken_epochs(made, 1)
+
+
+def test_workers_of_a_run_without_steps_end_at_once(make: Make, open_ledger: Callable[..., Ledger]) -> None:
+    """Nothing holds the refused iterator: with other garbage its pipes would be closed twice."""
+    made = make(data_loader=loader_of(1), ledger=open_ledger(), delta=1e-3, steps=2)
+    broken_epochs(made, 2)
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.raises(RunExhausted):
+            broken_epochs(made, 1)
+        assert not any(type(each).__name__ == "_MultiProcessingDataLoaderIter" for each in gc.get_objects())
+    finally:
+        gc.enable()

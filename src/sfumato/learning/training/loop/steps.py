@@ -143,7 +143,10 @@ class ReservedSteps(Steps):
                 claimed = ended
         claimed = self._ranks.share(claimed)
         if isinstance(claimed, RunExhausted):
-            raise claimed
+            try:
+                raise claimed
+            finally:
+                del claimed  # its traceback holds this frame, and those of a loader that begins
         return claimed
 
 
