@@ -57,10 +57,11 @@ def test_sums_that_are_floats_stay_exact() -> None:
 def test_each_filter_charges_its_own_view(noise: float, delta: float) -> None:
     loss = Gaussian(noise)
     basic, mass = BasicFilter(1.0, 1.0).price(loss, delta)
-    read_at = Fraction(at_most_decimal(delta))
-    assert Fraction(loss.epsilon(float(read_at))) <= decimal_of(basic)
-    assert basic <= loss.epsilon(float(read_at)) * (1 + 2**-51)
-    assert (mass, read_at <= decimal_of(delta)) == (delta, True)
+    read_at, shown = at_most_decimal(delta), loss.epsilon(delta)
+    assert Fraction(shown) <= decimal_of(basic)
+    assert basic <= shown * (1 + 2**-51)
+    assert loss.delta(shown) <= read_at * (1 + 1e-9)
+    assert (mass, Fraction(read_at) <= decimal_of(delta)) == (delta, True)
     rho, charged = Fraction(loss.zcdp().rho), ZCDPFilter(1.0, 1.0).price(loss, delta).amount
     assert rho <= decimal_of(charged) <= rho * (1 + Fraction(1, 2**51))
     squared = GDPFilter.of(1.0, 1.0).price(loss, delta).amount
