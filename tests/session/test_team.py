@@ -311,7 +311,7 @@ def test_a_period_that_cannot_be_told_is_refused(changes: dict[str, Any], error:
 
 
 @pytest.mark.postgres
-def test_an_answer_that_cannot_be_stored_stays_charged_and_is_asked_anew(
+def test_a_charge_whose_draw_cannot_be_recorded_stays_and_is_used(
     postgres: Cluster, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ledger's server lets nobody in between charge and answer: the error says what was charged."""
@@ -327,7 +327,7 @@ def test_an_answer_that_cannot_be_stored_stays_charged_and_is_asked_anew(
         with monkeypatch.context() as patched:
             patched.setattr(type(session._engine), "aggregate", while_the_ledger_is_lost)
             with pytest.raises(
-                LedgerUnavailable, match="charge 1 stays, and its answer is not safely stored"
+                LedgerUnavailable, match="charge 1 stays, and no noise was drawn"
             ):
                 session.sql(COUNT.format(0.25))
         with pytest.raises(LedgerUnavailable, match="nothing was charged"):
@@ -336,5 +336,5 @@ def test_an_answer_that_cannot_be_stored_stays_charged_and_is_asked_anew(
         again = session.sql(COUNT.format(0.25))
         assert not again.replayed
         assert session.sql(COUNT.format(0.25)).record.to_bytes() == again.record.to_bytes()
-        assert [entry.committed for entry in session.ledger.entries()] == [False, True]
+        assert [entry.committed for entry in session.ledger.entries()] == [True]
         assert session.ledger.verify().sound

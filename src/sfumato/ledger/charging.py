@@ -19,6 +19,7 @@ from sfumato.ledger.log.event_log import EventLog, LogEnd, Snapshot
 from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.releases import request_hash
+from sfumato.ledger.store.base import stating_outcome
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
@@ -154,7 +155,9 @@ class ChargeRecorder:
             Of the charge to draw under.
         """
         while True:
-            with self.log.transaction(write=True) as snapshot:
+            stays = f"charge {receipt.sequence} stays, and no noise was drawn"
+            stays += ": asking again uses it, unless a draw was recorded"
+            with stating_outcome(stays), self.log.transaction(write=True) as snapshot:
                 event = claim_draw(snapshot, receipt)
             if event is not None:
                 self.log.remember(event)
