@@ -326,9 +326,7 @@ def test_a_charge_whose_draw_cannot_be_recorded_stays_and_is_used(
 
         with monkeypatch.context() as patched:
             patched.setattr(type(session._engine), "aggregate", while_the_ledger_is_lost)
-            with pytest.raises(
-                LedgerUnavailable, match="charge 1 stays, and no noise was drawn"
-            ):
+            with pytest.raises(LedgerUnavailable, match="charge 1 stays, and no noise was drawn"):
                 session.sql(COUNT.format(0.25))
         with pytest.raises(LedgerUnavailable, match="nothing was charged"):
             session.sql(COUNT.format(0.25))
