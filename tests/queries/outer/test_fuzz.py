@@ -19,7 +19,6 @@ from sfumato.queries.sql.parser import LargerStatement, Statement, parse_stateme
 from sfumato.queries.sql.query_parameters import Parameters
 from sfumato.queries.sql.rewriting import written_out
 from sfumato.session.larger_query import LargerQuery, read_larger
-from tests.cases import cases
 from tests.queries.people import CATALOG
 from tests.queries.sql.test_fuzz import HOSTILE, engine
 
@@ -155,7 +154,9 @@ ANSWERED = {
 """What is no attack there: it reads released rows only."""
 
 
-@cases("form", FORMS)
-def test_nothing_hostile_is_answered_wherever_it_stands(form: str) -> None:
-    for hostile in HOSTILE:
-        assert not check(form.format(hostile)) or (hostile, form) in ANSWERED, (hostile, form)
+@pytest.mark.sharpest("0", "1")
+@pytest.mark.parametrize("half", [0, 1])
+def test_nothing_hostile_is_answered_wherever_it_stands(half: int) -> None:
+    for form in FORMS[half::2]:
+        for hostile in HOSTILE:
+            assert not check(form.format(hostile)) or (hostile, form) in ANSWERED, (hostile, form)
