@@ -31,6 +31,7 @@ NEED_TORCH = {
     "engine",
     "federated",
     "noise",
+    "opacus",
     "recipes",
     "test_golden.py",
     "training",

@@ -425,8 +425,8 @@ def test_delta_is_a_probability(delta: object) -> None:
         PureDP(1.0).epsilon(delta)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("epsilon", [-0.1, math.inf, math.nan])
-def test_epsilon_is_finite(epsilon: float) -> None:
+@pytest.mark.parametrize("epsilon", [-0.1, -math.inf, math.nan])
+def test_epsilon_is_at_least_zero(epsilon: float) -> None:
     with pytest.raises(ParameterError, match="epsilon must"):
         PureDP(1.0).delta(epsilon)
     with pytest.raises(ParameterError, match="order must"):
