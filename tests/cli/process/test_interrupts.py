@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,7 @@ def test_while_it_waits_for_a_lock(forks: Any, folder: Path, lock: str) -> None:
     assert Command(forks, (*words, QUERY)).ended()[0] == 0
     command = Command(forks, (*words, "-f", "pipe"))
     writing = opened()
-    with sqlite3.connect("l", isolation_level=None) as other:
+    with closing(sqlite3.connect("l", isolation_level=None)) as other:
         other.execute(lock)
         other.execute("SELECT * FROM event").fetchall()
         os.write(writing, QUERY.replace("0.5", "0.25").encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from sfumato.cli.process.wording import PHRASES
 from tests.cases import cases
 
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
+TORCH = importlib.util.find_spec("torch") is not None
 PYTHON = re.compile(r"Ledger\.|Budget\.|\w+=(True|None|\{|\[)|connect\(|\w+\(\)|public_groups=|\bparams=")
 
 
@@ -37,7 +39,7 @@ def run(*words: object) -> Any:
         (("ledger", "release", "LEDGER", "9"), "sfumato ledger show"),
         (("ledger", "grant", "LEDGER", "ada", "--rho", "1"), "--epsilon"),
         (("train", "SOURCE", "--target", "v=0,1", "--output", "m", "--epsilon", "1", "--delta", "0",
-          "--number", "id=0:9", "--batch-size", "0"), "--batch-size must"),
+          "--number", "id=0:9", "--batch-size", "0"), "--batch-size must" if TORCH else "sfumato[torch]"),
     ],
 )  # fmt: skip
 def test_messages_name_options(tmp_path: Path, words: tuple[str, ...], part: str) -> None:
