@@ -34,6 +34,13 @@ WRONG = [
     "SELECT n FROM b UNION ALL SELECT 'abc'",
     "SELECT g, n FROM b UNION ALL (SELECT g, n FROM b UNION DISTINCT SELECT 'a', 'b')",
     "SELECT g FROM b AS o WHERE EXISTS (SELECT 1 FROM b WHERE b.n = o.n UNION ALL SELECT o.g)",
+    # a condition that is none, behind one that made-up rows do not meet
+    "SELECT k FROM (SELECT n AS k FROM b WHERE n > 100) WHERE DATE '2020-01-01'",
+    "SELECT k FROM (SELECT n AS k FROM b WHERE n > 100) WHERE 'x'",
+    # a default of another type
+    "SELECT LAG(DATE '2020-01-01', n, n / n) OVER (ORDER BY n) AS k FROM b",
+    "SELECT LEAD(g, 1, n) OVER (ORDER BY n) AS k FROM b",
+    "SELECT LAG(DATE '2020-01-01', n, 'x') OVER (ORDER BY n) AS k FROM b",
     # a list beside a number
     "SELECT t = n AS e FROM b JOIN l USING (g)",
     "SELECT g FROM b JOIN l USING (g) WHERE n > 100 AND t = n",
@@ -305,12 +312,10 @@ def test_what_is_let_through_is_answered(text: str) -> None:
 
 
 @pytest.mark.exhaustive
-@settings(
-    max_examples=100, derandomize=True, database=None, suppress_health_check=list(HealthCheck), deadline=None
-)
+@settings(max_examples=600, suppress_health_check=list(HealthCheck), deadline=None)
 @given(statements())
 def test_more_that_is_let_through_is_answered(text: str) -> None:
-    assert outcome(text) is not False or beyond(text) or "LAG(" in text or "LEAD(" in text
+    assert outcome(text) is not False or beyond(text)
 
 
 def test_a_failure_is_told_in_duckdbs_words_and_charges_nothing() -> None:

@@ -68,7 +68,7 @@ def dry_run(tree: exp.Expr, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     empty = {name: schema.empty_table() for name, schema in schemas.items()}
     with opened(empty, settings=_SETTINGS) as connection:
         columns = columns_of(connection, written)
-        _check_sets(connection, tree)
+        _check_mixed(connection, tree)
         for sql in (written, *([wide] if wide else [])):
             failures: list[duckdb.Error | None] = []
             for index in range(3):
@@ -113,16 +113,19 @@ def _value(kind: pa.DataType, number: int) -> object:
     return bool(number) if pa.types.is_boolean(kind) else number
 
 
-def _check_sets(connection: duckdb.DuckDBPyConnection, tree: exp.Expr) -> None:
-    """Refuse a set operation of columns of different types, of which DuckDB would make texts."""
-    beside = _written(_beside, tree) if tree.find(exp.SetOperation) else None
+def _check_mixed(connection: duckdb.DuckDBPyConnection, tree: exp.Expr) -> None:
+    """Refuse what puts values of different types into one column, which DuckDB would cast, or fail at.
+
+    That is a set operation, and a default of LAG or LEAD.
+    """
+    beside = _written(_mixed, tree) if tree.find(exp.SetOperation, exp.Lag, exp.Lead) else None
     if beside is None:
         return
     try:
         connection.sql(beside)  # which binds it, and runs nothing
     except duckdb.Error as error:
         if _MIXED in str(error):
-            refuse(str(error).replace(_MIXED, "in UNION, INTERSECT or EXCEPT"))
+            refuse(str(error).replace(_MIXED, "in UNION, INTERSECT or EXCEPT, or in LAG or LEAD"))
 
 
 def _written(change: Callable[[exp.Expr], exp.Expr], tree: exp.Expr) -> str | None:
@@ -139,8 +142,10 @@ def _written(change: Callable[[exp.Expr], exp.Expr], tree: exp.Expr) -> str | No
         return None
 
 
-def _beside(node: exp.Expr) -> exp.Expr:
-    """Return a set operation's parts as tables side by side, whose columns are mixed by COALESCE."""
+def _mixed(node: exp.Expr) -> exp.Expr:
+    """Return a set operation's parts as tables side by side, and mix what becomes one column by COALESCE."""
+    if isinstance(node, exp.Lag | exp.Lead) and (default := node.args.get("default")) is not None:
+        node.set("this", exp.Coalesce(this=node.this, expressions=[default.copy()]))
     if not isinstance(node, exp.SetOperation):
         return node
     names = [item.alias_or_name for item in node.selects]
@@ -170,7 +175,8 @@ def _wide(node: exp.Expr) -> exp.Expr:
 
 def _through(node: exp.Expr) -> exp.Expr:
     """Let every row through a condition that is computed to its end, with all that AND and OR join."""
-    computed = exp.Is(this=exp.Paren(this=node.this), expression=exp.Null())
+    negated = exp.Not(this=exp.Paren(this=node.this))  # of truth values alone
+    computed = exp.Is(this=exp.Paren(this=negated), expression=exp.Null())
     node.set("this", exp.Or(this=computed, expression=exp.Boolean(this=True)))
     return node
 
@@ -182,6 +188,13 @@ def _left_join(node: exp.Expr) -> exp.Expr:
     } <= _LEFT:
         node.set("side", "LEFT")
         node.set("kind", None)
+    return node
+
+
+def _default(node: exp.Expr) -> exp.Expr:
+    """Look beyond the row, so that the default is what is answered."""
+    if node.args.get("default") is not None:
+        node.set("offset", exp.Literal.number("1"))
     return node
 
 
@@ -229,5 +242,6 @@ _CHANGES: Final[
     ((exp.Case, exp.If), _every_branch),
     (exp.Coalesce, _every_value),
     (exp.SafeDivide, _quotient),
+    ((exp.Lag, exp.Lead), _default),
 )
 """What is written in another way; a node is of one of these."""
