@@ -15,6 +15,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import CanonicalNoise, Grid, Laplace, binomial_test, proportion_interval
 from sfumato.numerics.distributions.rounded_normal import RoundedNormalDistribution
 from sfumato.numerics.distributions.tulap import TulapDistribution
+from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
@@ -184,3 +185,15 @@ def test_large_deltas_and_several_entries() -> None:
     several = CanonicalNoise(sensitivity=1, epsilon=1.0, l0=3)
     assert several.privacy_loss.epsilon(0.0) == pytest.approx(3.0)
     assert several.release(np.zeros((2, 5), np.int64)).value.shape == (2, 5)
+
+
+@cases("delta", [0.01, 0.07, 0.02, 0.1])  # of the first two the noise beyond is less as a decimal
+def test_the_decimal_of_the_delta_is_not_below_the_noise_beyond_one_less(delta: float) -> None:
+    mechanism = CanonicalNoise(sensitivity=3, epsilon=1.0, delta=delta)
+    beyond = mechanism.distribution.beyond_one.upper  # type: ignore[attr-defined]
+    leaf = next(iter(mechanism.privacy_loss.terms))[0]
+    assert isinstance(leaf, ApproximateDP)
+    charged, mass = leaf.exact_pure()[1], leaf.pure().delta
+    assert charged >= Fraction(beyond)
+    assert Fraction(mass) >= Fraction(beyond)
+    assert charged <= Fraction(repr(delta))

@@ -156,8 +156,8 @@ class CanonicalNoise(AdditiveMechanism):
 
     def _within(self, limit: Fraction) -> bool:
         """Return whether noise of that limit has at most delta beyond 1 less; at 1 that is one half."""
-        beyond = self._tulap(limit).beyond_one
-        return beyond.upper <= self.delta or (limit == 1 and self.delta >= 0.5)
+        beyond = outward(self._tulap(limit).beyond_one.upper)
+        return beyond <= self.delta or (limit == 1 and self.delta >= 0.5)
 
     def _noise(self) -> Fraction:
         return Fraction(self.sensitivity) / Fraction(self.epsilon or self.mu or 1)
@@ -170,5 +170,5 @@ class CanonicalNoise(AdditiveMechanism):
         epsilon = outward(drawn_epsilon(self.epsilon or 0))
         if self._limit is None:
             return PureDP(epsilon, neighboring=self.neighboring) * self.l0
-        delta = self._tulap(self._limit).beyond_one.upper
+        delta = outward(self._tulap(self._limit).beyond_one.upper)
         return ApproximateDP(epsilon, delta, neighboring=self.neighboring) * self.l0
