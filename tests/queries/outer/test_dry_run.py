@@ -307,6 +307,8 @@ def beyond(text: str) -> bool:
 @given(statements())
 @example("SELECT t AS k FROM t UNION ALL SELECT n FROM t")
 @example("SELECT n FROM t WHERE (n IN (1, 'x'))")
+@example("SELECT g FROM t WHERE n > 100 AND (CASE n WHEN g THEN n END)")
+@example("SELECT g FROM t WHERE n > 100 AND (CASE CASE g WHEN 'a' THEN n END WHEN g THEN TRUE END)")
 def test_what_is_let_through_is_answered(text: str) -> None:
     assert outcome(text) is not False or beyond(text)
 

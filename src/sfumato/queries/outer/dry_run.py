@@ -35,6 +35,7 @@ _BINDING: Final = (
     duckdb.ParserException,
 )
 _MIXED: Final = "in COALESCE operator"
+_LARGE: Final = 300  # nodes
 _LEFT: Final = frozenset({"", "INNER"})
 
 
@@ -215,7 +216,12 @@ def _every_branch(node: exp.Expr) -> exp.Expr:
     compared = None if isinstance(node, exp.If) else node.args.get("this")
     otherwise = node.args.get("default") or node.args.get("false") or exp.Null()
     conditions, values = [each.this for each in ifs], [each.args["true"] for each in ifs]
-    place = _call("LIST_POSITION", exp.Array(expressions=conditions), compared or exp.Boolean(this=True))
+    wanted: exp.Expr = exp.Boolean(this=True)
+    if compared is not None and sum(1 for _ in compared.walk()) > _LARGE:
+        wanted = compared  # written once, or it would double with each level
+    elif compared is not None:  # by =, which casts otherwise than a search in a list does
+        conditions = [exp.EQ(this=_paren(compared), expression=_paren(each)) for each in conditions]
+    place = _call("LIST_POSITION", exp.Array(expressions=conditions), wanted)
     chosen = exp.Coalesce(this=place, expressions=[exp.Literal.number(len(values) + 1)])
     return _call("LIST_EXTRACT", exp.Array(expressions=[*values, otherwise]), chosen)
 
@@ -227,6 +233,10 @@ def _every_value(node: exp.Expr) -> exp.Expr:
 def _quotient(node: exp.Expr) -> exp.Expr:
     divisor = exp.Nullif(this=node.expression, expression=exp.Literal.number("0"))
     return exp.Div(this=exp.Paren(this=node.this), expression=divisor)
+
+
+def _paren(node: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=node.copy())
 
 
 def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
