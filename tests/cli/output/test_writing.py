@@ -70,7 +70,7 @@ def folder(tmp_path: Path) -> Path:
 def test_an_answer_never_goes_over_rows_or_ledgers(folder: Path, output: str, more: tuple[str, ...]) -> None:
     before = contents(folder)
     result = ask(folder, output, *more)
-    assert result.exit_code in {1, 2}, result.output
+    assert result.exit_code == 2, result.output
     (line,) = result.stderr.splitlines()
     assert line.startswith("sfumato: output must not be")
     assert contents(folder) == before
@@ -78,7 +78,7 @@ def test_an_answer_never_goes_over_rows_or_ledgers(folder: Path, output: str, mo
 
 def test_a_ledger_that_is_not_there_yet_is_not_made_under_the_answer(folder: Path) -> None:
     for output in ("new", "NEW", "new-wal"):
-        assert ask(folder, output, ledger="new").exit_code in {1, 2}
+        assert ask(folder, output, ledger="new").exit_code == 2
         assert not (folder / "new").exists()
 
 
@@ -107,7 +107,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_says_what_became_of_the_char
 
     monkeypatch.setattr("os.fsync", full)
     result = ask(folder, "first.csv", "--no-intervals")
-    assert result.exit_code in {1, 2}
+    assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
     assert "no space left on device" in line
     assert "costs nothing" in line
