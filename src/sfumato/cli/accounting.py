@@ -13,7 +13,7 @@ import typer
 from sfumato import _check
 from sfumato._wire import Format, canonical
 from sfumato.cli.output.writing import finite_or_none, read_text
-from sfumato.cli.run_options import RunOptions, Sampler, number, plus, total
+from sfumato.cli.run_options import RunOptions, Sampler, number, plus
 from sfumato.errors import ParameterError, UnsupportedView
 from sfumato.privacy._outward import above, text_above, text_below
 from sfumato.privacy.calibration import calibrate as calibrated_noise
@@ -21,7 +21,7 @@ from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.conversion import rdp_epsilon
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.laplace import Laplace
-from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["calibrate", "epsilon"]
@@ -142,7 +142,7 @@ def epsilon(
         _check.refuse(
             "LOSS", "be given, or one of --gaussian, --laplace and --plus", None, "name a mechanism"
         )
-    priced, wanted = total(made), number("--delta", delta)
+    priced, wanted = compose(made), number("--delta", delta)
     if at is not None:
         _delta_at(priced, number("--epsilon", at), as_json=as_json)
         return

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import reduce
-from operator import add
 from typing import Final, NoReturn, final
 
 from sfumato import _check
+from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.gaussian_dp import GaussianDP
@@ -24,7 +23,7 @@ from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 from sfumato.privacy.nodes.with_replacement import SampledWithReplacement
 
-__all__ = ["KINDS", "RunOptions", "Sampler", "number", "plus", "total", "whole"]
+__all__ = ["KINDS", "RunOptions", "Sampler", "number", "plus", "whole"]
 
 Leaf = Callable[..., PrivacyLoss]
 
@@ -195,11 +194,11 @@ class RunOptions:
         """With which a unit is in a step."""
         if self.sampling_probability is not None:
             exact = _read("--sampling-probability", self.sampling_probability)
-            return _not_below(exact)
+            return fraction_up(exact)
         if self.batch_size is None or self.examples is None:
             self._missing("--sampling-probability")
         sizes = whole("--batch-size", self.batch_size), whole("--examples", self.examples)
-        return _not_below(Fraction(*sizes))
+        return fraction_up(Fraction(*sizes))
 
     def loss(self, leaf: Leaf, noise: float) -> PrivacyLoss:
         """Return the loss of all steps of one mechanism.
@@ -247,11 +246,6 @@ def _read(option: str, text: str | float) -> Fraction:
     return _exact(str(text))
 
 
-def _not_below(exact: Fraction) -> float:
-    nearest = float(exact)
-    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
-
-
 def plus(texts: Sequence[str], run: RunOptions) -> Iterator[PrivacyLoss]:
     """Yield the losses of further mechanisms, each ``KIND=NUMBER[,steps=N][,sampling=Q]``.
 
@@ -278,14 +272,3 @@ def plus(texts: Sequence[str], run: RunOptions) -> Iterator[PrivacyLoss]:
             sampling_probability=more.get("sampling"),
         )
         yield own.loss(KINDS[kind], number("--plus", noise))
-
-
-def total(losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
-    """Return the composition of losses.
-
-    Parameters
-    ----------
-    losses : sequence of PrivacyLoss
-        At least one.
-    """
-    return reduce(add, losses)
