@@ -69,7 +69,7 @@ class AccountedLoss(ABC):
         UnsupportedView
             If no view exists for the whole loss.
         """
-        return float(intervals.epsilon_interval(self, _delta(delta), STANDARD).upper)
+        return float(intervals.charged_epsilon_interval(self, _delta(delta), STANDARD).upper)
 
     def delta(self, epsilon: float) -> float:
         """Return the smallest delta that is proven at ``epsilon``: the upper end of `delta_interval`.

@@ -175,7 +175,9 @@ def calibrate(
     if epsilon is not None:
         target = _check.positive("epsilon", epsilon, "pass a bound on the loss such as 1.0")
         mass = _check.probability("delta", delta, "pass a small probability such as 1e-6")
-        goal = _Goal("epsilon", target, lambda loss, fine: intervals.epsilon_interval(loss, mass, fine))
+        goal = _Goal(
+            "epsilon", target, lambda loss, fine: intervals.charged_epsilon_interval(loss, mass, fine)
+        )
     elif advantage is not None:
         target = _check.unit_interval("advantage", advantage, "pass a difference of rates such as 0.1")
         goal = _Goal("advantage", target, lambda loss, fine: intervals.delta_interval(loss, 0.0, fine))

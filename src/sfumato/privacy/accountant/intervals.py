@@ -26,6 +26,7 @@ from sfumato.privacy.pairs.pair import Pair
 __all__ = [
     "Composition",
     "Parts",
+    "charged_epsilon_interval",
     "delta_interval",
     "delta_on_curve",
     "epsilon_interval",
@@ -107,18 +108,30 @@ def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> I
     """Return the best bounds on epsilon; see `sfumato.privacy.PrivacyLoss.epsilon_interval`.
 
     The upper one is that at the largest float that is at most the decimal of ``delta``, where it is finite:
-    that is what a ledger charges, whose deltas add up as decimals. Epsilon falls with delta.
+    that is what a ledger charges, whose deltas add up as decimals. Epsilon falls with delta. Where no lower
+    one is needed, `charged_epsilon_interval` has the same upper one from one reading.
 
     Raises
     ------
     UnsupportedView
         If neither closed views nor dominating pairs exist for the whole composition.
     """
-    found, charged = _narrowest(_EPSILON, loss, delta, precision), at_most_decimal(delta)
-    if charged == delta or math.isinf(found.upper):
+    upper = charged_epsilon_interval(loss, delta, precision).upper
+    found = _narrowest(_EPSILON, loss, delta, precision)
+    return Interval(found.lower, upper, found.tight)
+
+
+def charged_epsilon_interval(loss: Composition, delta: float, precision: Precision) -> Interval:
+    """Return the best bounds on what a ledger charges, which the upper end of `epsilon_interval` is.
+
+    That is one reading, at the largest float that is at most the decimal of ``delta``; and one at ``delta``
+    where the first has no finite end.
+    """
+    charged = at_most_decimal(delta)
+    found = _narrowest(_EPSILON, loss, charged, precision)
+    if charged == delta or found.upper < math.inf:
         return found
-    other = _narrowest(_EPSILON, loss, charged, precision)
-    return found if math.isinf(other.upper) else Interval(found.lower, other.upper, found.tight)
+    return _narrowest(_EPSILON, loss, delta, precision)
 
 
 def epsilon_interval_at_float(loss: Composition, delta: float, precision: Precision) -> Interval:

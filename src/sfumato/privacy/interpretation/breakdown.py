@@ -101,7 +101,7 @@ def explain(loss: Composition, delta: float) -> Explanation:
     bounds; the proportions are estimates, not bounds.
     """
     terms = loss.terms
-    epsilon = intervals.epsilon_interval(loss, delta, STANDARD).upper
+    epsilon = intervals.charged_epsilon_interval(loss, delta, STANDARD).upper
     weights, method = _weights(terms, delta)
     total = math.fsum(weights)
     rows = [
@@ -109,7 +109,7 @@ def explain(loss: Composition, delta: float) -> Explanation:
             repr(term),
             count,
             weight / total if 0 < total < math.inf else math.nan,
-            intervals.epsilon_interval(intervals.Parts(((term, count),)), delta, STANDARD).upper,
+            intervals.charged_epsilon_interval(intervals.Parts(((term, count),)), delta, STANDARD).upper,
         )
         for (term, count), weight in zip(terms, weights, strict=True)
     ]

@@ -75,7 +75,7 @@ def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) ->
 
 
 def _profile(loss: Composition, points: int) -> Curve:
-    far = intervals.epsilon_interval(loss, _MIN_DELTA, STANDARD).upper
+    far = intervals.charged_epsilon_interval(loss, _MIN_DELTA, STANDARD).upper
     if math.isinf(far):
         far = 10.0
     epsilons = np.linspace(0.0, far, points)
