@@ -9,6 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
+from sfumato.mechanisms.statistics.upper_triangle import (
+    symmetric_matrix,
+    triangle,
+    without_negative_eigenvalues,
+)
 from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = [
@@ -127,15 +132,10 @@ def noisy_moments(total: VectorSum, positions: _Array, source: RandomSource) -> 
     It is projected to what data can have: no negative eigenvalue.
     """
     size = positions.shape[1] + 1
-    i, j = np.triu_indices(size)
-    weight = np.where(i == j, 1.0, math.sqrt(2))
+    i, j, weight = triangle(size)
     steps = np.zeros((1, len(i)), np.int64)
     for start in range(0, len(positions), _CHUNK):
         part = positions[start : start + _CHUNK]
         rows = np.concatenate([np.ones((len(part), 1)), part], axis=1)
         steps += total.total(rows[:, i] * rows[:, j] * weight)
-    found = total.noisy(steps, source)[0] / weight
-    moments = np.zeros((size, size))
-    moments[i, j] = moments[j, i] = found
-    values, vectors = np.linalg.eigh(moments)
-    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
+    return without_negative_eigenvalues(symmetric_matrix(total.noisy(steps, source)[0], size))

@@ -15,9 +15,15 @@ from sfumato import _check
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.mechanisms.query.records import as_table, exact_sum, relative_positions
+from sfumato.mechanisms.query.records import as_table, relative_positions
 from sfumato.mechanisms.statistics.covariance import separated_bounds
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import null_draws
+from sfumato.mechanisms.statistics.hypothesis_test.null_draws import exceeded_by, null_draws
+from sfumato.mechanisms.statistics.upper_triangle import (
+    entries_of,
+    product_sums,
+    symmetric_matrix,
+    without_negative_eigenvalues,
+)
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["CoefficientErrors", "LeastSquares", "LinearFit"]
@@ -145,13 +151,7 @@ class LeastSquares(Query):
         z = np.concatenate(
             [np.ones((len(array), 1)), relative_positions(array, (lower, upper)) * 2 - 1], axis=1
         )
-        rows, columns = np.triu_indices(width + 1)
-        return np.array(
-            [
-                exact_sum(np.rint(z[:, i] * z[:, j] * (_ONE * _weight(i, j))).astype(np.int64))
-                for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
-            ]
-        )
+        return product_sums(z, _ONE)
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the bound of one record, or under replace-one of the difference of two.
@@ -199,7 +199,7 @@ class LeastSquares(Query):
         given = (
             None if ridge is None else _check.non_negative("ridge", ridge, "leave it out to have it chosen")
         )
-        moments = self._moments(np.asarray(self.check_release(release).value))
+        moments = self._moments(self.check_release(release).value)
         found = self._coefficients(moments, float(release.stddev), given)
         return LinearFit(float(found[0]), found[1:])
 
@@ -255,33 +255,26 @@ class LeastSquares(Query):
         error = 1 - _check.unit_interval("level", level)
         fit, (number, generator) = self.estimate(release), null_draws(draws, rng)
         stddev, size = float(release.stddev), len(self.bounds) + 1
-        moments = self._moments(np.asarray(release.value))
+        moments = self._moments(release.value)
         count = max(float(size + 1), float(moments[0, 0]))
         mean = moments[0, 1:] / count
         values, vectors = np.linalg.eigh(moments[1:, 1:] / count - np.outer(mean, mean))
         root = vectors * np.sqrt(np.maximum(values, 1e-12))
         truth = self._coefficients(_second_moments(count, mean, root @ root.T * count), 0.0, 0.0)
-        weights = _weights(*np.triu_indices(size))
         off = np.zeros((number, size - 1))
         for row in off:
             around = mean + root @ generator.standard_normal(size - 1) / math.sqrt(count)
             scatter = _scatter(root, round(count) - 1, generator)
-            exact = _second_moments(count, around, scatter)[np.triu_indices(size)] * weights
+            exact = entries_of(_second_moments(count, around, scatter))
             noise = np.asarray(release.distribution.sample(exact.size, generator)) * float(release.step)
             row[:] = self._coefficients(self._moments(exact + noise), stddev, None) - truth
-        place = min(number - 1, math.ceil((1 - error) * (number + 1)) - 1)
-        reach = np.sort(np.abs(off), axis=0)[place]
+        reach = exceeded_by(np.abs(off), error)
         center = np.append(fit.intercept, fit.slopes)
         return CoefficientErrors(off.std(axis=0), center - reach, center + reach)
 
     def _moments(self, value: NDArray[Any]) -> NDArray[np.float64]:
         """Return moments as a matrix, projected to what data can have."""
-        size = len(self.bounds) + 1
-        rows, columns = np.triu_indices(size)
-        found = np.zeros((size, size))
-        found[rows, columns] = found[columns, rows] = value / _weights(rows, columns)
-        values, vectors = np.linalg.eigh(found)
-        return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
+        return without_negative_eigenvalues(symmetric_matrix(value, len(self.bounds) + 1))
 
     def _coefficients(
         self, moments: NDArray[np.float64], stddev: float, ridge: float | None
@@ -315,11 +308,3 @@ def _scatter(root: NDArray[np.float64], freedom: int, generator: np.random.Gener
     lower[np.diag_indices(size)] = np.sqrt(generator.chisquare(np.maximum(1, freedom - np.arange(size))))
     half = root @ lower
     return np.asarray(half @ half.T)
-
-
-def _weight(i: int, j: int) -> float:
-    return 1.0 if i == j else math.sqrt(2)
-
-
-def _weights(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.where(rows == columns, 1.0, math.sqrt(2))

@@ -15,7 +15,8 @@ from sfumato import _check
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.mechanisms.query.records import as_table, exact_sum
+from sfumato.mechanisms.query.records import as_table
+from sfumato.mechanisms.statistics.upper_triangle import product_sums, symmetric_matrix
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
 from sfumato.privacy.neighboring import Neighboring
 
@@ -160,12 +161,7 @@ class SecondMoments(Query):
             In steps of `step`; private.
         """
         z = self._clipped(as_table(data, self.columns).astype(np.float64))
-        rows, columns = np.triu_indices(self._width)
-        sums = [
-            exact_sum(np.rint(z[:, i] * z[:, j] * (_ONE * weight)).astype(np.int64))
-            for i, j, weight in zip(rows, columns, _weights(rows, columns), strict=True)
-        ]
-        return np.array(sums, np.int64)
+        return product_sums(z, _ONE)
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the bound of one record, or under replace-one of the difference of two.
@@ -271,11 +267,7 @@ class SecondMoments(Query):
 
     def _blocks(self, release: LatticeRelease) -> _Array:
         """Return the noisy moments as a symmetric matrix, in squared radii."""
-        rows, columns = np.triu_indices(self._width)
-        entries = np.asarray(self.check_release(release).value, dtype=np.float64) / _weights(rows, columns)
-        found = np.zeros((self._width, self._width))
-        found[rows, columns] = found[columns, rows] = entries
-        return found
+        return symmetric_matrix(self.check_release(release).value, self._width)
 
     def _matrix(self, blocks: _Array) -> _Array:
         if not self.centered:
@@ -299,7 +291,3 @@ class SecondMoments(Query):
         off = 2 * norm / size
         mean = float(np.linalg.norm(np.clip(blocks[:-1, -1] / size, -1, 1)))
         return off + off * (2 * mean + off)
-
-
-def _weights(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> _Array:
-    return np.where(rows == columns, 1.0, math.sqrt(2))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+import math
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
 
-__all__ = ["null_draws", "rank_among"]
+__all__ = ["exceeded_by", "null_draws", "rank_among"]
 
 _FEWEST: Final = 19
 
@@ -27,6 +28,13 @@ def null_draws(
     if rng is not None and not isinstance(rng, np.random.Generator):
         _check.integer("rng", rng)
     return number, np.random.default_rng(rng)
+
+
+def exceeded_by(drawn: NDArray[np.float64], share: float) -> Any:
+    """Return of draws along the first axis a value that at most that share exceed, one more draw counted."""
+    number = len(drawn)
+    place = min(number, math.ceil((1 - share) * (number + 1))) - 1
+    return np.sort(drawn, axis=0)[place]
 
 
 def rank_among(value: float, drawn: NDArray[np.float64]) -> float:

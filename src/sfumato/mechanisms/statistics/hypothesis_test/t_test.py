@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.covariance import Variance
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import null_draws, rank_among
+from sfumato.mechanisms.statistics.hypothesis_test.null_draws import exceeded_by, null_draws, rank_among
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 from sfumato.numerics.interval import Interval
 
@@ -148,10 +148,8 @@ def t_interval(
     given, error = _Samples.of(release, other, query), 1 - _check.unit_interval("level", level)
     drawn = given.drawn([float(one.mean) for one in given.moments], draws, rng)
     center = float(given.difference(given.moments))
-    found = np.sort(np.abs(given.statistic(drawn, center)))
-    # So that as many are beyond it as the error says, the one that was seen counted.
-    place = min(found.size - 1, int(np.ceil((1 - error) * (found.size + 1))) - 1)
-    reach = float(found[place]) * float(given.error(given.moments))
+    found = np.abs(given.statistic(drawn, center))
+    reach = float(exceeded_by(found, error)) * float(given.error(given.moments))
     lower, upper = given.query.bounds
     least, most = (lower, upper) if other is None else (lower - upper, upper - lower)
     return Interval(max(least, center - reach), min(most, center + reach))
