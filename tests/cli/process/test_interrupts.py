@@ -25,7 +25,10 @@ QUERY = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*)
 UNIT = ("--privacy-unit", "id", "--epsilon", "2")
 ASK = ("sql", "people.parquet", *UNIT)
 NOTHING = "sfumato: interrupted; nothing was charged\n"
-FORKS = """
+HEARS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+"""A shell starts what runs in the background deaf to Ctrl-C, this test run among it."""
+FORKS = f"""
+{HEARS}
 import importlib, json, os, sys
 import sfumato.cli.commands, sfumato.cli.sql, sfumato.cli.train
 from sfumato.cli.main import main
@@ -131,7 +134,7 @@ def test_while_it_imports(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     (folder / "modules").mkdir()
     (folder / "modules" / "typer.py").write_text("open('pipe').read()\n")
     monkeypatch.setenv("PYTHONPATH", f"modules:{os.environ.get('PYTHONPATH', '')}")
-    code = "from sfumato.cli.main import main; main()"
+    code = HEARS + "from sfumato.cli.main import main; main()"
     with subprocess.Popen([sys.executable, "-c", code, *ASK], stderr=subprocess.PIPE, text=True) as process:
         writing = opened()
         process.send_signal(signal.SIGINT)
