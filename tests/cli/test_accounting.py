@@ -130,6 +130,9 @@ def test_a_papers_line_is_checked() -> None:
         assert part in shown
     alone = 0.05 * 2.718281828459045 ** facts["epsilon"] + 1e-5
     assert facts["power"] >= alone > facts["power"] - 1e-6
+    large = json.loads(run("epsilon", "--gaussian", "0.5", "--delta", "1e-3", "--json")[1])
+    grown = 1 - 2.718281828459045 ** -large["epsilon"] * (1 - 1e-3 - 0.05)
+    assert large["power"] >= grown > large["power"] - 1e-6
 
 
 def test_delta_at_an_epsilon() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.errors import EngineError, SchemaError
-from sfumato.queries.outer.database import check, run
+from sfumato.queries.outer.database import check, refuse, run
 
 ANSWER = pa.schema([("n", pa.int64())])
 
@@ -59,3 +59,9 @@ def test_columns_of_other_types_are_refused() -> None:
     for item in ("{'a': n}", "[[n]]", "[{'a': [n]}]", "n::BLOB", "INTERVAL 1 DAY", "n::TIME"):
         with pytest.raises(SchemaError, match=r"must be of a type of queries|must suit their answers"):
             check(f"SELECT {item} AS x FROM answer", {"answer": ANSWER})
+
+
+def test_long_words_of_duckdb_are_cut() -> None:
+    for length, shown in ((160, "x" * 160), (161, "x" * 157 + "...")):
+        with pytest.raises(SchemaError, match=f"got '{shown.replace('.', chr(92) + '.')}'; nothing"):
+            refuse("x" * length + "\nand a second line")

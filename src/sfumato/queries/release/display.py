@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 
@@ -49,7 +48,7 @@ def shown(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return printable(str(value))
     if isinstance(value, float):
-        return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     whole, point, part = (
         f"{value:,f}".partition(".") if isinstance(value, Decimal) else (f"{value:,}", "", "")
     )
