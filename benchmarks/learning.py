@@ -1,8 +1,9 @@
 """A step of private training beside the plain step: CPU time in turns, memory in processes of their own.
 
-Four models, one thread, everything in the step: clipping, noise and SGD. The ratios are to the plain step of
-the same run; memory is by how much a process grew at most over its model. With ``--peers``, Opacus and what
-one writes by hand take turns with ours in the same process; with ``--curve``, our ways to save memory do.
+Four models, or two large ones, one thread, everything in the step: clipping, noise and SGD. The ratios are to
+the plain step of the same run; memory is by how much a process grew at most over its model. With ``--peers``,
+Opacus and what one writes by hand take turns with ours in one process; with ``--curve``, our ways to save
+memory do.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from benchmarks.environments import interpreter, script, title
 __all__ = ["main"]
 
 _MODELS = ("mlp", "transformer", "cnn", "resnet")
-_TARGETS = {"mlp": 1.20, "transformer": 1.25, "cnn": 1.35, "resnet": 1.50}
+_LARGE = ("gpt2", "vit")
+_TARGETS = {"mlp": 1.20, "transformer": 1.25, "cnn": 1.35, "resnet": 1.50, "gpt2": 1.25, "vit": 1.25}
 
 
 def _measured(python: Path, program: Path, *arguments: str) -> Any:
@@ -35,7 +37,7 @@ def _measured(python: Path, program: Path, *arguments: str) -> Any:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print, for each model and method, milliseconds, the ratio, the first step's seconds, and memory."""
     parser = argparse.ArgumentParser(prog="learning", description=__doc__)
-    parser.add_argument("--models", nargs="+", choices=_MODELS, default=_MODELS)
+    parser.add_argument("--models", nargs="+", choices=(*_MODELS, *_LARGE), default=_MODELS)
     parser.add_argument("--memory", action="store_true", help="measure memory too")
     parser.add_argument("--rounds", type=int, help="steps to take the median of; each model has its own")
     which = parser.add_mutually_exclusive_group()
@@ -52,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{time.strftime('%Y-%m-%d')}, at a load of {load:.1f}")
     rounds = ("--rounds", str(options.rounds)) if options.rounds else ()
     for model in options.models:
-        command = (python, program, model, "--set", chosen)
+        large = model in _LARGE and chosen == "steps"
+        command = (python, program, model, "--set", "large" if large else chosen)
         found = _measured(*command, *rounds)
         plain = found["plain"]["ms"]
         print(f"{model} (target {_TARGETS[model]:.2f}){'':<12} ms   ratio  first, s   MiB  ratio")

@@ -82,20 +82,65 @@ def resnet() -> nn.Module:
     )
 
 
+class GPT2(nn.Module):
+    """The shape of GPT-2 with 124 million parameters, head and embedding tied."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(50257, 768), nn.Embedding(1024, 768)
+        self.layers, self.norm = _encoder(768, 12), nn.LayerNorm(768)
+        self.head = nn.Linear(768, 50257, bias=False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        length = tokens.shape[1]
+        places = torch.arange(length).expand(len(tokens), length)
+        mask = nn.Transformer.generate_square_subsequent_mask(length)
+        inner = self.layers(self.tokens(tokens) + self.positions(places), mask=mask, is_causal=True)
+        return self.head(self.norm(inner)).transpose(1, 2)
+
+
+class ViT(nn.Module):
+    """The shape of ViT-S/16: images of 224 by 224 in 196 patches, and a class from a token of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, 384, 16, 16)
+        self.token, self.positions = nn.Embedding(1, 384), nn.Embedding(197, 384)
+        self.layers, self.norm, self.head = _encoder(384, 6), nn.LayerNorm(384), nn.Linear(384, 1000)
+
+    def forward(self, images: Tensor) -> Tensor:
+        size = len(images)
+        patches = self.patches(images).flatten(2).transpose(1, 2)
+        token = self.token(torch.zeros(size, 1, dtype=torch.long))
+        places = self.positions(torch.arange(197).expand(size, 197))
+        return self.head(self.norm(self.layers(torch.cat([token, patches], 1) + places)[:, 0]))
+
+
+def _encoder(width: int, heads: int) -> nn.Module:
+    layer = nn.TransformerEncoderLayer(
+        width, heads, 4 * width, 0.0, F.gelu, batch_first=True, norm_first=True
+    )
+    return nn.TransformerEncoder(layer, 12, enable_nested_tensor=False)
+
+
 MODELS: dict[str, tuple[Callable[[], nn.Module], int, Callable[[int], Tensor], int]] = {
     "mlp": (mlp, 512, lambda n: torch.randn(n, 784), 30),
     "transformer": (Transformer, 64, lambda n: torch.randint(1000, (n, 64)), 8),
     "cnn": (cnn, 256, lambda n: torch.randn(n, 1, 28, 28), 30),
     "resnet": (resnet, 64, lambda n: torch.randn(n, 3, 32, 32), 8),
+    "gpt2": (GPT2, 8, lambda n: torch.randint(50257, (n, 128)), 3),
+    "vit": (ViT, 8, lambda n: torch.randn(n, 3, 224, 224), 3),
 }
 """Name to the maker, the batch size, the maker of a batch, and the steps to take the median of."""
 
 
 def setting(name: str) -> tuple[nn.Module, Tensor, Tensor]:
-    """Return the model, the inputs and the classes, always the same."""
+    """Return the model, the inputs and the classes, always the same; of texts, a class for each token."""
     torch.manual_seed(0)
     make, size, batch, _ = MODELS[name]
-    return make(), batch(size), torch.randint(10, (size,))
+    inputs = batch(size)
+    return make(), inputs, torch.randint(10, inputs.shape if name == "gpt2" else (size,))
 
 
 def plain_step(name: str) -> Callable[[], None]:
