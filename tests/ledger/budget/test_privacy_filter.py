@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.errors import BudgetExceeded, LedgerUnavailable, NeighboringMismatch, ParameterError
 from sfumato.ledger import Budget, Dataset, Ledger, PrivacyFilter
+from sfumato.numerics.decimals import outward
 from sfumato.privacy import Gaussian, Laplace, Neighboring, PoissonSubsampled, PrivacyLoss, PureDP
 
 STEP = PoissonSubsampled(Gaussian(1.0), sampling_probability=0.01)
@@ -47,7 +48,7 @@ def test_steps_on_poisson_samples_are_charged_to_either_kind_of_approximate_budg
     run = STEP * 1000
     account = PrivacyFilter(Budget.approximate(epsilon=3.0, delta=1e-5))
     account.charge(run, delta=1e-6)
-    assert account.spent().epsilon == run.epsilon(1e-6)
+    assert account.spent().epsilon == outward(run.epsilon(1e-6))
     steps = PrivacyFilter(Budget.rdp(epsilon=4.0, delta=1e-5))
     while steps.would_accept(STEP):
         steps.charge(STEP)

@@ -30,7 +30,8 @@ class EpochBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if not self._bar.disable:  # rich before 13.9 prints an empty line for one that is
+            self._bar.stop()
 
     def epochs(self, done: int, total: int) -> None:
         """Show that an epoch is done.

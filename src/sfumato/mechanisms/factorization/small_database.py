@@ -53,8 +53,8 @@ class SmallDatabaseRelease(Release):
     >>> halves = LinearWorkload(matrix=[[1, 1, 0, 0], [0, 0, 1, 1]])
     >>> mechanism = SmallDatabase(workload=halves, records=400, size=4, epsilon=1.0)
     >>> release = mechanism.release(np.repeat([0, 3], [100, 300]), rng=2)
-    >>> isinstance(release, SmallDatabaseRelease), release.value.tolist(), release.counts.sum()
-    (True, [100.0, 300.0], np.int64(4))
+    >>> isinstance(release, SmallDatabaseRelease), release.value.tolist(), int(release.counts.sum())
+    (True, [100.0, 300.0], 4)
     """
 
     counts: _Counts
