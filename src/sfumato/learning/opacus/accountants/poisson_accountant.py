@@ -11,7 +11,7 @@ from typing import Any, final
 
 from sfumato import _check
 from sfumato.privacy.leaves.gaussian import Gaussian
-from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 
@@ -58,17 +58,16 @@ class PoissonAccountant:
         """
         multiplier = _check.non_negative("noise_multiplier", noise_multiplier)
         rate = _check.share("sample_rate", sample_rate)
-        *before, last = self.history or [(multiplier, rate, 0)]
-        if last[:2] == (multiplier, rate):
-            self.history = [*before, (multiplier, rate, last[2] + 1)]
-        else:
-            self.history.append((multiplier, rate, 1))
+        count = 1
+        if self.history and self.history[-1][:2] == (multiplier, rate):
+            count += self.history.pop()[2]
+        self.history.append((multiplier, rate, count))
 
     @property
     def loss(self) -> PrivacyLoss:
         """The loss of all steps."""
         nothing = Gaussian(noise_multiplier=1.0, neighboring=Neighboring.ADD_REMOVE) * 0
-        return sum((_step(noise, rate) * count for noise, rate, count in self.history), start=nothing)
+        return compose([nothing, *(_step(noise, rate) * count for noise, rate, count in self.history)])
 
     def get_epsilon(self, delta: float) -> float:
         """Return an upper bound of epsilon at a delta.
