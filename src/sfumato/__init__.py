@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         queries,
         server,
         session,
+        synthetic,
     )
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.queries.builder.aggregate_calls import (
@@ -82,6 +83,7 @@ __all__ = [
     "session",
     "stddev",
     "sum",
+    "synthetic",
     "variance",
 ]
 
@@ -124,6 +126,7 @@ __getattr__, __dir__ = attach(
         "session": "",
         "stddev": "sfumato.queries.builder.aggregate_calls",
         "sum": "sfumato.queries.builder.aggregate_calls",
+        "synthetic": "",
         "variance": "sfumato.queries.builder.aggregate_calls",
     },
 )

@@ -1,0 +1,1 @@
+"""What a table may hold, declared and never read off the data."""
