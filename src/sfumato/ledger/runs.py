@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from sfumato import _check
@@ -143,6 +144,28 @@ class Run:
         with self._log.transaction(write=False) as snapshot:
             self._reserved = self._count(snapshot.connection)
             return self._reserved - self._next(snapshot.connection)
+
+    def require(self, loss_of: Callable[[int], PrivacyLoss], *, simulated: bool) -> None:
+        """Refuse to go on with steps of another loss than was charged for them.
+
+        Parameters
+        ----------
+        loss_of : callable
+            Returns the loss of so many steps, as the process that goes on would run them.
+        simulated : bool
+            Whether it would draw noise or batches from a number.
+
+        Raises
+        ------
+        LedgerMismatch
+            The steps that were charged first have another loss, or were not a simulation and now are one.
+        """
+        first = self._charged
+        if loss_of(first.steps).to_json() != first.loss or (simulated and not first.simulated):
+            raise LedgerMismatch(
+                f"run must go on with the loss that charge {self.number} has, got steps with another; pass "
+                "the noise and the sampling that the run began with, or begin another run"
+            )
 
     def claim(self, count: int = 1) -> range:
         """Claim the next steps, durably; fewer if fewer are left.

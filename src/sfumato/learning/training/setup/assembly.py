@@ -134,7 +134,7 @@ class Assembly:
             digest=StepDigest(key, inner, sampler) if self.record.replayable else None,
             schedules=schedules,
         )
-        run.begin(reservation.begin(run) if saved is None else reservation.resume(saved, sampler))
+        run.begin(reservation.begin(run) if saved is None else reservation.resume(saved, run))
         bind_to_run(reservation.owner, noise=noise, sampler=sampler)
         loader = self._loader(run)
         return RunParts(
