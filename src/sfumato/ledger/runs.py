@@ -8,6 +8,7 @@ whatever processes, on whatever copies of a checkpoint; a step that was claimed 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable
 from typing import Final, Protocol, final
@@ -144,6 +145,23 @@ class Run:
         with self._log.transaction(write=False) as snapshot:
             self._reserved = self._count(snapshot.connection)
             return self._reserved - self._next(snapshot.connection)
+
+    def epsilon_charged(self, *, steps: int, delta: float) -> float:
+        """Return the epsilon at which the run was charged; infinity at another delta or for other steps.
+
+        Parameters
+        ----------
+        steps : int
+            Of the whole run.
+        delta : float
+
+        Returns
+        -------
+        float
+            An upper bound, as the ledger states it; a reading in another process may round up further.
+        """
+        first = self._charged
+        return first.epsilon if (first.steps, first.delta) == (steps, delta) else math.inf
 
     def require(self, loss_of: Callable[[int], PrivacyLoss], *, simulated: bool) -> None:
         """Refuse to go on with steps of another loss than was charged for them.
