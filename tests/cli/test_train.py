@@ -56,6 +56,18 @@ def evaluated(people: Path, model: Path, ledger: Path) -> None:
     assert facts["lower"] <= facts["accuracy"] <= facts["upper"]
     with Ledger.read(ledger) as book:
         assert [entry.epsilon for entry in book.entries()][1] == 0.5
+    again = CliRunner().invoke(app, words)
+    assert (again.exit_code, again.stdout) == (0, done.stdout), "another draw would be another answer"
+    assert "cost nothing, paid before, charge 2" in again.stderr
+    other = CliRunner().invoke(app, [*words[:4], "0.25", *words[5:]])
+    assert json.loads(other.stdout)["charge"] == 3
+    with Ledger.read(ledger) as book:
+        assert [entry.committed for entry in book.entries()] == [False, True, True]
+        stored = book.release(2).to_arrow().to_pylist()
+    assert stored == [{name: facts[name] for name in ("correct", "rows", "accuracy", "lower", "upper")}]
+    shown = CliRunner().invoke(app, ["ledger", "release", str(ledger), "2", "--format", "json"])
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["rows"] == stored
     wrong = CliRunner().invoke(app, ["evaluate", str(people), *words[2:]])
     assert wrong.exit_code == 1
     assert "model must be a file of sfumato train" in wrong.stderr

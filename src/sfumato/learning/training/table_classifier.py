@@ -16,7 +16,9 @@ from torch import nn
 
 from sfumato import _check
 from sfumato._durable import write_whole
+from sfumato._wire import canonical
 from sfumato.errors import SourceError
+from sfumato.learning.training.checkpoint.authentication import tag_of
 from sfumato.learning.training.table_checkpoint import remove
 from sfumato.learning.training.table_columns import Columns
 
@@ -125,6 +127,25 @@ class TrainedTable:
             likely, index = self.module(self.columns.tensor(table)).softmax(1).max(1)
         classes = self.columns.classes
         return [classes[each] for each in index.tolist()], likely.tolist()
+
+    def request(self, *, epsilon: float, rows: int | None) -> str:
+        """Return what makes two evaluations the same, for `Ledger.find`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Of the noisy count.
+        rows : int or None
+            The public number of rows, where it is not the table's own.
+
+        Returns
+        -------
+        str
+            With a hash of the module's weights.
+        """
+        weights = tag_of(b"evaluation", self.module.state_dict())
+        asked = {"model": self.card["model"], "weights": weights, "epsilon": epsilon, "rows": rows}
+        return canonical({"evaluation": asked})
 
     def correct(self, table: pa.Table) -> int:
         """Return in how many rows the likeliest class is the true one: raw data, to be noised.
