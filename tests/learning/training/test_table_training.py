@@ -111,4 +111,5 @@ def test_a_killed_command_goes_on(tmp_path: Path) -> None:
         assert (entry.steps, ledger.run(1).left) == (300, 0)
         # Not more than before the interruption, though another process reads it with less effort.
         assert card["privacy"]["guarantee"]["epsilon"] <= entry.epsilon <= 2.0
+        assert ledger.verify().sound
     assert not saved.exists()
