@@ -12,6 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.commands import app
+from sfumato.cli.process.epoch_bar import EpochBar
+from sfumato.cli.process.interrupts import Interrupts
 from sfumato.ledger import Ledger
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
@@ -54,6 +56,18 @@ def evaluated(people: Path, model: Path, ledger: Path) -> None:
     assert facts["lower"] <= facts["accuracy"] <= facts["upper"]
     with Ledger.read(ledger) as book:
         assert [entry.epsilon for entry in book.entries()][1] == 0.5
+    again = CliRunner().invoke(app, words)
+    assert (again.exit_code, again.stdout) == (0, done.stdout), "another draw would be another answer"
+    assert "cost nothing, paid before, charge 2" in again.stderr
+    other = CliRunner().invoke(app, [*words[:4], "0.25", *words[5:]])
+    assert json.loads(other.stdout)["charge"] == 3
+    with Ledger.read(ledger) as book:
+        assert [entry.committed for entry in book.entries()] == [False, True, True]
+        stored = book.release(2).to_arrow().to_pylist()
+    assert stored == [{name: facts[name] for name in ("correct", "rows", "accuracy", "lower", "upper")}]
+    shown = CliRunner().invoke(app, ["ledger", "release", str(ledger), "2", "--format", "json"])
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["rows"] == stored
     wrong = CliRunner().invoke(app, ["evaluate", str(people), *words[2:]])
     assert wrong.exit_code == 1
     assert "model must be a file of sfumato train" in wrong.stderr
@@ -133,6 +147,152 @@ def test_a_model_that_cannot_be_written_is_told_of(
     done = run(people, *WORDS, *words)
     assert done.exit_code == 1
     assert "No space left on device); the run is charged all the same" in done.stderr
+
+
+class Stopped:
+    """Ctrl-C once so many epochs are done: nothing is saved because of it, as after a kill."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, after: int | None) -> None:
+        self.seen: list[tuple[int, int]] = []
+        self.interrupts = Interrupts()
+        self._after = after
+        monkeypatch.setattr(EpochBar, "epochs", lambda _, done, total: self.epochs(done, total))
+        monkeypatch.setattr("sfumato.cli.train.interrupts", self.interrupts)
+
+    def epochs(self, done: int, total: int) -> None:
+        self.seen.append((done, total))
+        if done == self._after:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_says_what_it_was_charged(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = Stopped(monkeypatch, after=1)
+    words = (*WORDS, "--epsilon", 4, "--epochs", 2, "--batch-size", 500, "--output", tmp_path / "m.pt")
+    assert run(people, *words, "--ledger", tmp_path / "l").exit_code != 0
+    line = stopped.interrupts.line()
+    assert line.startswith("interrupted; charge 1 stays, (")
+    assert line.endswith("2.5e-05)-DP, for the run was charged as a whole before its first step")
+    forgotten = Stopped(monkeypatch, after=1)
+    assert run(people, *words).exit_code != 0
+    assert forgotten.interrupts.line().endswith("no --ledger was named")
+    assert not (tmp_path / "m.pt").exists()
+
+
+def test_an_interrupted_run_goes_on_by_the_same_command(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is charged once, as a whole; what was lost of it stays paid for, and is said."""
+    torch = pytest.importorskip("torch")
+    model, ledger, saved = tmp_path / "m.pt", tmp_path / "people.ledger", tmp_path / "run.pt"
+    words = [people, *WORDS, "--output", model, "--ledger", ledger, "--epochs", 3, "--batch-size", 500]
+    words += ["--checkpoint", saved, "--epsilon", 4, "--spend", 3]
+    stopped = Stopped(monkeypatch, after=1)
+    assert run(*words).exit_code != 0
+    line = stopped.interrupts.line()
+    assert line.endswith(f"before its first step; the same command goes on from {saved}")
+    assert torch.load(saved, weights_only=True)["module_state_dict"]["0.weight"].any()
+    first = saved.read_bytes(), (tmp_path / "run.pt.secrets").read_bytes()
+    again = Stopped(monkeypatch, after=2)
+    assert run(*words).exit_code != 0
+    assert (
+        again.interrupts.line()
+        == f"interrupted; nothing was charged anew; the same command goes on from {saved}"
+    )
+    assert again.seen == [(1, 3), (2, 3)]
+    # The last file was lost: what was saved before it goes on, without the steps in between.
+    saved.write_bytes(first[0])
+    (tmp_path / "run.pt.secrets").write_bytes(first[1])
+    last = Stopped(monkeypatch, after=None)
+    done = run(*words)
+    assert done.exit_code == 0, done.output
+    assert last.seen == [(1, 3), (3, 3)]
+    card = json.loads(done.stdout)
+    guarantee = card["privacy"]["guarantee"]
+    assert (card["privacy"]["run"]["steps"], card["training"]["lost_steps"]) == (15, 5)
+    assert "5 of these steps were lost by interruptions, and are paid for" in done.stderr
+    with Ledger.read(ledger) as book:
+        (entry,) = book.entries()
+        assert (entry.steps, book.run(1).left) == (15, 0)
+        assert entry.epsilon == pytest.approx(guarantee["epsilon"], rel=1e-12)
+        assert book.verify().sound
+    assert model.exists()
+    assert not saved.exists()
+    assert not (tmp_path / "run.pt.secrets").exists()
+
+
+def test_a_run_goes_on_as_it_began_or_not_at_all(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    ledger, saved, one = tmp_path / "people.ledger", tmp_path / "run.pt", ["--epochs", 2, "--batch-size", 500]
+    words = [people, *WORDS, "--output", tmp_path / "m.pt", "--epsilon", 4, "--checkpoint", saved, *one]
+    Stopped(monkeypatch, after=1)
+    assert run(*words, "--ledger", ledger).exit_code != 0
+    Stopped(monkeypatch, after=None)
+    for other, message in (
+        (["--epochs", 3], "--epochs must be as the run of this checkpoint began, 2, got 3"),
+        (["--batch-size", 400], "--batch-size must be as the run of this checkpoint began, 500, got 400"),
+        (["--spend", 1], "epsilon must be as the run of this checkpoint began, 2.0, got 1.0"),
+        (["--hidden", "4"], "--hidden must be as the run of this checkpoint began, [], got [4]"),
+        (["--clip-norm", "2"], "--clip-norm must be as the run of this checkpoint began, 1.0, got 2.0"),
+        (["--learning-rate", "2"], "--learning-rate must be as the run"),
+        (["--number", "age=0:90"], "numbers must be as the run of this checkpoint began, age [0.0, 100.0]"),
+        (["--target", "rich=yes,no"], "classes must be as the run of this checkpoint began"),
+    ):
+        refused = run(*words, *other, "--ledger", ledger)
+        assert refused.exit_code == 2, refused.output
+        assert message in " ".join(refused.stderr.split())
+        assert "name another checkpoint to begin a run" in " ".join(refused.stderr.split())
+    content = saved.read_bytes()
+    whole = torch.load(saved, weights_only=True)
+    for change in (
+        {"sfumato_table": whole["sfumato_table"].replace('"taken":', '"taken":1')},
+        {"module_state_dict": {name: 2 * value for name, value in whole["module_state_dict"].items()}},
+    ):
+        torch.save(whole | change, saved)
+        altered = run(*words, "--ledger", ledger)
+        assert (altered.exit_code, "checkpoint must be as it was written" in altered.stderr) == (1, True)
+    torch.save({name: value for name, value in whole.items() if name != "sfumato_tag"}, saved)
+    assert "checkpoint must be as it was written" in run(*words, "--ledger", ledger).stderr
+    for foreign in (b"state", b"", whole["sfumato"].encode()):
+        saved.write_bytes(foreign)
+        other = run(*words, "--ledger", ledger)
+        assert "--checkpoint must be a file of an interrupted training of a table, got" in other.stderr
+    torch.save({name: value for name, value in whole.items() if name != "sfumato_table"}, saved)
+    assert "must be a file of an interrupted training" in run(*words, "--ledger", ledger).stderr
+    saved.write_bytes(content)
+    other = run(*words, "--ledger", tmp_path / "other")
+    assert (other.exit_code, "ledger must be the one that charged the run" in other.stderr) == (2, True)
+    (tmp_path / "people.ledger.training-key").rename(tmp_path / "key")
+    assert "pass --key-file FILE" in " ".join(run(*words, "--ledger", ledger).stderr.split())
+    assert run(*words, "--ledger", ledger, "--key-file", tmp_path / "key").exit_code == 0
+    with Ledger.read(ledger) as book:
+        assert len(book.entries()) == 1
+
+
+def test_a_checkpoint_that_would_not_do_is_named_before_the_charge(people: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "people.ledger"
+    words = [people, *WORDS, "--output", tmp_path / "m.pt", "--epsilon", 4]
+    for more, message in (
+        (["--checkpoint", tmp_path / "run.pt"], "--checkpoint must be given with --ledger"),
+        (["--key-file", tmp_path / "key"], "--key-file must be given with --checkpoint"),
+        (["--checkpoint", tmp_path / "no" / "run.pt", "--ledger", ledger], "--checkpoint must be a file in"),
+        (
+            ["--checkpoint", tmp_path / "m.pt", "--ledger", ledger],
+            "--checkpoint must not be the model's file",
+        ),
+        (
+            ["--checkpoint", people, "--ledger", ledger],
+            "--checkpoint must not be a file that the query reads",
+        ),
+        (["--checkpoint", ledger, "--ledger", ledger], "--checkpoint must not be the ledger"),
+    ):
+        refused = run(*words, *more)
+        assert refused.exit_code == 2, refused.output
+        assert message in " ".join(refused.stderr.split())
+    assert not ledger.exists()
 
 
 @pytest.mark.parametrize("odd", [b"abc,A,0.5", b"\xff,\xfe,\xfd", b"7,A", b"7,A,1,2", b",,", b"1e999,B,true"])

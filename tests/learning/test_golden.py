@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.errors import LedgerUnavailable
 from sfumato.ledger import Ledger
 from tests.run_time import run_time
 
@@ -16,6 +17,7 @@ if run_time(__name__):
 
     from sfumato._wire import parse
     from sfumato.learning import PrivacyCard
+    from sfumato.learning.reports.evaluation import EvaluationRecord
     from sfumato.learning.training.checkpoint.checkpoint import RUN, Checkpoint
     from sfumato.learning.training.checkpoint.sealing import RunSecrets, read_key, seal, unseal
     from sfumato.privacy.catalog import loss_from_json
@@ -64,6 +66,16 @@ def test_a_card_is_read_and_written_in_the_same_bytes() -> None:
     assert PrivacyCard.from_json(text) == making.card()
     assert PrivacyCard.from_json(text).to_json() == text
     assert parse("card", text)["version"] == 1
+
+
+def test_an_evaluation_is_read_and_written_in_the_same_bytes() -> None:
+    found = EvaluationRecord.from_bytes(read("evaluation.json"))
+    assert found == making.evaluation()
+    assert found.to_bytes() == read("evaluation.json")
+    assert found.accuracy == 0.0
+    for other in (b"{}", read("card.json"), read("evaluation.json").replace(b'"version":1', b'"version":2')):
+        with pytest.raises(LedgerUnavailable, match="an evaluation of a format that is known here"):
+            EvaluationRecord.from_bytes(other)
 
 
 def test_secrets_are_opened_and_sealed_in_the_same_bytes() -> None:

@@ -16,9 +16,11 @@ from sfumato.cli.output.guarding import check_free
 from sfumato.cli.output.writing import Format, check_output, format_of, write
 from sfumato.cli.process.interrupts import interrupts
 from sfumato.cli.train import budget_of, read_rows
+from sfumato.learning.reports.evaluation import EvaluationRecord
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.session.connection import connect
+from sfumato.session.session import Session
 from sfumato.session.units import ROW
 
 __all__ = ["evaluate", "predict"]
@@ -67,12 +69,11 @@ def evaluate(
     ] = None,
     analyst: Annotated[str | None, typer.Option(help="Whose account is charged as well.")] = None,
 ) -> None:
-    """Estimate how many rows are classified correctly: a noisy count, which is charged before it is made."""
+    """Estimate how many rows are classified correctly: a noisy count, charged first; free again later."""
     epsilon, delta = budget_of(epsilon, delta, ledger)
     if rows is not None:
         _check.integer("rows", rows, minimum=1)
     trained = learning.TrainedTable.load(model)
-    columns = trained.columns
     relation = Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE
     # One row more, or one that is emptied, moves the number of correct rows by at most 1.
     noise = Laplace.calibrated(sensitivity=1, epsilon=spend, neighboring=relation)
@@ -89,25 +90,65 @@ def evaluate(
         ) as session,
         interrupts.stating(session.ledger, ledger),
     ):
-        described = f"sfumato evaluate {columns.target}"
-        receipt = session.account.charge(noise.privacy_loss, delta=0.0, description=described)
-        table = read_rows(source, [columns.target, *columns.numbers, *columns.categories])
-        release = noise.release(trained.correct(table))
-    count = table.num_rows if rows is None else rows
-    lower, upper = (max(0.0, min(1.0, float(end) / count)) for end in release.interval(0.95)[:2])
-    correct = int(release.value)
+        request = trained.request(epsilon=spend, rows=rows)
+        committed = session.account.find(request)
+        if committed is None:
+            record = _released(trained, source, noise, rows=rows, request=request, session=session)
+        else:
+            record = EvaluationRecord.from_bytes(committed)
     facts = {
-        "correct": correct,
-        "rows": count,
-        "accuracy": max(0.0, min(1.0, correct / count)),
-        "lower": lower,
-        "upper": upper,
-        "epsilon": noise.privacy_loss.epsilon(0.0),
-        "charge": receipt.sequence,
+        "correct": record.correct,
+        "rows": record.rows,
+        "accuracy": record.accuracy,
+        "lower": record.lower,
+        "upper": record.upper,
+        "epsilon": record.epsilon,
+        "charge": record.charge,
     }
     typer.echo(json.dumps(_EVALUATION.wrap(facts), indent=2))
+    cost = f"cost {spend:g} of epsilon" if committed is None else "cost nothing, paid before"
     typer.echo(
-        f"right on {100 * facts['accuracy']:.1f} % of {count} rows (95 % interval {100 * lower:.1f} to "
-        f"{100 * upper:.1f} %); cost {spend:g} of epsilon, charge {receipt.sequence}",
+        f"right on {100 * record.accuracy:.1f} % of {record.rows} rows (95 % interval "
+        f"{100 * record.lower:.1f} to {100 * record.upper:.1f} %); {cost}, charge {record.charge}",
         err=True,
     )
+
+
+def _released(
+    trained: learning.TrainedTable,
+    source: Path,
+    noise: Laplace,
+    *,
+    rows: int | None,
+    request: str,
+    session: Session,
+) -> EvaluationRecord:
+    """Charge, count, add noise, and store the answer before anybody sees it."""
+    columns, account = trained.columns, session.account
+    charge = {
+        "loss": noise.privacy_loss,
+        "delta": 0.0,
+        "request": request,
+        "description": f"sfumato evaluate {columns.target}",
+        "draws": True,
+    }
+    (receipt,) = account.charge_all([charge])
+    table = read_rows(source, [columns.target, *columns.numbers, *columns.categories])
+    correct = trained.correct(table)
+    receipt = account.claim_draw(receipt, charge)
+    release = noise.release(correct)
+    count = table.num_rows if rows is None else rows
+    lower, upper = (max(0.0, min(1.0, float(end) / max(count, 1))) for end in release.interval(0.95)[:2])
+    record = EvaluationRecord(
+        correct=int(release.value),
+        rows=count,
+        lower=lower,
+        upper=upper,
+        epsilon=noise.privacy_loss.epsilon(0.0),
+        loss=noise.privacy_loss,
+        privacy_unit=session.privacy_unit,
+        simulated=False,
+        charge=receipt.sequence,
+    )
+    account.commit(receipt, record.to_bytes())
+    return record

@@ -12,7 +12,7 @@ import typer
 
 from sfumato import _check, learning
 from sfumato.cli.opening import Types, types_of
-from sfumato.cli.output.guarding import check_free, file_of
+from sfumato.cli.output.guarding import check_free, file_of, resolved
 from sfumato.cli.output.writing import Format, check_output
 from sfumato.cli.process.epoch_bar import EpochBar
 from sfumato.cli.process.interrupts import interrupts
@@ -62,10 +62,26 @@ def train(
         str | None, typer.Option(metavar="FILE|URL", help="Keeps the budget; left out, it is forgotten.")
     ] = None,
     analyst: Annotated[str | None, typer.Option(help="Whose account is charged as well.")] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where the run is saved as it goes. After an interruption the same command goes on from "
+            "it, and charges nothing; removed once the model is written. Needs --ledger.",
+        ),
+    ] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --checkpoint: the key that seals its secrets; beside the ledger, if that is a file.",
+        ),
+    ] = None,
 ) -> None:
     """Train a classifier with differential privacy, and charge the ledger before the first row is used."""
     check_output(Format.JSON, output)
     check_free(output, sources={"private data": str(source)}, ledger=file_of(ledger))
+    _check_checkpoint(checkpoint, key_file, source=source, ledger=ledger, output=output)
     columns = learning.Columns(
         **_target(target),
         numbers=dict(_bounds(text) for text in number or ()),
@@ -84,7 +100,7 @@ def train(
             analyst=analyst,
             neighboring=Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE,
         ) as session,
-        interrupts.stating(session.ledger, ledger),
+        interrupts.stating(session.ledger, ledger, checkpoint=checkpoint),
         EpochBar() as bar,
     ):
         trained = learning.train_table(
@@ -101,13 +117,16 @@ def train(
             description=f"sfumato train {columns.target}",
             rows=rows,
             progress=bar.epochs,
+            checkpoint=checkpoint,
+            key_file=key_file,
         )
     try:
         trained.save(output)
     except OSError as error:
+        again = "train again" if checkpoint is None else "repeat the command, which costs nothing"
         raise SourceError(
             f"output must be a file that can be written, got {str(output)!r} ({error.strerror}); the run is "
-            "charged all the same: name a place that has room, and train again"
+            f"charged all the same: name a place that has room, and {again}"
         ) from error
     typer.echo(json.dumps(trained.card, indent=2))
     typer.echo(_sentence(trained.card, output, forgotten=ledger is None), err=True)
@@ -119,11 +138,32 @@ def _sentence(card: dict[str, Any], output: Path, *, forgotten: bool) -> str:
     charge = (
         "no --ledger: its charge is forgotten" if forgotten else "charged as a whole before its first step"
     )
+    lost = card["training"].get("lost_steps", 0)
+    without = f"; {lost} of these steps were lost by interruptions, and are paid for" if lost else ""
     return (
         f"{output}: whoever has this model learns about each row at most "
         f"({text_above(guarantee['epsilon'])}, {text_above(guarantee['delta'])})-DP, by {run['steps']} noisy "
-        f"steps; {charge}"
+        f"steps; {charge}{without}"
     )
+
+
+def _check_checkpoint(
+    checkpoint: Path | None, key_file: Path | None, *, source: Path, ledger: str | None, output: Path
+) -> None:
+    """Refuse, before anything is charged, a checkpoint that cannot be written or counted."""
+    if checkpoint is None:
+        if key_file is not None:
+            _check.refuse("--key-file", "be given with --checkpoint", str(key_file), "leave it out")
+        return
+    if ledger is None:
+        rule = "be given with --ledger, which counts the steps"
+        _check.refuse("--checkpoint", rule, str(checkpoint), "write --ledger FILE")
+    places = [checkpoint, checkpoint.with_name(f"{checkpoint.name}.secrets")]
+    for path in places:
+        check_output(Format.JSON, path, name="--checkpoint")
+        check_free(path, sources={"private data": str(source)}, ledger=file_of(ledger), name="--checkpoint")
+    if resolved(output) in map(resolved, places):
+        _check.refuse("--checkpoint", "not be the model's file", str(checkpoint), "name another file")
 
 
 def budget_of(epsilon: float | None, delta: float | None, ledger: str | None) -> tuple[float, float]:

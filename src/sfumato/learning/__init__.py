@@ -97,7 +97,9 @@ if TYPE_CHECKING:
         RecordOptions,
         SamplingOptions,
     )
-    from sfumato.learning.training.table_classifier import Columns, TrainedTable, train_table
+    from sfumato.learning.training.table_classifier import TrainedTable
+    from sfumato.learning.training.table_columns import Columns
+    from sfumato.learning.training.table_training import train_table
     from sfumato.learning.tuning.tune import Runs, tune
 
 __all__ = [
@@ -281,7 +283,9 @@ _HOMES = {
     "training.monitor": ["TensorBoardTracker", "Tracker", "TrainingMonitor"],
     "training.privacy_engine": ["PrivacyEngine"],
     "training.setup.options": ["GradientOptions", "NoiseOptions", "RecordOptions", "SamplingOptions"],
-    "training.table_classifier": ["Columns", "TrainedTable", "train_table"],
+    "training.table_classifier": ["TrainedTable"],
+    "training.table_columns": ["Columns"],
+    "training.table_training": ["train_table"],
     "tuning.tune": ["Runs", "tune"],
 }
 

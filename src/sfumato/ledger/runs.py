@@ -8,7 +8,9 @@ whatever processes, on whatever copies of a checkpoint; a step that was claimed 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
+from collections.abc import Callable
 from typing import Final, Protocol, final
 
 from sfumato import _check
@@ -143,6 +145,45 @@ class Run:
         with self._log.transaction(write=False) as snapshot:
             self._reserved = self._count(snapshot.connection)
             return self._reserved - self._next(snapshot.connection)
+
+    def epsilon_charged(self, *, steps: int, delta: float) -> float:
+        """Return the epsilon at which the run was charged; infinity at another delta or for other steps.
+
+        Parameters
+        ----------
+        steps : int
+            Of the whole run.
+        delta : float
+
+        Returns
+        -------
+        float
+            An upper bound, as the ledger states it; a reading in another process may round up further.
+        """
+        first = self._charged
+        return first.epsilon if (first.steps, first.delta) == (steps, delta) else math.inf
+
+    def require(self, loss_of: Callable[[int], PrivacyLoss], *, simulated: bool) -> None:
+        """Refuse to go on with steps of another loss than was charged for them.
+
+        Parameters
+        ----------
+        loss_of : callable
+            Returns the loss of so many steps, as the process that goes on would run them.
+        simulated : bool
+            Whether it would draw noise or batches from a number.
+
+        Raises
+        ------
+        LedgerMismatch
+            The steps that were charged first have another loss, or were not a simulation and now are one.
+        """
+        first = self._charged
+        if loss_of(first.steps).to_json() != first.loss or (simulated and not first.simulated):
+            raise LedgerMismatch(
+                f"run must go on with the loss that charge {self.number} has, got steps with another; pass "
+                "the noise and the sampling that the run began with, or begin another run"
+            )
 
     def claim(self, count: int = 1) -> range:
         """Claim the next steps, durably; fewer if fewer are left.

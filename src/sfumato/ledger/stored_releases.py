@@ -22,12 +22,13 @@ __all__ = ["StoredRelease", "read_release"]
 _READERS: Final = (
     (b"\xff\xff\xff\xff", "sfumato.queries.release.table", "TableRelease"),
     (b'"format":"sfumato.limit-histograms"', "sfumato.queries.planner.limit_record", "LimitsRecord"),
+    (b'"format":"sfumato.evaluation-record"', "sfumato.learning.reports.evaluation", "EvaluationRecord"),
 )
 """Bytes that a payload of each kind holds, an Arrow stream's first, and who reads it by ``from_payload``."""
 
 
 class StoredRelease(Protocol):
-    """A release that was read back: a `TableRelease`, or the `LimitsRecord` of suggested limits."""
+    """A release that was read back: a `TableRelease`, a `LimitsRecord` or an `EvaluationRecord`."""
 
     @property
     def epsilon(self) -> float:

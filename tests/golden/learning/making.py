@@ -50,12 +50,13 @@ from sfumato.learning import (
     UserSampler,
     WithReplacementSampler,
 )
+from sfumato.learning.reports.evaluation import EvaluationRecord
 from sfumato.learning.training.checkpoint.sealing import RunSecrets, seal
 from sfumato.learning.training.identity import clipping_to_json, noise_to_json, sampler_to_json
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.mechanisms import BandedToeplitz, BinaryTree, BufferedToeplitz, Participation, SquareRoot
 from sfumato.mechanisms.factorization.strategies.lower_triangular import LowerTriangular
-from sfumato.privacy import Gaussian, Neighboring
+from sfumato.privacy import DiscreteLaplace, Gaussian, Neighboring
 
 KEY = bytes(range(32))
 SEED = bytes(range(32, 64))
@@ -240,6 +241,21 @@ def ended(engine: PrivacyEngine) -> dict[str, Any]:
     return {"weights": weights, "loss": engine.accountant.loss.to_json(), "steps": len(engine.accountant)}
 
 
+def evaluation() -> EvaluationRecord:
+    """Return the record of an evaluation."""
+    return EvaluationRecord(
+        correct=-3,
+        rows=200,
+        lower=0.0,
+        upper=0.125,
+        epsilon=0.5,
+        loss=DiscreteLaplace(2, neighboring=Neighboring.ZERO_OUT),
+        privacy_unit="row",
+        simulated=False,
+        charge=7,
+    )
+
+
 def killed_run() -> dict[str, bytes]:
     """Return the files of a run that was killed, and how it ends when it goes on."""
     made = {}
@@ -270,5 +286,6 @@ def files() -> dict[str, bytes]:
         "noises.json": noise_states(),
         "card.json": card().to_json().encode(),
         "sealed.json": sealed,
+        "evaluation.json": evaluation().to_bytes(),
         **killed_run(),
     }

@@ -50,10 +50,6 @@ OTHERWISE = {
     ".grad_sample": ("GradSampleModule", "AbstractGradSampleModule", "register_grad_sampler"),
     ".data_loader": ("DPDataLoader",),
     ".optimizers": ("DPOptimizer", "DPPerLayerOptimizer", "DistributedDPOptimizer", "AdaClipDPOptimizer"),
-    ".schedulers": (
-        *("ExponentialNoise", "LambdaNoise", "StepNoise"),
-        *("ExponentialGradClip", "LambdaGradClip", "StepGradClip"),
-    ),
 }
 
 

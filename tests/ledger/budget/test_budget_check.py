@@ -123,3 +123,19 @@ def test_an_epsilon_that_is_offered_at_delta_0_fits_with_laplace_noise_as_it_is_
     assert epsilon is not None
     answer = mechanisms.Laplace.calibrated(sensitivity=sensitivity, epsilon=epsilon)
     assert ledger.would_accept(answer.privacy_loss, delta=0.0)
+
+
+def test_what_is_left_of_an_epsilon_is_offered_exactly_also_to_an_analyst(open_ledger: Open) -> None:
+    """No search: 2 less 0.5 is 1.5, in the dataset's account and in one within it, and fits as it is."""
+    for budget in (Budget.pure(epsilon=2.0), APPROXIMATE):
+        ledger = open_ledger(budget=budget)
+        ledger.grant("ada", budget)
+        ledger.charge(PureDP(0.5), delta=0.0, analyst="ada")
+        for analyst in ("", "ada"):
+            left = ledger.remaining(analyst=analyst)
+            assert (left.epsilon, left.answerable_epsilon) == (1.5, 1.5)
+            with pytest.raises(BudgetExceeded, match=r"ask for an epsilon of at most 1\.5$"):
+                ledger.charge(PureDP(1.7), delta=0.0, analyst=analyst)
+        answer = mechanisms.Laplace.calibrated(sensitivity=1, epsilon=1.5)
+        ledger.charge(answer.privacy_loss, delta=0.0, analyst="ada")
+        assert ledger.remaining(analyst="ada").answerable_epsilon == 0.0

@@ -6,9 +6,10 @@ import contextlib
 import dataclasses
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -16,7 +17,8 @@ from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, Par
 from sfumato.ledger import Budget, ChainHead, Ledger, Spent
 from sfumato.ledger.budget.spent import COST
 from sfumato.ledger.log.hash_chain import GENESIS
-from sfumato.privacy import PureDP
+from sfumato.privacy import Gaussian, PoissonSubsampled, PrivacyLoss, PureDP, calibrate
+from sfumato.privacy.accountant import intervals
 from tests.cases import cases
 from tests.ledger.tampering import execute, rewrite, tamper
 
@@ -32,6 +34,16 @@ def path(open_ledger: Open, tmp_path: Path) -> Path:
         ledger.commit(receipt, b"release %d" % receipt.sequence)
     ledger.close()
     return tmp_path / "l"
+
+
+@contextlib.contextmanager
+def patched_price(epsilon: float) -> Iterator[None]:
+    """Have charges cost less than they do, as an accountant with a hole would."""
+    rooms = ("filters", "budget_check")
+    with contextlib.ExitStack() as patches:
+        for room in rooms:
+            patches.enter_context(patch(f"sfumato.ledger.budget.{room}.own_epsilon", lambda *_: epsilon))
+        yield
 
 
 ALTERED = {
@@ -247,6 +259,28 @@ def test_a_price_that_was_mended_upward_is_flagged(path: Path, open_ledger: Open
     ledger = open_ledger(path)
     found = ledger.verify()
     assert (found.underpriced, found.overdrawn, found.sound) == ((2,), False, False)
+
+
+def test_a_charge_that_was_read_finely_is_sound_in_another_process(open_ledger: Open, tmp_path: Path) -> None:
+    """A calibration reads its loss more finely than a price does, and what is proven is remembered."""
+
+    def made(noise: float) -> PrivacyLoss:
+        return PoissonSubsampled(Gaussian(noise), sampling_probability=0.1) * 1000
+
+    ledger = open_ledger(tmp_path / "l", budget=Budget.approximate(epsilon=2.0, delta=5e-5))
+    loss = made(calibrate(made, epsilon=2.0, delta=2.5e-5, tolerance=1e-4))
+    ledger.charge(loss, delta=2.5e-5)
+    recorded = ledger.entries()[0].epsilon
+    intervals._known.cache_clear()  # as another process begins
+    assert loss.epsilon(2.5e-5) > recorded
+    intervals._known.cache_clear()
+    assert ledger.verify().sound
+    # A price below the truth is still found, and with it that the budget does not hold.
+    with patched_price(recorded * (1 - 1e-3)):
+        low = open_ledger(tmp_path / "low", budget=Budget.approximate(epsilon=2.0, delta=5e-5))
+        low.charge(loss, delta=2.5e-5)
+    intervals._known.cache_clear()
+    assert low.verify().underpriced == (1,)
 
 
 def test_a_budget_that_is_overdrawn_at_todays_prices_is_flagged(open_ledger: Open, tmp_path: Path) -> None:

@@ -18,7 +18,9 @@ _DATABASES = {b"SQLite format 3\x00": slice(0, 16), b"DUCK": slice(8, 12)}
 _ELSEWHERE = "name another file"
 
 
-def check_free(output: Path, *, sources: Mapping[str, str], ledger: Path | None) -> None:
+def check_free(
+    output: Path, *, sources: Mapping[str, str], ledger: Path | None, name: str = "output"
+) -> None:
     """Refuse an output that is a file this program reads or keeps, under whatever name.
 
     Parameters
@@ -29,6 +31,8 @@ def check_free(output: Path, *, sources: Mapping[str, str], ledger: Path | None)
         The paths of all tables, private and public, as they were given; the address of a database is none.
     ledger : Path or None
         The ledger's file, which need not exist yet.
+    name : str
+        What the output is called.
 
     Raises
     ------
@@ -42,16 +46,16 @@ def check_free(output: Path, *, sources: Mapping[str, str], ledger: Path | None)
     if ledger is not None:
         for path in _with(resolved(ledger), _BESIDE_LEDGER):
             if _same(target, path) or _alike(target, path):
-                _check.refuse("output", "not be the ledger or a file beside it", str(output), _ELSEWHERE)
+                _check.refuse(name, "not be the ledger or a file beside it", str(output), _ELSEWHERE)
     for path in _read_files(sources):
         if _same(target, path):
-            _check.refuse("output", "not be a file that the query reads", str(output), _ELSEWHERE)
+            _check.refuse(name, "not be a file that the query reads", str(output), _ELSEWHERE)
     for given in sources.values():
         folder, pattern = files_meant(Path(given))
         if folder is not None and _same(target.parent, folder) and target.match(pattern):
-            _check.refuse("output", "not be read as a part of a table", str(output), "name another folder")
+            _check.refuse(name, "not be read as a part of a table", str(output), "name another folder")
     if _is_database(target):
-        _check.refuse("output", "not be a ledger or a database", str(output), _ELSEWHERE)
+        _check.refuse(name, "not be a ledger or a database", str(output), _ELSEWHERE)
 
 
 def file_of(ledger: str | None) -> Path | None:

@@ -68,8 +68,15 @@ def format_of(style: Format | None, output: Path | None) -> Format:
     return Format.TABLE if output is None else _ENDINGS.get(output.suffix.lower(), Format.TABLE)
 
 
-def check_output(style: Format, output: Path | None) -> None:
+def check_output(style: Format, output: Path | None, *, name: str = "output") -> None:
     """Refuse, before anything is charged, an answer that could not be written.
+
+    Parameters
+    ----------
+    style : Format
+    output : Path or None
+    name : str
+        What the output is called.
 
     Raises
     ------
@@ -80,9 +87,10 @@ def check_output(style: Format, output: Path | None) -> None:
     if output is not None:
         target = resolved(output)
         if target.is_dir() or not target.parent.is_dir():
-            _check.refuse("output", "be a file in a folder that exists", str(output), "make the folder first")
+            _check.refuse(name, "be a file in a folder that exists", str(output), "make the folder first")
         if target.exists() and not target.is_file():
-            _check.refuse("output", "be a plain file", str(output), "leave --output out for standard output")
+            remedy = "leave --output out for standard output" if name == "output" else "name another file"
+            _check.refuse(name, "be a plain file", str(output), remedy)
     elif sys.stdout is None:
         _check.refuse("output", "name a file where standard output is closed", None, "pass --output FILE")
     elif style is Format.PARQUET and sys.stdout.isatty():

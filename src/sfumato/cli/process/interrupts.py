@@ -12,6 +12,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final, final
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sfumato.ledger.ledger import Ledger
 
 __all__ = ["INTERRUPTED", "Interrupts", "interrupts"]
@@ -43,6 +45,7 @@ class Interrupts:
         self._stated = ""
         self._ledger: Ledger | None = None
         self._address: str | None = None
+        self._checkpoint: Path | None = None
 
     def install(self) -> None:
         """Listen for Ctrl-C, from the main thread; a process that ignores it goes on ignoring it."""
@@ -59,7 +62,9 @@ class Interrupts:
         return self._seen.is_set() or isinstance(error, KeyboardInterrupt)
 
     @contextlib.contextmanager
-    def stating(self, ledger: Ledger, address: str | None) -> Iterator[None]:
+    def stating(
+        self, ledger: Ledger, address: str | None, *, checkpoint: Path | None = None
+    ) -> Iterator[None]:
         """Find out what a ledger was charged, if the block is interrupted.
 
         Parameters
@@ -68,8 +73,10 @@ class Interrupts:
             What the block charges; open until its end.
         address : str or None
             The ledger's file or address; None where it is in memory.
+        checkpoint : Path or None
+            What the same command goes on from, once it is there.
         """
-        self._ledger, self._address = ledger, address
+        self._ledger, self._address, self._checkpoint = ledger, address, checkpoint
         try:
             yield
         except BaseException as error:
@@ -113,8 +120,9 @@ class Interrupts:
     def _outcome(self, *, certain: bool) -> str:
         """Return what was charged; where another thread may be in a commit, that is not certain."""
         ledger, address = self._ledger, self._address
+        saved = self._checkpoint is not None and self._checkpoint.exists()
         if ledger is None or not ledger.written:
-            return _NOTHING
+            return f"{_NOTHING} anew; the same command goes on from {self._checkpoint}" if saved else _NOTHING
         if address is None:
             return "interrupted; the charge ends with this command's budget: no --ledger was named"
         try:
@@ -133,6 +141,7 @@ class Interrupts:
             rest = "with the answer stored: asking again with this --ledger shows it and costs nothing"
         elif any(entry.steps for entry in found):
             rest = "for the run was charged as a whole before its first step"
+            rest += f"; the same command goes on from {self._checkpoint}" if saved else ""
         else:
             rest = "for rows may have been read: asking again uses it if no noise was drawn"
         return f"interrupted; {charges}, {cost}, {rest}"

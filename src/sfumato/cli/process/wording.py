@@ -26,13 +26,14 @@ PHRASES: Final = {
     r"pass columns=\['person', 'state'\], or columns=\{'people': \['person', 'state'\]\}":
         "pass --columns person,state, or --columns people=person,state",
     r"leave it out, and call session\.cancel\(\) from a thread": "leave it out: Ctrl-C stops a query",
+    r"pass (RecordOptions\(key_file=\)|key_file=)": "pass --key-file FILE",
     r"pass seconds, such as statement_timeout=600": "pass --statement-timeout 600",
 }  # fmt: skip
 """What the library says to those who write Python, and what it is called here."""
 
 _OPTIONS: Final = (
     "privacy_unit", "new_version", "batch_size", "learning_rate", "clip_norm", "sampling_probability",
-    "statement_timeout", "lock_timeout",
+    "statement_timeout", "lock_timeout", "checkpoint", "epochs", "hidden",
 )  # fmt: skip
 
 

@@ -3,14 +3,15 @@
 >>> from sfumato.learning.opacus import PrivacyEngine
 >>> from sfumato.learning.opacus.utils.batch_memory_manager import BatchMemoryManager
 >>> from sfumato.learning.opacus.validators import ModuleValidator
+>>> from sfumato.learning.opacus.schedulers import StepNoise
 
 The names are those of `sfumato.learning`. What sfumato does otherwise has no class of Opacus's name, and its
 import raises an error that says what to use.
 
->>> from sfumato.learning.opacus.schedulers import StepNoise
+>>> from sfumato.learning.opacus.optimizers import DPOptimizer
 Traceback (most recent call last):
     ...
-sfumato.errors.ParameterError: StepNoise must be fixed before the first step, but ...
+sfumato.errors.ParameterError: DPOptimizer must ...
 """
 
 from __future__ import annotations

@@ -103,24 +103,30 @@ class IndividualObserver:
         if run.ranks.together:
             remedy = "train in one process"
             _check.refuse_state("run", "run in one process", "several processes train it", remedy)
-        if run.schedules:
-            remedy = "leave the schedules out"
-            _check.refuse_state("run", "have one noise and one clip norm", "it has a schedule", remedy)
+        self._run = run
+        self._require_constant()
         if run.clipping.adapts:
             _check.refuse_type("clipping", "not adapt to the norms", run.clipping, "use a fixed clip norm")
         if not isinstance(run.noise, KeyedNoise | SimulatedNoise):
             remedy = "leave noise and float_safe out"
             _check.refuse_type("noise", "be independent in each step, and not on a grid", run.noise, remedy)
         self._losses = IndividualLosses(sampler=run.sampler, noise_multiplier=run.noise_multiplier)
-        self._run, self._unseen = run, unseen
+        self._unseen = unseen
         self._last = np.ones(run.sampler.population)
         self._observed: set[int] = set()
         named = run.engine.module.named_parameters()
         self._sizes = {name: p.numel() for name, p in named if p.requires_grad}
         run.watch(self._watch)
 
+    def _require_constant(self) -> None:
+        """Refuse schedules, which may come until the first step."""
+        if self._run.schedules:
+            remedy = "leave the schedules out"
+            _check.refuse_state("run", "have one noise and one clip norm", "it has a schedule", remedy)
+
     def _watch(self, numbers: Sequence[int], norms: Tensor) -> None:
         """Take in the norms of some logical batches, in the order in which they were drawn."""
+        self._require_constant()
         batches = [self._run.sampler.batch(number) for number in numbers]
         if sum(map(len, batches)) != norms.shape[1]:
             return  # some were left out: those steps are paid for in full

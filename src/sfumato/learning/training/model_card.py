@@ -29,6 +29,9 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
     if unit is None:
         unit = "user" if isinstance(run.sampler, UserSampler | UserRecordsSampler) else "example"
     ledger: dict[str, str | int] = {}
+    epsilon = loss.epsilon(delta)
+    if whole and reservation.run is not None:
+        epsilon = min(epsilon, reservation.run.epsilon_charged(steps=steps, delta=delta))
     if reservation.ledger is not None and reservation.run is not None:
         ledger = {
             "id": reservation.run.ledger_id,
@@ -36,7 +39,7 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
             "privacy_unit": reservation.ledger.privacy_unit,
         }
     return PrivacyCard(
-        epsilon=loss.epsilon(delta),
+        epsilon=epsilon,
         delta=delta,
         neighboring=run.neighboring,
         unit=unit,

@@ -222,13 +222,12 @@ class PrivacyEngine:
         """
         arguments.check_wanted(module, target_delta, options)
         drawn, added = option("sampling", sampling, SamplingOptions), option("noise", noise, NoiseOptions)
-        if epochs is not None:
-            if drawn.epochs is not None:
-                _check.refuse("epochs", "be given once", epochs, "leave it out of sampling")
-            drawn = replace(drawn, epochs=epochs)
+        if epochs is not None and drawn.epochs is not None:
+            _check.refuse("epochs", "be given once", epochs, "leave it out of sampling")
+        drawn = drawn if epochs is None else replace(drawn, epochs=epochs)
         planned = batches.planned_for(data_loader, drawn, poisson=poisson_sampling)
         loss = trial_loss(planned, added, sum(p.numel() for p in module.parameters() if p.requires_grad))
-        return self.make_private(
+        made = self.make_private(
             module=module,
             optimizer=optimizer,
             data_loader=data_loader,
@@ -240,6 +239,8 @@ class PrivacyEngine:
             record=option("record", record, RecordOptions).read_at(target_delta),
             **options,
         )
+        self.run.scheduled.calibrated = True
+        return made
 
     @property
     def parts(self) -> RunParts:

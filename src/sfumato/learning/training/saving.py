@@ -52,11 +52,11 @@ def save(
         extra=dict(extra),
         clip_norm=run.adapted_norm,
     )
-    secret = getattr(run.noise, "key", None)
+    secret, key = getattr(run.noise, "key", None), None
     if position is not None and isinstance(secret, bytes) and not run.simulated:
         key = sealing_key(reservation.key_file, reservation.ledger, make=True)
         write_secrets(path, key, position, noise=secret, seed=Seed.of(run.sampler.seed).reveal())
-    checkpoint.write(path, **options)
+    checkpoint.write(path, key=key, **options)
 
 
 def load(

@@ -187,7 +187,9 @@ def _largest_epsilon(
     def loss_fits(loss: PrivacyLoss) -> bool:
         return fits_all(balances, filters.price(loss, delta))
 
-    return largest_epsilon(loss_fits, delta, neighboring)
+    # What fits by its epsilon alone fits exactly; the search ends a little below.
+    exact = min(each.budget.filters.epsilon_left(each.totals, delta) for each in balances)
+    return max(exact, largest_epsilon(loss_fits, delta, neighboring))
 
 
 def _remedy(remaining: Guarantee, smaller_delta: float | None) -> str:

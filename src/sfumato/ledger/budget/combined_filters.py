@@ -91,6 +91,11 @@ class Filters:
         pairs = zip(self.members, totals, strict=True)
         return max(member.largest_epsilon(total, delta, neighboring) for member, total in pairs)
 
+    def epsilon_left(self, totals: tuple[Spent, ...], delta: float) -> float:
+        """Return the largest epsilon for which every (epsilon, delta)-DP charge is known to fit; or 0."""
+        pairs = zip(self.members, totals, strict=True)
+        return max(member.epsilon_left(total, delta) for member, total in pairs)
+
     @property
     def nothing(self) -> tuple[Spent, ...]:
         """The totals before the first charge."""

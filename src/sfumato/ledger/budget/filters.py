@@ -115,8 +115,15 @@ class Filter(ABC):
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return the numbers of a `Guarantee` that say an amount of this filter, rounded up or down."""
 
+    def epsilon_left(self, spent: Spent, delta: float) -> float:
+        """Return the largest epsilon for which every (epsilon, delta)-DP charge fits; 0 if none is known."""
+        del spent, delta
+        return 0.0
+
     def largest_epsilon(self, spent: Spent, delta: float, neighboring: Neighboring) -> float:
         """Return the largest epsilon, at ``delta``, of one count with Gaussian or Laplace noise that fits."""
+        if exact := self.epsilon_left(spent, delta):
+            return exact
         left = self.left(spent)
 
         def fits(loss: PrivacyLoss) -> bool:
@@ -151,11 +158,15 @@ class BasicFilter(Filter):
         del up
         return {"epsilon": spent.amount, "delta": spent.delta}
 
-    def largest_epsilon(self, spent: Spent, delta: float, neighboring: Neighboring) -> float:
+    def epsilon_left(self, spent: Spent, delta: float) -> float:
         """Return the epsilon left, if a charge at ``delta`` still fits."""
-        del neighboring
         left = self.left(spent)
         return left.amount if delta <= left.delta else 0.0
+
+    def largest_epsilon(self, spent: Spent, delta: float, neighboring: Neighboring) -> float:
+        """Return the epsilon left: what is above it does not fit."""
+        del neighboring
+        return self.epsilon_left(spent, delta)
 
 
 @final
@@ -182,6 +193,10 @@ class PureFilter(Filter):
         """Return epsilon."""
         del up
         return {"epsilon": spent.amount}
+
+    def epsilon_left(self, spent: Spent, delta: float) -> float:
+        """Return the epsilon left at delta 0; of a charge with a delta, epsilon is not what is added."""
+        return 0.0 if delta else self.left(spent).amount
 
 
 @final

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
 
 from sfumato._wire import BOOLEAN, INTEGER, Format, Record, canonical, parse, sequence
-from sfumato.errors import LedgerError, ParameterError
+from sfumato.errors import LedgerError, ParameterError, PrecisionWarning, UnsupportedView
 from sfumato.ledger.budget.budget_check import Balance, fits_all
 from sfumato.ledger.budget.renewal import check_period
 from sfumato.ledger.budget.spent import BinarySpent, Spent
@@ -31,6 +33,7 @@ from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.releases import as_committed
 from sfumato.ledger.log.step_claims import check_claims, steps_reserved
 from sfumato.ledger.store.base import Transaction
+from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.catalog import loss_from_json
 
 __all__ = ["Verification", "verify_events", "verify_log"]
@@ -42,6 +45,8 @@ FORMAT: Final = Format("sfumato.ledger-verification", 1)
 ROUND_OFF: Final = 1e-9
 """Relative width within which two prices of one loss are the same: both are proven upper bounds, and how far
 each is above the truth depends on the machine's libraries in its last digits."""
+_FINER: Final = (1e-4, 1e-5, 1e-6)
+"""Relative widths to read a loss at again, before it is said to cost more than was recorded."""
 RELEASE: Final = "SELECT request, dataset_version, payload FROM release WHERE charge = :charge"
 
 
@@ -206,6 +211,14 @@ def verify_events(
     )
 
 
+def _dearer(today: tuple[Spent, ...], recorded: tuple[Spent, ...]) -> bool:
+    """Whether a charge costs more today in any filter than was recorded."""
+    return any(
+        now.amount > then.amount * (1 + ROUND_OFF) or now.delta > then.delta * (1 + ROUND_OFF)
+        for now, then in zip(today, recorded, strict=True)
+    )
+
+
 class _Audit:
     """Takes the events in order and holds what they must add up to."""
 
@@ -263,14 +276,28 @@ class _Audit:
         if body.draws:
             self._undrawn.add(number)
         self._accounts.take(body)
-        today = self._price(body.loss, body.delta, isinstance(body.costs[0], BinarySpent))
+        today = self._repriced(body)
         self.repriced.add(body.accounts, today)
-        if any(
-            now.amount > then.amount * (1 + ROUND_OFF) or now.delta > then.delta * (1 + ROUND_OFF)
-            for now, then in zip(today, body.costs, strict=True)
-        ):
+        if _dearer(today, body.costs):
             self.underpriced.append(number)
         return self._filters.after(self._totals.spent, body.costs)
+
+    def _repriced(self, body: Charged) -> tuple[Spent, ...]:
+        """Return what a charge costs today, read as finely as it takes to tell it from what was recorded.
+
+        Who charged it may have read the loss more finely than a price needs, as a calibration does.
+        """
+        asked = body.loss, body.delta, isinstance(body.costs[0], BinarySpent)
+        today = self._price(*asked)
+        for relative in _FINER:
+            if not _dearer(today, body.costs):
+                break
+            with contextlib.suppress(UnsupportedView), warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrecisionWarning)
+                # What is proven is remembered, and the next price reads it.
+                loss_from_json(body.loss).epsilon_interval(body.delta, precision=Precision(relative=relative))
+            today = self._priced(*asked)
+        return today
 
     def _fitted(self, body: Charged) -> bool:
         """Whether a charge fitted into every budget that it names, as they were then."""

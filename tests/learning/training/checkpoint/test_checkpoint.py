@@ -120,6 +120,57 @@ def test_a_run_does_not_go_on_otherwise_than_it_began(make: Make, open_ledger: O
         make(**REAL, ledger=ledger, epochs=3, resume_from=tmp_path / "nowhere.pt")
 
 
+def altered(path: Path, **changes: Any) -> None:
+    """Change the identity of the run that a checkpoint names, and take its tag away."""
+    content = torch.load(path, weights_only=True)
+    content.pop("sfumato_tag", None)
+    document = json.loads(content["sfumato"])
+    document["identity"] |= changes
+    content["sfumato"] = json.dumps(document)
+    torch.save(content, path)
+
+
+def test_a_checkpoint_that_was_altered_does_not_change_what_is_drawn(
+    make: Make, open_ledger: Open, tmp_path: Path
+) -> None:
+    """The ledger has charged a noise and a sampling: those go on, whatever the checkpoint says."""
+    ledger = open_ledger(tmp_path / "kept.ledger", simulated=False)
+    options: dict[str, Any] = REAL | {"epochs": 3, "ledger": ledger, "resume_from": tmp_path / "at.pt"}
+    for wrong, given in (
+        ({"noise_multiplier": 0.125}, {"noise_multiplier": 0.125}),
+        ({"simulated": True}, {"noise_generator": 7}),
+    ):
+        saved(make, ledger, tmp_path / "at.pt")
+        altered(tmp_path / "at.pt", **wrong)
+        if "simulated" in wrong:  # a simulation's sampler and noise are documents of other kinds
+            run = make(epochs=3).engine.parts.identity
+            altered(tmp_path / "at.pt", sampler=dict(run.sampler), noise=dict(run.noise))
+        with pytest.raises(LedgerMismatch, match="run must go on with the loss that charge"):
+            make(**(options | given))
+    assert all(ledger.run(entry.sequence).claimed == 4 for entry in ledger.entries())
+
+
+def test_a_checkpoint_is_as_it_was_written_or_refused(make: Make, open_ledger: Open, tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path / "kept.ledger", simulated=False)
+    saved(make, ledger, tmp_path / "at.pt")
+    options: dict[str, Any] = REAL | {"epochs": 3, "ledger": ledger, "resume_from": tmp_path / "at.pt"}
+    whole = torch.load(tmp_path / "at.pt", weights_only=True)
+    weights = {name: value + 1 for name, value in whole["module_state_dict"].items()}
+    for change in (
+        {"module_state_dict": weights},
+        {"optimizer_state_dict": whole["optimizer_state_dict"] | {"state": {}, "more": [1.5, None]}},
+        {"epoch": 2},
+        {"epoch": "1"},
+        {"random_state": whole["random_state"] ^ 1},
+        {"sfumato_tag": "0" * 64},
+    ):
+        torch.save(whole | change, tmp_path / "at.pt")
+        with pytest.raises(LedgerCorrupt, match="checkpoint must be as it was written"):
+            make(**options)
+    torch.save({name: value for name, value in whole.items() if name != "sfumato_tag"}, tmp_path / "at.pt")
+    make(**options)  # as an earlier version wrote it
+
+
 def test_a_ledger_that_was_rolled_back_is_refused(make: Make, open_ledger: Open, tmp_path: Path) -> None:
     place = tmp_path / "kept.ledger"
     ledger = open_ledger(place, simulated=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import io
 import os
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ from sfumato._wire import (
 )
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError
 from sfumato.learning.reports.card import shown
+from sfumato.learning.training.checkpoint.authentication import tag_of
 from sfumato.learning.training.checkpoint.sealing import RunSecrets, seal, unseal
 from sfumato.learning.training.distributed.shards import cut_module, cut_optimizer
 
@@ -37,6 +39,8 @@ __all__ = ["Checkpoint", "LedgerPosition", "RunIdentity", "read_secrets", "secre
 FORMAT: Final = Format("sfumato.training-checkpoint", 1)
 RUN: Final = "sfumato"
 """Under which the run's document lies in the file; the other entries are torch's and the caller's own."""
+TAG: Final = "sfumato_tag"
+"""Under which the keyed hash of all other entries lies."""
 
 
 @final
@@ -162,19 +166,40 @@ class Checkpoint:
     extra: dict[str, Any]
     clip_norm: float | None = None
     """Of the next step, where clipping adapts."""
+    tag: str | None = None
+    """`tag_of` its entries, as the file has it; None in a file without a key, or of an earlier version."""
 
-    def write(self, path: str | os.PathLike[str], **torch_save_kwargs: Any) -> None:
-        """Write the file, whole or not at all."""
+    def write(self, path: str | os.PathLike[str], *, key: bytes | None = None, **options: Any) -> None:
+        """Write the file, whole or not at all, with a tag by the key if there is one."""
         buffer = io.BytesIO()
-        content = {
+        content = self._entries()
+        if key is not None:
+            content[TAG] = tag_of(key, content)
+        torch.save(content, buffer, **options)
+        write_whole(Path(path), buffer.getvalue())
+
+    def require_authentic(self, key: bytes) -> None:
+        """Refuse what was not written with this key, or was altered since.
+
+        Raises
+        ------
+        LedgerCorrupt
+            With the remedy.
+        """
+        if self.tag is None or not hmac.compare_digest(self.tag, tag_of(key, self._entries())):
+            raise LedgerCorrupt(
+                "checkpoint must be as it was written, by a run on this ledger, got an altered or another "
+                "one; restore the file, or begin another run"
+            )
+
+    def _entries(self) -> dict[str, Any]:
+        return {
             **self.extra,
             RUN: self.run_to_json(),
             "module_state_dict": self.module,
             "optimizer_state_dict": self.optimizer,
             "random_state": self.random_state,
         }
-        torch.save(content, buffer, **torch_save_kwargs)
-        write_whole(Path(path), buffer.getvalue())
 
     def run_to_json(self) -> str:
         """Return the document of the run: all but tensors and what the caller added."""
@@ -252,7 +277,7 @@ class Checkpoint:
             _, fields = FORMAT.unwrap("checkpoint", run)
         except ParameterError as error:
             raise LedgerUnavailable(str(error)) from error
-        adapted = fields.pop("clip_norm", None)
+        adapted, tag = fields.pop("clip_norm", None), content.pop(TAG, None)
         try:
             decoded = _RUN.decode("checkpoint", fields)
             clip_norm = None if adapted is None else NUMBER.decode("clip_norm", adapted)
@@ -265,6 +290,7 @@ class Checkpoint:
             random_state=content.pop("random_state"),
             extra=content,
             clip_norm=clip_norm,
+            tag=tag if isinstance(tag, str) else None,
         )
 
 

@@ -13,7 +13,6 @@ import torch
 
 from sfumato import _check
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable, NeighboringMismatch, SfumatoError
-from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.checkpoint.checkpoint import Checkpoint, read_secrets
 from sfumato.learning.training.checkpoint.sealing import key_file_of, read_key
 from sfumato.learning.training.distributed.ranks import Ranks
@@ -66,7 +65,7 @@ class Reservation:
         self._in_first(lambda ledger: self._reserved(ledger, run))
         return self._steps(0)
 
-    def resume(self, saved: Checkpoint, sampler: Sampler) -> Steps:
+    def resume(self, saved: Checkpoint, run: TrainingRun) -> Steps:
         """Go on with the next steps that nobody claimed, or, bit for bit, with the checkpoint's."""
         if not self.ranks.share(self.ledger is not None):
             warnings.warn(
@@ -75,8 +74,8 @@ class Reservation:
                 UserWarning,
                 stacklevel=4,
             )
-            return CountedSteps(saved.cursor, planned=sampler.steps)
-        self._in_first(lambda ledger: self._found(ledger, saved))
+            return CountedSteps(saved.cursor, planned=run.sampler.steps)
+        self._in_first(lambda ledger: self._found(ledger, saved, run))
         return self._steps(saved.cursor)
 
     @property
@@ -124,7 +123,7 @@ class Reservation:
             return ReplayedSteps(self.run, start)
         return ReservedSteps(self.run, self.ranks)
 
-    def _found(self, ledger: Ledger | LedgerView, saved: Checkpoint) -> Run:
+    def _found(self, ledger: Ledger | LedgerView, saved: Checkpoint, training: TrainingRun) -> Run:
         """Return the checkpoint's run, on a ledger that still knows all that it knew then."""
         position = saved.position
         if position is None:
@@ -134,6 +133,8 @@ class Reservation:
             rule = f"have the id {position.ledger}, under which the run was charged"
             _check.refuse("ledger", rule, ledger.ledger_id, "open the ledger that charged the run")
         run = ledger.run(position.run, digest=position.charge)
+        # The checkpoint's word for noise and sampling is not enough: it may have been altered.
+        run.require(training.loss_of, simulated=training.simulated)
         if run.claimed < position.claimed:
             raise LedgerCorrupt(
                 f"ledger must hold the {position.claimed} steps that the checkpoint saw claimed, got "
@@ -153,7 +154,10 @@ class Reservation:
         """Return the noise key and the seed that were sealed with a checkpoint."""
         if saved.position is None:
             raise LedgerUnavailable("checkpoint must be of a run on a ledger, got another; leave ledger out")
-        return read_secrets(path, sealing_key(self.key_file, self.ledger, make=False), saved.position)
+        key = sealing_key(self.key_file, self.ledger, make=False)
+        if saved.tag is not None:
+            saved.require_authentic(key)
+        return read_secrets(path, key, saved.position)
 
 
 def sealing_key(key_file: Path | None, ledger: Ledger | LedgerView | None, *, make: bool) -> bytes:

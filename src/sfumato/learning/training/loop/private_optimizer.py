@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import torch
 from torch import nn
@@ -15,7 +15,7 @@ from sfumato.learning.training.distributed.shards import apart_as
 from sfumato.learning.training.loop.private_loader import PrivateLoader
 from sfumato.learning.training.loop.run import TrainingRun
 
-__all__ = ["BatchMemoryManager", "is_private", "make_optimizer_private", "restore_optimizer"]
+__all__ = ["BatchMemoryManager", "is_private", "make_optimizer_private", "restore_optimizer", "run_of"]
 
 
 _RUN = "_private_run"
@@ -30,6 +30,22 @@ _STATED = (
     "secure_mode",
     "step_hook",
 )
+
+
+class _Private(NamedTuple):
+    """The run that steps an optimizer, and what the optimizer had in the places of its methods."""
+
+    run: TrainingRun
+    own_attributes: dict[str, Any]
+
+
+def run_of(optimizer: Optimizer) -> TrainingRun:
+    """Return the run that steps an optimizer, or refuse one that none does."""
+    if not is_private(optimizer):
+        remedy = "pass that one"
+        _check.refuse_type("optimizer", "be the one that make_private returned", optimizer, remedy)
+    private: _Private = vars(optimizer)[_RUN]
+    return private.run
 
 
 def is_private(optimizer: Optimizer) -> bool:
@@ -101,13 +117,13 @@ def make_optimizer_private(optimizer: Optimizer, run: TrainingRun, *, max_grad_n
     patched.step = types.MethodType(step, optimizer)
     setattr(patched, _SCALED, True)  # so that a GradScaler gets as far as the step
     patched.zero_grad = types.MethodType(zero_grad, optimizer)
-    setattr(patched, _RUN, own_attributes)
+    setattr(patched, _RUN, _Private(run, own_attributes))
     vars(optimizer).update({name: value for name, (value, _) in stated.items()})
 
 
 def _stated(run: TrainingRun, max_grad_norm: Any) -> dict[str, tuple[Any, str]]:
     """Return what Opacus's optimizers state, each with what to do instead of setting it anew."""
-    schedule = "pass {}=Schedule(...)), which is there before the first step"
+    schedule = "pass {}=Schedule(...)), which is there before the first step; or make a scheduler before it"
     return {
         "noise_multiplier": (run.noise_multiplier, schedule.format("NoiseOptions(schedule")),
         "max_grad_norm": (max_grad_norm, schedule.format("GradientOptions(clip_schedule")),
@@ -139,10 +155,10 @@ def _refuse_scaler(optimizer: Any) -> None:
 
 def restore_optimizer(optimizer: Optimizer) -> None:
     """Give the optimizer its own methods back."""
-    own_attributes = vars(optimizer).pop(_RUN, {})
+    private = vars(optimizer).pop(_RUN, None)
     for name in ("step", "zero_grad", _SCALED, *_STATED):
         vars(optimizer).pop(name, None)
-    vars(optimizer).update(own_attributes)
+    vars(optimizer).update({} if private is None else private.own_attributes)
 
 
 @final
@@ -178,9 +194,7 @@ class BatchMemoryManager:
 
     def __init__(self, *, data_loader: Any, max_physical_batch_size: int, optimizer: Optimizer) -> None:
         _check.instance("data_loader", data_loader, PrivateLoader, "pass the one that make_private returned")
-        if not is_private(optimizer):
-            remedy = "pass that one"
-            _check.refuse_type("optimizer", "be the one that make_private returned", optimizer, remedy)
+        run_of(optimizer)
         self._loader: PrivateLoader = data_loader
         self._largest = _check.integer("max_physical_batch_size", max_physical_batch_size, minimum=1)
         self._before: int | None = None

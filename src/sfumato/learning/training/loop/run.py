@@ -76,7 +76,7 @@ class TrainingRun:
         digest: StepDigest | None = None,
         schedules: Schedules | None = None,
     ) -> None:
-        self._scheduled = ScheduledClipping(engine, schedules or Schedules())
+        self.scheduled = ScheduledClipping(engine, schedules or Schedules())
         self._engine, self._sampler, self._noise = engine, sampler, noise
         self._noise_multiplier = noise_multiplier
         self._steps: Steps = CountedSteps(planned=sampler.steps)
@@ -113,7 +113,7 @@ class TrainingRun:
     @property
     def schedules(self) -> Schedules:
         """How noise and clip norm change by step."""
-        return self._scheduled.schedules
+        return self.scheduled.schedules
 
     @property
     def steps(self) -> Steps:
@@ -227,7 +227,7 @@ class TrainingRun:
     def give(self, given: GivenBatch, batch: Any = None) -> None:
         """Learn of a batch that is about to be used, and clip as its step does."""
         self._batch.give(given)
-        self._scheduled.clip(given.step, pending=self._batch.begun or self.engine.pending)
+        self.scheduled.clip(given.step, pending=self._batch.begun or self.engine.pending)
         self._reuse.note(given.step, batch)
 
     def forget(self) -> None:
@@ -286,14 +286,14 @@ class TrainingRun:
         if self.steps.needs_digest and self._digest is not None:
             # Deviations too: one noise at two scales on one sum reveals the sum.
             multiplier = self.schedules.multiplier(self.noise_multiplier, numbers[0])
-            scale = {"clipping": self._scheduled.document(), "noise_multiplier": multiplier}
+            scale = {"clipping": self.scheduled.document(), "noise_multiplier": multiplier}
             if not self._digest.confirmed(self.steps, numbers, [*sums.values(), norms], scale):
                 return None
         for watch in self._watchers:
             watch(numbers, norms)
         sums = self._noisy(sums, numbers)
         self._adapt(norms, numbers[-1])
-        self._scheduled.stepped()
+        self.scheduled.stepped()
         self._cursor, self._released = max(self._cursor, numbers[-1] + 1), self._released + len(numbers)
         if self._mean:
             divisor = self.sampler.expected_batch_size * len(numbers)
@@ -309,7 +309,7 @@ class TrainingRun:
             sizes = [part.whole for part in parts]
             for number in numbers:
                 multiplier = self.schedules.multiplier(self.noise_multiplier, number)
-                stddevs = self._scheduled.stddevs(multiplier, list(sums), sizes)
+                stddevs = self.scheduled.stddevs(multiplier, list(sums), sizes)
                 self.noise.add_(runs, step=number, stddevs=stddevs, parts=parts)
         return dict(zip(sums, runs, strict=True))
 

@@ -102,6 +102,9 @@ class ScheduledClipping:
 
     def __init__(self, engine: Engine, schedules: Schedules) -> None:
         self.schedules = schedules
+        self.steps_per_epoch = 1
+        self.calibrated = False
+        """Whether the noise was chosen so that the whole run keeps a target epsilon."""
         self._engine, self._first, self._others = engine, engine.clipping, list[Clipping]()
 
     def clip(self, step: int, *, pending: bool) -> None:

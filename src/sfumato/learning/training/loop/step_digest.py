@@ -18,7 +18,7 @@ from sfumato._wire import Format, canonical
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.loop.steps import Steps
 
-__all__ = ["StepDigest"]
+__all__ = ["StepDigest", "bytes_of"]
 
 HASHED: Final = Format("sfumato.replayed-step", 1)
 _NO_SCALE: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -72,9 +72,9 @@ class StepDigest:
                 "shape": list(tensor.shape),
             }
             mac.update(canonical(described).encode())
-            mac.update(_bytes(tensor))
+            mac.update(bytes_of(tensor))
         for total in sums:
-            mac.update(_bytes(total))
+            mac.update(bytes_of(total))
         return mac.hexdigest()
 
     def confirmed(
@@ -103,6 +103,7 @@ class StepDigest:
         return False
 
 
-def _bytes(tensor: Tensor) -> bytes:
+def bytes_of(tensor: Tensor) -> bytes:
+    """Return the entries of a dense tensor as they lie in memory."""
     flat = tensor.detach().cpu().contiguous().view(-1)
     return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -61,8 +61,18 @@ class RunParts:
     loader: PrivateLoader
     run: TrainingRun
     reservation: Reservation
-    identity: RunIdentity
+    begun_as: RunIdentity
     cancel_self_test: Callable[[], None]
+
+    @property
+    def identity(self) -> RunIdentity:
+        """What must be the same when the run goes on, with the schedules that it was given since."""
+        begun, schedules = self.begun_as, self.run.schedules
+        return replace(
+            begun,
+            noise=schedules.noise_document(dict(begun.noise)),
+            clipping=schedules.clipping_document(dict(begun.clipping)),
+        )
 
     def release(self) -> None:
         """Give module and optimizer their own ways back: the run has ended."""
@@ -134,16 +144,17 @@ class Assembly:
             digest=StepDigest(key, inner, sampler) if self.record.replayable else None,
             schedules=schedules,
         )
-        run.begin(reservation.begin(run) if saved is None else reservation.resume(saved, sampler))
+        run.begin(reservation.begin(run) if saved is None else reservation.resume(saved, run))
         bind_to_run(reservation.owner, noise=noise, sampler=sampler)
         loader = self._loader(run)
+        run.scheduled.steps_per_epoch = len(loader)
         return RunParts(
             module=self.module,
             optimizer=self.optimizer,
             loader=loader,
             run=run,
             reservation=reservation,
-            identity=identity,
+            begun_as=identity,
             cancel_self_test=self._attach(run, saved),
         )
 
