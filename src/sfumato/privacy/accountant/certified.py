@@ -24,6 +24,8 @@ __all__ = ["Order", "delta_interval", "epsilon_interval", "lower_delta", "upper_
 _ROUNDS: Final = 8
 _FIRST_PROPORTION: Final = 0.6
 """Proportion of the wanted width that the first plan aims at."""
+_PROPORTION_OF_TWO: Final = 0.15
+"""The same of two runs, whose cuts cost little."""
 _PROPORTION_OF_MANY: Final = 0.9
 """The same of many parts, whose plans take the longest; bounds are narrower than planned."""
 _ALIAS_PROPORTION: Final = 1e-3
@@ -106,8 +108,7 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: fl
     start = saddle(look)
     # Where epsilon is nearly 0, an error is measured against the standard deviation of the loss.
     scale = max(start.epsilon, 1e-3 * start.deviation)
-    proportion = _PROPORTION_OF_MANY if look.many else _FIRST_PROPORTION
-    error = proportion * max(precision.relative * scale, precision.absolute)
+    error = _proportion(look) * max(precision.relative * scale, precision.absolute)
     return _refined(
         Order(look.plan(start, error), error, saddle),
         lambda bound, enough: _upper_epsilon(bound, delta, enough),
@@ -139,7 +140,7 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: fl
             look, start = other, there
     # Beside what fails for certain, and below all floats, little of the rest need be known.
     spare = math.log(max(look.infinite, _TINY)) - start.log_delta
-    error = _FIRST_PROPORTION * precision.relative / start.tilt
+    error = _proportion(look) * precision.relative / start.tilt
     error *= min(math.exp(min(max(0.0, spare), 100.0)), 1 / (start.tilt * error))
     return _refined(
         Order(look.plan(start, error), error, saddle),
@@ -149,6 +150,13 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: fl
         known,
         symmetric=_symmetric(pairs),
     )
+
+
+def _proportion(look: Survey) -> float:
+    """Return the proportion of the wanted width that the first plan aims at."""
+    if look.two:
+        return _PROPORTION_OF_TWO
+    return _PROPORTION_OF_MANY if look.many else _FIRST_PROPORTION
 
 
 def _symmetric(pairs: Pairs) -> bool:

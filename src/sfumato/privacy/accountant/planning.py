@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.accountant.composed_losses import ComposedLosses
 from sfumato.privacy.accountant.enumeration import enumerated
+from sfumato.privacy.accountant.few_runs import FewRuns
 from sfumato.privacy.pairs.bins import Bins
 from sfumato.privacy.pairs.discrete_loss import DiscreteLoss, Tilted
 from sfumato.privacy.pairs.pair import Pair
@@ -47,32 +49,37 @@ _TINY: Final = 1e-300
 class Saddle(NamedTuple):
     """About where the integrand has its saddle point, and the values of the composition there.
 
-    ``deviation`` is the standard deviation of the tilted loss with that of the kernel.
+    ``deviation`` is the standard deviation of the tilted loss with that of the kernel. Of few runs, ``slope``
+    is about that of the log of delta, found by adding them up.
     """
 
     tilt: float
     epsilon: float
     log_delta: float
     deviation: float
+    slope: float = math.nan
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlannedPart:
-    """One pair in one order, or several of a kind, cut into bins, with a lower distribution of the loss."""
+    """One pair in one order, or several of a kind, cut into bins."""
 
     pair: Pair
     counts: _Array
     swapped: bool
     cuts: _Array
     bins: Bins
-    distribution: DiscreteLoss
+
+    @cached_property
+    def distribution(self) -> DiscreteLoss:
+        """A lower distribution of the loss."""
+        return self.bins.merged()
 
     @classmethod
     def cut(cls, pair: Pair, counts: _Array, cuts: _Array, *, swapped: bool) -> PlannedPart:
         """Cut a pair near the given cuts."""
         cuts = pair.snapped(cuts)
-        bins = pair.bins(cuts, swapped=swapped)
-        return cls(pair, counts, swapped, cuts, bins, bins.merged())
+        return cls(pair, counts, swapped, cuts, pair.bins(cuts, swapped=swapped))
 
     def mirrored(self) -> PlannedPart:
         """Return the other order, cut at the same points."""
@@ -234,11 +241,13 @@ class Survey:
     def __init__(self, parts: Sequence[PlannedPart], variance: float) -> None:
         self.variance, self._parts = variance, parts
         self._tilted: tuple[float, list[Tilted]] = math.nan, []
+        self._sums: FewRuns | None = None
         self._work = ComposedLosses([(part.distribution, part.counts) for part in parts], variance)
         self.infinite = self._work.infinite
         rounds = math.fsum(float(np.sum(part.counts)) for part in parts)
         self.many = sum(part.counts.size for part in parts) > _MANY
-        self.alone = not variance and rounds == 1 and parts[0].pair.continuous
+        runs = 0.0 if variance or not all(part.pair.continuous for part in parts) else rounds
+        self.alone, self.two, self._few = runs == 1, runs == 2, FewRuns.may_be(runs)
 
     def mirrored(self) -> Survey:
         """Return the same look at the other order."""
@@ -249,6 +258,8 @@ class Survey:
         tilt = _minimum(lambda c: (self._work.log_moments(c) - log_delta - np.log(c) - np.log1p(c)) / c)
         deviation, log_level = self._level(tilt)
         known = enumerated(self._work, upper=False, exact=True) if self.alone else None
+        if self._few:
+            return self.saddle_at_epsilon(max(0.0, self._few_runs(tilt).epsilon(log_delta)))
         found = Saddle(tilt, (log_level - log_delta) / tilt, log_delta, deviation)
         if known:
             return found._replace(epsilon=known.solve(log_delta))
@@ -264,6 +275,9 @@ class Survey:
         tilt = _minimum(lambda c: self._work.log_moments(c) - c * epsilon - np.log(c) - np.log1p(c))
         deviation, log_level = self._level(tilt)
         known = enumerated(self._work, upper=False, exact=True) if self.alone else None
+        if self._few:
+            log_delta, slope = self._few_runs(tilt).log_delta(epsilon)
+            return Saddle(tilt, epsilon, min(0.0, log_delta), deviation, slope)
         log_delta = known.log_bound(epsilon)[0] if known else log_level - tilt * epsilon
         return Saddle(tilt, epsilon, min(0.0, log_delta), deviation)
 
@@ -289,6 +303,11 @@ class Survey:
         moment = float(self._work.log_moments(np.array([tilt]))[0])
         return deviation, moment - math.log(tilt) - math.log1p(tilt) - math.log(2.5 * deviation)
 
+    def _few_runs(self, tilt: float) -> FewRuns:
+        """Return the sums of the losses; which tilt they are made for matters little."""
+        self._sums = self._sums or FewRuns(self._work, tilt)
+        return self._sums
+
     def _distributions(self, tilt: float) -> list[Tilted]:
         """Return the tilted distributions; those of the last tilt are cached."""
         if self._tilted[0] != tilt:
@@ -301,6 +320,8 @@ class Survey:
         if self.alone:
             # All bins but one lie on one side of epsilon: there, both bounds are the truth.
             parts = [part.recut(part.around(saddle.epsilon), _CLOSE_UP) for part in self._parts]
+        elif saddle.slope < 0:
+            parts = list(_recut(self._wishes_of_few(saddle, (1 - proportion) * error)))
         else:
             if self.many:
                 # Of many parts all bins together cost more than the points of the line, if any are wanted.
@@ -327,6 +348,27 @@ class Survey:
         ]
         scale = math.sqrt(math.fsum(float(root.sum()) for root in roots) / error)
         return zip(self._parts, bin_weights, (scale * root for root in roots), strict=True)
+
+    def _wishes_of_few(self, saddle: Saddle, error: float) -> Iterator[_Wish]:
+        """Yield how finely each part is to be cut, by what its bins do to delta near epsilon."""
+        few = self._few_runs(saddle.tilt)
+        shapes = [part.bins.points.loss.shape for part in self._parts]
+        rows = [
+            (edges, np.exp(log_mass[: len(edges) - 1]))
+            for part in self._parts
+            for edges, log_mass in zip(
+                np.atleast_2d(part.bins.edges), np.atleast_2d(part.distribution.log_mass), strict=True
+            )
+        ]
+        moved = few.weights(saddle.epsilon, rows)
+        # n bins of a part move its bounds apart by the cube of the sum of the roots over n**2.
+        roots = [np.cbrt(weights) for weights in moved]
+        falls = -saddle.slope * math.exp(max(saddle.log_delta, -600.0))
+        scale = math.sqrt(math.fsum(float(root.sum()) for root in roots) / (error * falls))
+        for part, shape in zip(self._parts, shapes, strict=True):
+            bin_weights = np.array([roots.pop(0) for _ in range(math.prod(shape[:-1]))]).reshape(shape)
+            wanted = scale * bin_weights.sum(axis=-1)
+            yield part, bin_weights[..., ::-1] if part.bins.against else bin_weights, wanted
 
 
 def _minimum(objective: _Objective) -> float:
