@@ -2,9 +2,10 @@
 
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
-how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes: their error.
+how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed means: their
+error.
 
-``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes]``
+``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes|trimmed]``
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms import (
     Laplace,
+    SmoothTrimmedMean,
     StabilityHistogram,
     TheilSen,
     TopK,
+    TrimmedMean,
     UnknownDomainTopK,
     Variance,
     t_interval,
     t_test,
 )
+from sfumato.privacy import Neighboring
 
 __all__ = ["main"]
 
@@ -113,11 +117,30 @@ def slopes(runs: int) -> Iterator[list[str]]:
         yield [str(n), *(f"{error:.4f}" for error in np.sqrt((errors**2).mean(axis=0)))]
 
 
+def trimmed(runs: int) -> Iterator[list[str]]:
+    """Yield the errors of trimmed means of normal records of deviation 1, from bounds of a million."""
+    add, replace = "`TrimmedMean`, add/remove", "`TrimmedMean`, replace-one"
+    yield ["epsilon", "records", add, replace, "`SmoothTrimmedMean`", "no privacy"]
+    rng, wide = np.random.default_rng(5), {"trim": 0.1, "bounds": (-1e6, 1e6)}
+    for epsilon, n in ((1.0, 500), (1.0, 1000), (1.0, 5000), (0.2, 5000), (5.0, 200)):
+        mechanisms = [
+            TrimmedMean(**wide, epsilon=epsilon),  # type: ignore[arg-type]
+            TrimmedMean(**wide, epsilon=epsilon, neighboring=Neighboring.REPLACE_ONE),  # type: ignore[arg-type]
+            SmoothTrimmedMean.calibrated(**wide, epsilon=epsilon, neighboring=Neighboring.REPLACE_ONE),  # type: ignore[arg-type]
+        ]
+        errors = np.zeros((min(runs, 400), 4))
+        for run in errors:
+            data = rng.normal(50, 1, n)
+            run[:3] = [mechanism.release(data, rng).value - 50 for mechanism in mechanisms]
+            run[3] = np.sort(data)[n // 10 : n - n // 10].mean() - 50
+        yield [str(epsilon), str(n), *(f"{error:.4f}" for error in np.sqrt((errors**2).mean(axis=0)))]
+
+
 def _recall(listed: Sequence[object]) -> float:
     return len({key for key in listed if isinstance(key, int) and key < 10}) / 10
 
 
-PARTS = {"means": means, "tests": sizes, "selection": selections, "slopes": slopes}
+PARTS = {"means": means, "tests": sizes, "selection": selections, "slopes": slopes, "trimmed": trimmed}
 
 
 def main(argv: Sequence[str]) -> int:
