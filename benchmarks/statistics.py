@@ -2,10 +2,10 @@
 
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
-how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed means: their
-error.
+how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed
+means, quantiles: their error.
 
-``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes|trimmed]``
+``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes|trimmed|quantiles]``
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms import (
+    JointQuantiles,
     Laplace,
+    Quantiles,
     SmoothTrimmedMean,
     StabilityHistogram,
     TheilSen,
@@ -136,11 +138,37 @@ def trimmed(runs: int) -> Iterator[list[str]]:
         yield [str(epsilon), str(n), *(f"{error:.4f}" for error in np.sqrt((errors**2).mean(axis=0)))]
 
 
+def quantiles(runs: int) -> Iterator[list[str]]:
+    """Yield the errors of nine deciles of normal records of deviation 1 under replace-one, by bounds."""
+    yield ["bounds", "records", "`Quantiles`", "by halving", "`JointQuantiles`"]
+    deciles, rng = [k / 10 for k in range(1, 10)], np.random.default_rng(6)
+    for top, n in ((100.0, 1000), (1e6, 1000), (1e6, 10_000)):
+        given = {"bounds": (-top, top), "epsilon": 1.0, "neighboring": Neighboring.REPLACE_ONE}
+        mechanisms = [
+            Quantiles(quantiles=deciles, **given),  # type: ignore[arg-type]
+            Quantiles(quantiles=deciles, joint=False, **given),  # type: ignore[arg-type]
+            JointQuantiles(quantiles=deciles, **given),  # type: ignore[arg-type]
+        ]
+        errors = np.zeros((min(runs, 100), 3))
+        for run in errors:
+            data = rng.normal(50, 1, n)
+            exact = np.quantile(data, deciles)
+            run[:] = [np.abs(each.release(data, rng).value - exact).mean() for each in mechanisms]
+        yield [f"{top:g}", str(n), *(f"{error:.4f}" for error in errors.mean(axis=0))]
+
+
 def _recall(listed: Sequence[object]) -> float:
     return len({key for key in listed if isinstance(key, int) and key < 10}) / 10
 
 
-PARTS = {"means": means, "tests": sizes, "selection": selections, "slopes": slopes, "trimmed": trimmed}
+PARTS = {
+    "means": means,
+    "tests": sizes,
+    "selection": selections,
+    "slopes": slopes,
+    "trimmed": trimmed,
+    "quantiles": quantiles,
+}
 
 
 def main(argv: Sequence[str]) -> int:

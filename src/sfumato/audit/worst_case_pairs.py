@@ -52,7 +52,7 @@ from sfumato.mechanisms.noise.randomized_response import RandomizedResponse
 from sfumato.mechanisms.query import neighboring_datasets
 from sfumato.mechanisms.selection.selection import Selection
 from sfumato.mechanisms.sparse_vector.above_threshold import AboveThreshold
-from sfumato.mechanisms.statistics.quantile.quantiles import RankMechanism
+from sfumato.mechanisms.statistics.quantile.rank_mechanism import RankMechanism
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["column_pairs", "default_pairs", "key_pairs", "line_pairs", "neighbors"]
