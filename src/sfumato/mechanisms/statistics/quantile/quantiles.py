@@ -183,7 +183,7 @@ class Quantiles(RankMechanism):
 
     Notes
     -----
-    Guarantee of a joint draw: epsilon-DP, that of `JointQuantiles`. Each record is spread within its step by
+    Guarantee of a joint draw: epsilon-DP, that of `JointQuantiles`. Each record is placed within its step by
     lot where steps are not cut into parts, which is a function of that record and of the lot alone.
 
     Guarantee of halving: epsilon-DP; the loss is that of ``d`` choices of bounded range, :math:`d =
@@ -260,16 +260,16 @@ class Quantiles(RankMechanism):
         """Return all quantiles, drawn at once."""
         lower, upper = self._ends()
         parts = parts_of(upper - lower + 1)
-        steps, bits = (steps, 0) if parts > 1 else self._spread(steps, source)
+        steps, bits = (steps, 0) if parts > 1 else self._cut(steps, source)
         points = (upper - lower + 1) << bits
         quantiles = tuple(Fraction(quantile) for quantile in self.quantiles)
         draw = joint_sampler(quantiles, drawn_epsilon(self.epsilon), self.neighboring, points, parts)
         return [lower + (at >> bits) for at in draw.points(steps - (lower << bits), parts, source)]
 
-    def _spread(self, steps: NDArray[np.int64], source: RandomSource) -> tuple[NDArray[np.int64], int]:
+    def _cut(self, steps: NDArray[np.int64], source: RandomSource) -> tuple[NDArray[np.int64], int]:
         """Return steps cut into finer ones, on which records are apart that no value tells apart."""
         lower, upper = self._ends()
-        # Each record is spread within its step, so that those distinguished by no value are distinguished by
+        # Each record is placed within its step, so that those distinguished by no value are distinguished by
         # lot.
         bits = min(_TIE_BITS, max(0, 60 - max(abs(lower), abs(upper)).bit_length()))
         if bits:
@@ -278,7 +278,7 @@ class Quantiles(RankMechanism):
 
     def _by_halving(self, steps: NDArray[np.int64], source: RandomSource) -> list[int]:
         """Return all quantiles, the middle one first."""
-        (lower, upper), (steps, bits) = self._ends(), self._spread(steps, source)
+        (lower, upper), (steps, bits) = self._ends(), self._cut(steps, source)
         found = [0] * len(self.quantiles)
         ends = lower << bits, ((upper + 1) << bits) - 1
         parts = [_Part(0, len(found), SortedNumbers(steps), Fraction(0), Fraction(1), *ends)]
