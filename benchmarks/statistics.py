@@ -3,9 +3,9 @@
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
 how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed
-means, quantiles: their error.
+means, quantiles, `CoinPress`: their error.
 
-``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes|trimmed|quantiles]``
+``python -m benchmarks statistics [--runs N] [--part NAME]``
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms import (
+    CoinPress,
     JointQuantiles,
     Laplace,
     Quantiles,
@@ -157,6 +158,50 @@ def quantiles(runs: int) -> Iterator[list[str]]:
         yield [f"{top:g}", str(n), *(f"{error:.4f}" for error in errors.mean(axis=0))]
 
 
+def unbounded(runs: int) -> Iterator[list[str]]:
+    """Yield errors and intervals of `CoinPress` for normal records of deviation 1."""
+    error = "rms error"
+    yield [
+        "bounds",
+        "records",
+        error,
+        "no privacy",
+        "central 95 %",
+        "normal",
+        "covers",
+        "sub-gaussian",
+        "covers",
+    ]
+    rng = np.random.default_rng(7)
+    for top, n in ((100.0, 200), (100.0, 1000), (1e6, 1000), (1e6, 10_000)):
+        found = np.zeros((2, min(runs, 1000), 3))
+        for releases, population in zip(found, ("normal", "sub-gaussian"), strict=True):
+            mechanism = CoinPress.calibrated(
+                epsilon=1.0,
+                delta=1e-6,
+                bounds=(-top, top),
+                stddev=1.0,
+                population=population,  # type: ignore[arg-type]
+            )
+            for run in releases:
+                release = mechanism.release(rng.normal(30, 1, n), rng)
+                run[:] = release.value - 30, release.interval.lower - 30, release.interval.upper - 30
+        central = float(np.diff(np.quantile(found[..., 0], [0.025, 0.975]))[0])
+        row = [
+            f"+-{top:g}",
+            str(n),
+            f"{np.sqrt((found[..., 0] ** 2).mean()):.4f}",
+            f"{n**-0.5:.4f}",
+            f"{central:.3f}",
+        ]
+        for _, lower, upper in (each.T for each in found):
+            row += [
+                f"{np.median(upper - lower) / central:.2f}",
+                f"{((lower <= 0) & (upper >= 0)).mean():.3f}",
+            ]
+        yield row
+
+
 def _recall(listed: Sequence[object]) -> float:
     return len({key for key in listed if isinstance(key, int) and key < 10}) / 10
 
@@ -168,6 +213,7 @@ PARTS = {
     "slopes": slopes,
     "trimmed": trimmed,
     "quantiles": quantiles,
+    "unbounded": unbounded,
 }
 
 
