@@ -2,9 +2,10 @@
 
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
-how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes: their error.
+how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed
+means, quantiles, `CoinPress`, for vectors too: their error.
 
-``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes]``
+``python -m benchmarks statistics [--runs N] [--part NAME]``
 """
 
 from __future__ import annotations
@@ -16,15 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms import (
+    CoinPress,
+    CoinPressCovariance,
+    CoinPressVectorMean,
+    JointQuantiles,
     Laplace,
+    Quantiles,
+    SmoothTrimmedMean,
     StabilityHistogram,
     TheilSen,
     TopK,
+    TrimmedMean,
     UnknownDomainTopK,
     Variance,
     t_interval,
     t_test,
 )
+from sfumato.privacy import Neighboring
 
 __all__ = ["main"]
 
@@ -113,11 +122,181 @@ def slopes(runs: int) -> Iterator[list[str]]:
         yield [str(n), *(f"{error:.4f}" for error in np.sqrt((errors**2).mean(axis=0)))]
 
 
+def trimmed(runs: int) -> Iterator[list[str]]:
+    """Yield the errors of trimmed means of normal records of deviation 1, from bounds of a million."""
+    add, replace = "`TrimmedMean`, add/remove", "`TrimmedMean`, replace-one"
+    yield ["epsilon", "records", add, replace, "`SmoothTrimmedMean`", "no privacy"]
+    rng, wide = np.random.default_rng(5), {"trim": 0.1, "bounds": (-1e6, 1e6)}
+    for epsilon, n in ((1.0, 500), (1.0, 1000), (1.0, 5000), (0.2, 5000), (5.0, 200)):
+        mechanisms = [
+            TrimmedMean(**wide, epsilon=epsilon),  # type: ignore[arg-type]
+            TrimmedMean(**wide, epsilon=epsilon, neighboring=Neighboring.REPLACE_ONE),  # type: ignore[arg-type]
+            SmoothTrimmedMean.calibrated(**wide, epsilon=epsilon, neighboring=Neighboring.REPLACE_ONE),  # type: ignore[arg-type]
+        ]
+        errors = np.zeros((min(runs, 400), 4))
+        for run in errors:
+            data = rng.normal(50, 1, n)
+            run[:3] = [mechanism.release(data, rng).value - 50 for mechanism in mechanisms]
+            run[3] = np.sort(data)[n // 10 : n - n // 10].mean() - 50
+        yield [str(epsilon), str(n), *(f"{error:.4f}" for error in np.sqrt((errors**2).mean(axis=0)))]
+
+
+def quantiles(runs: int) -> Iterator[list[str]]:
+    """Yield the errors of nine deciles of normal records of deviation 1 under replace-one, by bounds."""
+    yield ["bounds", "records", "`Quantiles`", "by halving", "`JointQuantiles`"]
+    deciles, rng = [k / 10 for k in range(1, 10)], np.random.default_rng(6)
+    for top, n in ((100.0, 1000), (1e6, 1000), (1e6, 10_000)):
+        given = {"bounds": (-top, top), "epsilon": 1.0, "neighboring": Neighboring.REPLACE_ONE}
+        mechanisms = [
+            Quantiles(quantiles=deciles, **given),  # type: ignore[arg-type]
+            Quantiles(quantiles=deciles, joint=False, **given),  # type: ignore[arg-type]
+            JointQuantiles(quantiles=deciles, **given),  # type: ignore[arg-type]
+        ]
+        errors = np.zeros((min(runs, 100), 3))
+        for run in errors:
+            data = rng.normal(50, 1, n)
+            exact = np.quantile(data, deciles)
+            run[:] = [np.abs(each.release(data, rng).value - exact).mean() for each in mechanisms]
+        yield [f"{top:g}", str(n), *(f"{error:.4f}" for error in errors.mean(axis=0))]
+
+
+def unbounded(runs: int) -> Iterator[list[str]]:
+    """Yield errors and intervals of `CoinPress` for normal records of deviation 1."""
+    error = "rms error"
+    yield [
+        "bounds",
+        "records",
+        error,
+        "no privacy",
+        "central 95 %",
+        "normal",
+        "covers",
+        "sub-gaussian",
+        "covers",
+    ]
+    rng = np.random.default_rng(7)
+    for top, n in ((100.0, 200), (100.0, 1000), (1e6, 1000), (1e6, 10_000)):
+        found = np.zeros((2, min(runs, 1000), 3))
+        for releases, population in zip(found, ("normal", "sub-gaussian"), strict=True):
+            mechanism = CoinPress.calibrated(
+                epsilon=1.0,
+                delta=1e-6,
+                bounds=(-top, top),
+                stddev=1.0,
+                population=population,  # type: ignore[arg-type]
+            )
+            for run in releases:
+                release = mechanism.release(rng.normal(30, 1, n), rng)
+                run[:] = release.value - 30, release.interval.lower - 30, release.interval.upper - 30
+        central = float(np.diff(np.quantile(found[..., 0], [0.025, 0.975]))[0])
+        row = [
+            f"+-{top:g}",
+            str(n),
+            f"{np.sqrt((found[..., 0] ** 2).mean()):.4f}",
+            f"{n**-0.5:.4f}",
+            f"{central:.3f}",
+        ]
+        for _, lower, upper in (each.T for each in found):
+            row += [
+                f"{np.median(upper - lower) / central:.2f}",
+                f"{((lower <= 0) & (upper >= 0)).mean():.3f}",
+            ]
+        yield row
+
+
+def vectors(runs: int) -> Iterator[list[str]]:
+    """Yield errors of means and covariances of normal vectors, beside the paper's algorithms."""
+    yield ["what", "columns", "records", "bounds", "add/remove", "replace-one", "the paper's", "no privacy"]
+    rng, given = np.random.default_rng(8), {"epsilon": 1.0, "delta": 1e-6}
+    relations = (Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE)
+    for d, n, radius in ((10, 2000, 1e4), (50, 2000, 100.0), (50, 10_000, 100.0)):
+        means = [
+            CoinPressVectorMean.calibrated(**given, columns=d, radius=radius, stddev=1.0, neighboring=each)  # type: ignore[arg-type]
+            for each in relations
+        ]
+        errors = np.zeros((min(runs, 30), 4))
+        for run in errors:
+            data = rng.normal(radius / 2 / d**0.5, 1, (n, d))
+            found = [each.release(data, rng).value for each in means]
+            found += [paper_mean(data, radius, means[1].steps, rng), data.mean(axis=0)]
+            run[:] = [np.linalg.norm(each - radius / 2 / d**0.5) for each in found]
+        yield ["mean", str(d), str(n), f"{radius:g}", *(f"{error:.3f}" for error in errors.mean(axis=0))]
+    for d, n, top in ((2, 50_000, 100.0), (10, 50_000, 10.0), (10, 200_000, 10.0)):
+        matrices = [
+            CoinPressCovariance.calibrated(**given, columns=d, stddevs=(1.0, top), neighboring=each)  # type: ignore[arg-type]
+            for each in relations
+        ]
+        deviations = np.geomspace(1.2, top / 1.2, d)
+        errors = np.zeros((min(runs, 10), 4))
+        for run in errors:
+            data = rng.normal(size=(n, d)) * deviations
+            found = [each.release(data, rng).value for each in matrices]
+            found += [paper_covariance(data, top, matrices[1].steps, rng), data.T @ data / n]
+            run[:] = [np.linalg.norm(each / np.outer(deviations, deviations) - np.eye(d)) for each in found]
+        yield ["covariance", str(d), str(n), f"1 to {top:g}", *(f"{e:.3f}" for e in errors.mean(axis=0))]
+
+
+def paper_mean(
+    data: NDArray[np.float64], radius: float, steps: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the mean by Algorithm 2 of Biswas et al., with float noise and the same budget in rho."""
+    (n, d), center = data.shape, np.zeros(data.shape[1])
+    for rho in _shares(steps):
+        odds, tail = (np.log(2 * n * steps / 0.01), np.log(2 * steps / 0.01))
+        reach = radius + np.sqrt(d + 2 * np.sqrt(d * odds) + 2 * odds)
+        apart = data - center
+        length = np.linalg.norm(apart, axis=1, keepdims=True)
+        clipped = center + apart * np.minimum(1, reach / length)
+        noise = 2 * reach / n / np.sqrt(2 * rho)
+        center = clipped.mean(axis=0) + rng.normal(0, noise, d)
+        radius = np.sqrt(d + 2 * np.sqrt(d * tail) + 2 * tail) * np.sqrt(1 / n + noise**2)
+    return np.asarray(center)
+
+
+def paper_covariance(
+    data: NDArray[np.float64], top: float, steps: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the covariance by Algorithm 4 of Biswas et al., with float noise and the same budget in rho."""
+    n, d = data.shape
+    factors, found = np.eye(d) / top, np.eye(d)
+    for rho in _shares(steps):
+        odds, tail = (np.log(2 * n * steps / 0.01), np.log(2 * steps / 0.01))
+        reach = np.sqrt(d + 2 * np.sqrt(d * odds) + 2 * odds)
+        whitened = data @ factors.T
+        whitened *= np.minimum(1, reach / np.linalg.norm(whitened, axis=1, keepdims=True))
+        stddev = np.sqrt(2) * reach**2 / n / np.sqrt(2 * rho)
+        noise = rng.normal(0, stddev, (d, d))
+        noise = np.triu(noise) + np.triu(noise, 1).T
+        found = whitened.T @ whitened / n + noise
+        inverse = np.linalg.inv(factors)
+        released = inverse @ found @ inverse.T
+        off = np.sqrt(d / n) + np.sqrt(2 * tail / n)
+        spectral = stddev * (2 * np.sqrt(d) + np.sqrt(2 * tail))
+        values, axes = np.linalg.eigh(found + (2 * off + off**2 + spectral) * np.eye(d))
+        factors = (axes / np.sqrt(np.maximum(values, 1e-12))) @ axes.T @ factors
+    return np.asarray(released)
+
+
+def _shares(steps: int) -> list[float]:
+    """Return the zCDP of each step, 3/4 in the last; together as much as epsilon 1 and delta 1e-6 allow."""
+    rho = 1 / (2 * 4.2247**2)  # of the analytic Gaussian mechanism
+    return [rho / 4 / (steps - 1)] * (steps - 1) + [rho * 0.75]
+
+
 def _recall(listed: Sequence[object]) -> float:
     return len({key for key in listed if isinstance(key, int) and key < 10}) / 10
 
 
-PARTS = {"means": means, "tests": sizes, "selection": selections, "slopes": slopes}
+PARTS = {
+    "means": means,
+    "tests": sizes,
+    "selection": selections,
+    "slopes": slopes,
+    "trimmed": trimmed,
+    "quantiles": quantiles,
+    "unbounded": unbounded,
+    "vectors": vectors,
+}
 
 
 def main(argv: Sequence[str]) -> int:

@@ -30,6 +30,8 @@ from sfumato.mechanisms import (
     BoundedSum,
     CanonicalNoise,
     CoinPress,
+    CoinPressCovariance,
+    CoinPressVectorMean,
     ContinualSum,
     Count,
     DistinctCountSketch,
@@ -355,6 +357,20 @@ ONE_BY_ONE: dict[str, Entry] = {
     "mean by CoinPress": one_by_one(
         CoinPress.calibrated(epsilon=1.0, delta=2e-2, bounds=(-10.0, 10.0), stddev=1.0, steps=2),
         RECORDS,
+        delta=2e-2,
+        trials=1000,
+    ),
+    "mean of vectors by CoinPress": one_by_one(
+        CoinPressVectorMean.calibrated(epsilon=1.0, delta=2e-2, columns=2, radius=10.0, stddev=1.0, steps=2),
+        pair(np.array([[9.0, 0.0], [9.0, 1.0]]), np.array([[9.0, 0.0]])),
+        delta=2e-2,
+        trials=1000,
+    ),
+    "covariance by CoinPress": one_by_one(
+        CoinPressCovariance.calibrated(
+            epsilon=1.0, delta=2e-2, columns=2, stddevs=(0.1, 10.0), steps=2, neighboring=REPLACE
+        ),
+        ORTHOGONAL,
         delta=2e-2,
         trials=1000,
     ),

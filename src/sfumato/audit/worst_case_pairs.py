@@ -52,7 +52,8 @@ from sfumato.mechanisms.noise.randomized_response import RandomizedResponse
 from sfumato.mechanisms.query import neighboring_datasets
 from sfumato.mechanisms.selection.selection import Selection
 from sfumato.mechanisms.sparse_vector.above_threshold import AboveThreshold
-from sfumato.mechanisms.statistics.quantile.quantiles import RankMechanism
+from sfumato.mechanisms.statistics.coinpress_vectors.stepwise_moments import StepwiseMoments
+from sfumato.mechanisms.statistics.quantile.rank_mechanism import RankMechanism
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["column_pairs", "default_pairs", "key_pairs", "line_pairs", "neighbors"]
@@ -208,6 +209,12 @@ def _(mechanism: PrivateBounds) -> list[InputPair]:
 def _(mechanism: DistinctCountSketch) -> list[InputPair]:
     # Made-up items hide a few; the registers themselves are released too, of which these are the estimate.
     return [InputPair(first=list(range(mechanism.items_per_unit)), second=[])]
+
+
+@default_pairs.register
+def _(mechanism: StepwiseMoments) -> list[InputPair]:
+    far = np.array(getattr(mechanism, "center", None) or np.zeros(mechanism.columns)) + 1e50
+    return [neighbors(np.array([far]), far, -far, mechanism.neighboring)]
 
 
 @default_pairs.register

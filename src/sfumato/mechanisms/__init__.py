@@ -80,6 +80,8 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.sparse_vector.gaussian_sparse_vector import GaussianSparseVector
     from sfumato.mechanisms.sparse_vector.laplace_sparse_vector import SparseVector
     from sfumato.mechanisms.statistics.coinpress import CoinPress, MeanRelease
+    from sfumato.mechanisms.statistics.coinpress_vectors.covariance_matrix import CoinPressCovariance
+    from sfumato.mechanisms.statistics.coinpress_vectors.vector_mean import CoinPressVectorMean
     from sfumato.mechanisms.statistics.covariance import Covariance, Variance
     from sfumato.mechanisms.statistics.distinct_count import DistinctCountRelease, DistinctCountSketch
     from sfumato.mechanisms.statistics.heavy_tailed_mean import HeavyTailedMean
@@ -115,6 +117,8 @@ __all__ = [
     "CanonicalNoise",
     "CoefficientErrors",
     "CoinPress",
+    "CoinPressCovariance",
+    "CoinPressVectorMean",
     "ContinualSum",
     "ContributionBound",
     "Count",
@@ -242,6 +246,8 @@ __getattr__, __dir__ = attach(
         "DistinctCountSketch": "sfumato.mechanisms.statistics.distinct_count",
         "CoefficientErrors": "sfumato.mechanisms.statistics.least_squares",
         "CoinPress": "sfumato.mechanisms.statistics.coinpress",
+        "CoinPressCovariance": "sfumato.mechanisms.statistics.coinpress_vectors.covariance_matrix",
+        "CoinPressVectorMean": "sfumato.mechanisms.statistics.coinpress_vectors.vector_mean",
         "ContinualSum": "sfumato.mechanisms.factorization.continual_sum",
         "ContributionBound": "sfumato.mechanisms.query.contribution_bound",
         "Count": "sfumato.mechanisms.query.counts",

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import CoinPress, Gaussian, Mean
+from sfumato.mechanisms.statistics import coinpress
 from sfumato.privacy.loss import compose
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
-from tests.chance import accepts_only
+from tests.chance import accepts_only, at_least
 from tests.mechanisms.statistics.coverage import covers
 
 
@@ -32,8 +33,11 @@ def test_the_loss_meets_the_request_whatever_the_bounds(relation: Neighboring, s
 
 
 @pytest.mark.parametrize("size", [40, 3000])
-def test_the_interval_covers_the_population_mean(size: int) -> None:
-    mechanism = CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-1e4, 1e4), stddev=2.0, level=0.9)
+@pytest.mark.parametrize("population", ["normal", "sub-gaussian"])
+def test_the_interval_covers_the_population_mean(size: int, population: Any) -> None:
+    mechanism = CoinPress.calibrated(
+        epsilon=1.0, delta=1e-6, bounds=(-1e4, 1e4), stddev=2.0, level=0.9, population=population
+    )
     rng = np.random.default_rng(size)
     released = []
     for _ in range(150):
@@ -41,6 +45,40 @@ def test_the_interval_covers_the_population_mean(size: int) -> None:
         assert release.interval.lower <= release.value <= release.interval.upper
         released.append((release.value, *release.interval[:2]))
     accepts_only(covers(123, released, 0.9), 1, tenth=1 / 10)
+
+
+def test_intervals_are_as_wide_as_the_error_and_cover() -> None:
+    rng, runs = np.random.default_rng(5), 120
+    widths, hits = {}, {}
+    populations: tuple[Literal["normal"], Literal["sub-gaussian"]] = ("normal", "sub-gaussian")
+    for population in populations:
+        mechanism = CoinPress.calibrated(
+            epsilon=1.0, delta=1e-6, bounds=(-50, 50), stddev=1.0, population=population
+        )
+        releases = [mechanism.release(rng.normal(30, 1, 1000), rng) for _ in range(runs)]
+        errors = np.array([release.value - 30 for release in releases])
+        central = float(np.diff(np.quantile(errors, [0.025, 0.975]))[0])
+        ends = np.array([release.interval[:2] for release in releases])
+        widths[population] = float(np.median(ends[:, 1] - ends[:, 0])) / central
+        hits[population] = int(((ends[:, 0] <= 30) & (ends[:, 1] >= 30)).sum())
+    assert 0.85 < widths["normal"] < 1.3
+    assert 1.15 < widths["sub-gaussian"] < 1.7
+    accepts_only(at_least(hits["normal"], runs), 0.95, more_often=0.99999)
+
+
+def test_an_interval_ends_where_the_sum_is_that_many_deviations_off() -> None:
+    query, times, stddev = Mean(bounds=(-4.0, 9.0)), 2.2, 1.7
+    noisy = Gaussian.for_query(query, epsilon=1.0, delta=1e-6)
+    for size in (60, 1000):
+        release = noisy.release(np.random.default_rng(size).normal(1, stddev, size), rng=1)
+        found = coinpress._mean_interval(query, release, stddev=stddev, size=size, times=times)
+        high, low = release.value
+        for end in found[:2]:
+            q = (end + 4) / 13
+            variance = size * (stddev / 13) ** 2 + release.stddev**2 * (q**2 + (1 - q) ** 2)
+            assert abs(high * (1 - q) - low * q) == pytest.approx(times * math.sqrt(variance), rel=1e-4)
+    empty = noisy.release(np.zeros(0), rng=1)
+    assert coinpress._mean_interval(query, empty, stddev=stddev, size=0, times=times)[:2] == (-4.0, 9.0)
 
 
 def test_steps_beat_clamping_to_the_wide_bounds() -> None:
@@ -80,6 +118,7 @@ def test_odd_data_is_answered_within_the_bounds() -> None:
         ({"noise": 0}, "noise must"),
         ({"steps": 0}, "steps must"),
         ({"level": 1.0}, "level must"),
+        ({"population": "skewed"}, "population must"),
     ],
 )
 def test_bad_parameters_are_refused(change: dict[str, Any], message: str) -> None:

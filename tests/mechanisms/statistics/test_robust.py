@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import NeighboringMismatch, ParameterError
-from sfumato.mechanisms import Extreme, Gaussian, LeastSquares, Norm, TheilSen, TrimmedMean
+from sfumato.mechanisms import (
+    Extreme,
+    Gaussian,
+    JointQuantiles,
+    LeastSquares,
+    Mean,
+    Measurement,
+    Norm,
+    Quantile,
+    TheilSen,
+    TrimmedMean,
+)
+from sfumato.mechanisms.statistics import trimmed_mean
 from sfumato.mechanisms.statistics.quantile.rank_sampling import RankSampler
+from sfumato.privacy.loss import compose
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, at_least, frequencies
@@ -82,6 +96,78 @@ def test_trimmed_means_ignore_outliers_at_their_cost() -> None:
         assert mechanism.release(data, rng).value == pytest.approx(50, abs=0.5)
     for odd in (np.zeros(0), np.array([math.nan, math.inf, -math.inf]), np.full(10_000, 3.0)):
         assert -1e6 <= TrimmedMean(trim=0.1, bounds=(-1e6, 1e6), epsilon=1.0).release(odd).value <= 1e6
+
+
+WIDE: dict[str, Any] = {"trim": 0.1, "bounds": (-1e6, 1e6), "epsilon": 1.0}
+
+
+def test_wide_bounds_cost_a_trimmed_mean_little() -> None:
+    rng, errors = np.random.default_rng(10), np.zeros((30, 3))
+    for run in errors:
+        data = rng.normal(50, 1, 1000)
+        run[:2] = [
+            TrimmedMean(**WIDE, neighboring=relation).release(data, rng).value - 50
+            for relation in (Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE)
+        ]
+        run[2] = np.sort(data)[100:-100].mean() - 50
+    root = np.sqrt((errors**2).mean(axis=0))
+    assert (root[:2] < 1.5 * root[2]).all()  # thousands, where quantiles are drawn between the wide bounds
+    half = np.append(np.zeros(3000), rng.uniform(1, 3, 2000))
+    exact = np.sort(half)[500:-500].mean()
+    assert TrimmedMean(**WIDE).release(half, rng).value == pytest.approx(exact, abs=0.05)
+
+
+@cases("relation", list(Neighboring))
+def test_each_part_of_a_trimmed_mean_sees_one_record_change(
+    relation: Neighboring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism, rng = TrimmedMean(**WIDE, neighboring=relation), np.random.default_rng(11)
+    seen: dict[str, list[Any]] = {"median": [], "quantiles": [], "mean": []}
+    losses = []
+
+    def answers(part: str, value: Any) -> Any:
+        def release(self: Any, data: Any, source: Any) -> Any:
+            losses.append(self.privacy_loss)
+            seen[part].append((self, np.asarray(data)))
+            return SimpleNamespace(value=value)
+
+        return release
+
+    total = np.zeros(2) if relation is not Neighboring.REPLACE_ONE else 0.0
+    for kind, part, value in (
+        (Quantile, "median", 40.0),
+        (JointQuantiles, "quantiles", np.array([-700, 700])),
+        (Measurement, "mean", total),
+    ):
+        monkeypatch.setattr(kind, "release", answers(part, value))
+    monkeypatch.setattr(Mean, "estimate", lambda self, release: 40.0)
+    odd = np.array([np.nan, np.inf, -np.inf, 0.0, 1e300, -1e300, 40.0, 40.0000001])
+    records = np.concatenate([odd, rng.normal(40, 30, 40), rng.normal(0, 1e6, 40)])
+    for old, new in itertools.product(odd, (*odd, 7.0)):
+        one = np.append(records, old)
+        other = np.append(records, new) if relation is Neighboring.REPLACE_ONE else records
+        seen = {part: [] for part in seen}
+        for data in (one, other):
+            losses = []
+            mechanism.release(data, 1)
+            assert compose(losses) == mechanism.privacy_loss
+        for (_, first), (_, second) in (seen["median"], seen["quantiles"]):
+            assert len(second) == len(first) - (relation is not Neighboring.REPLACE_ONE)
+            np.testing.assert_array_equal(first[:-1], second[: len(records)])
+        (measured, first), (again, second) = seen["mean"]
+        assert measured == again
+        move = np.abs(np.atleast_1d(measured.query.steps(first) - measured.query.steps(second)))
+        assert move.sum() <= measured.query.shift(relation).l1
+
+
+def test_places_rise_with_distances_and_come_back() -> None:
+    steps = np.concatenate([np.arange(0.0, 200.0), np.geomspace(200, 2.0**60, 3000)])
+    places = trimmed_mean._places(np.concatenate([-steps[::-1], steps]))
+    assert (np.diff(places) >= 0).all()
+    assert places[-1] < 3000
+    back = trimmed_mean._distances(places[len(steps) :])
+    assert np.abs(back - steps).max() <= 0.012 * steps.max()
+    assert (np.abs(back - steps) <= 1 + 0.012 * steps).all()
 
 
 RECORD = st.tuples(*[st.floats(allow_nan=True, allow_infinity=True)] * 3)

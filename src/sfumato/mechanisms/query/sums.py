@@ -21,11 +21,11 @@ from sfumato.mechanisms.query.records import as_numbers, exact_sum, relative_pos
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["BoundedSum", "Mean"]
+__all__ = ["ROUNDING", "BoundedSum", "Mean"]
 
 _BITS = 24  # a record is rounded to this many bits of the larger bound
 _COARSEST = 960  # exponent of the widest grid
-_HALF = 0.5**_BITS * (0.5 + 1e-6)  # half a step, and what floats lose
+ROUNDING = 0.5**_BITS * (0.5 + 1e-6)  # half a step, and what floats lose
 
 
 @final
@@ -297,10 +297,12 @@ class Mean(Query):
             return Interval(
                 float(np.clip(lower - half, *self.bounds)), float(np.clip(upper + half, *self.bounds))
             )
-        minimum, maximum = (np.asarray(end) for end in release.interval((1 + level) / 2)[:2])
+        minimum, maximum = (
+            np.maximum(np.asarray(end, np.float64), 0.0) for end in release.interval((1 + level) / 2)[:2]
+        )
         return Interval(
-            self._between(max(0.0, float(minimum[0])), max(0.0, float(maximum[1])), empty=0.0, wider=-_HALF),
-            self._between(max(0.0, float(maximum[0])), max(0.0, float(minimum[1])), empty=1.0, wider=_HALF),
+            self._between(float(minimum[0]), float(maximum[1]), empty=0.0, wider=-ROUNDING),
+            self._between(float(maximum[0]), float(minimum[1]), empty=1.0, wider=ROUNDING),
         )
 
     def _between(self, high: float, low: float, *, empty: float = 0.5, wider: float = 0.0) -> float:

@@ -17,6 +17,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Grid, JointQuantiles, Quantile, Quantiles
 from sfumato.mechanisms.statistics.quantile import joint_sampling
+from sfumato.mechanisms.statistics.quantile import quantiles as quantiles_module
 from sfumato.mechanisms.statistics.quantile.joint_sampling import JointSampler
 from sfumato.mechanisms.statistics.quantile.log_sum_exp import NOTHING
 from sfumato.numerics.randomness.source import random_source
@@ -29,13 +30,13 @@ Data = tuple[int, ...]
 DECILES = [k / 10 for k in range(1, 10)]
 
 
-def weights(mechanism: JointQuantiles, data: Data) -> dict[tuple[int, ...], float]:
+def weights(mechanism: JointQuantiles, data: Data, top: int = TOP) -> dict[tuple[int, ...], float]:
     """The weight of each ordered answer, by the definition: summed over places, in every order."""
     parts, n = mechanism.parts, len(data)
     rate = float(mechanism._distribution().rate * parts)
     shares = np.diff([0.0, *(float(q) for q in mechanism.quantiles), 1.0])
     found: dict[tuple[int, ...], float] = {}
-    for places in itertools.combinations_with_replacement(range((TOP + 1) * parts), len(shares) - 1):
+    for places in itertools.combinations_with_replacement(range((top + 1) * parts), len(shares) - 1):
         up_to = [sum(min(max(0, at + 1 - y * parts), parts) for y in data) / parts for at in places]
         gap = np.abs(np.diff([0, *up_to, n]) - shares * n).sum()
         orders = math.factorial(len(places))
@@ -47,8 +48,8 @@ def weights(mechanism: JointQuantiles, data: Data) -> dict[tuple[int, ...], floa
 
 
 @lru_cache(maxsize=1000)
-def distribution(mechanism: JointQuantiles, data: Data) -> dict[tuple[int, ...], float]:
-    found = weights(mechanism, data)
+def distribution(mechanism: JointQuantiles, data: Data, top: int = TOP) -> dict[tuple[int, ...], float]:
+    found = weights(mechanism, data, top)
     whole = math.fsum(found.values())
     return {answer: weight / whole for answer, weight in found.items()}
 
@@ -83,6 +84,78 @@ def test_losses_have_the_range_that_is_paid_for(
         losses = [math.log(here[answer] / there[answer]) for answer in here]
         widest = max(widest, max(losses) - min(losses))
     assert 0.3 < widest <= 1 + 1e-12
+
+
+REPLACED = (Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT)
+
+
+def test_quantiles_are_drawn_jointly_where_records_are_replaced() -> None:
+    given: dict[str, Any] = {"quantiles": (0.2, 0.5), "bounds": (0, TOP), "epsilon": 1.0}
+    for relation in Neighboring:
+        chosen = Quantiles(**given, neighboring=relation)
+        joint = JointQuantiles(**given, neighboring=relation)
+        assert chosen.joint == (relation in REPLACED)
+        if relation in REPLACED:
+            assert chosen.privacy_loss.epsilon(0.0) == joint.privacy_loss.epsilon(0.0)
+        asked = replace(chosen, joint=True)
+        draws: tuple[Quantiles | JointQuantiles, ...] = (asked, joint)
+        for seed in range(20):  # both cut points into parts and draw alike
+            drawn = [each.release(np.array([0, 2, 2, 4]), seed).value.tolist() for each in draws]
+            assert drawn[0] == drawn[1]
+    many = Quantiles(
+        quantiles=[k / 40 for k in range(1, 40)], bounds=(0, 9), epsilon=1.0, neighboring=REPLACED[0]
+    )
+    assert not many.joint
+
+
+def spread_distribution(mechanism: Quantiles, data: Data) -> dict[tuple[int, ...], float]:
+    """The distribution where each point is two, of which each record has one by lot."""
+    fine = JointQuantiles(
+        quantiles=mechanism.quantiles,
+        bounds=(0, 2 * TOP + 1),
+        epsilon=mechanism.epsilon,
+        parts=1,
+        neighboring=mechanism.neighboring,
+    )
+    found: dict[tuple[int, ...], float] = {}
+    for lots in itertools.product((0, 1), repeat=len(data)):
+        spread = tuple(2 * y + lot for y, lot in zip(data, lots, strict=True))
+        for answer, chance in distribution(fine, tuple(sorted(spread)), 2 * TOP + 1).items():
+            coarse = tuple(at // 2 for at in answer)
+            found[coarse] = found.get(coarse, 0.0) + chance / 2 ** len(data)
+    return found
+
+
+def test_joint_quantiles_of_spread_records_cost_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantiles_module, "_TIE_BITS", 1)
+    monkeypatch.setattr(quantiles_module, "parts_of", lambda points: 1)
+    for relation in REPLACED:
+        mechanism = Quantiles(quantiles=(0.25, 0.75), bounds=(0, TOP), epsilon=1.0, neighboring=relation)
+        widest = 0.0
+        for one, other in neighbors(relation, 2):
+            here, there = spread_distribution(mechanism, one), spread_distribution(mechanism, other)
+            losses = [math.log(here[answer] / there[answer]) for answer in here]
+            widest = max(widest, max(losses) - min(losses))
+        assert 0.2 < widest <= 1 + 1e-12
+    data, rng = (0, 2, 2, 4), np.random.default_rng(9)
+    seen = Counter(tuple(mechanism.release(np.array(data), rng).value.tolist()) for _ in range(1500))
+    accepts_only(
+        frequencies(seen),
+        spread_distribution(mechanism, data),
+        steeper=spread_distribution(replace(mechanism, epsilon=4.0), data),
+    )
+
+
+def test_replaced_records_between_wide_bounds_leave_quantiles_near() -> None:
+    data, rng = np.random.default_rng(1).normal(50, 1, 1000), np.random.default_rng(2)
+    given: dict[str, Any] = {"quantiles": DECILES, "bounds": (-1e6, 1e6), "neighboring": REPLACED[0]}
+    errors = {}
+    for joint in (None, False):
+        mechanism = Quantiles(**given, epsilon=1.0, joint=joint)
+        off = [np.abs(mechanism.release(data, rng).value - np.quantile(data, DECILES)) for _ in range(5)]
+        errors[joint] = np.mean(off)
+    assert errors[None] < 0.1
+    assert errors[False] > 100
 
 
 DRAWS: dict[str, tuple[JointSampler, list[int], list[int]]] = {
@@ -292,7 +365,7 @@ def test_it_is_nearer_than_halving() -> None:
         (whole, (0, 120)),
     ]
     for data, bounds in columns:
-        pair = (JointQuantiles(bounds=bounds, **given), Quantiles(bounds=bounds, **given))
+        pair = (JointQuantiles(bounds=bounds, **given), Quantiles(bounds=bounds, joint=False, **given))
         one, other = ([rank_error(m, data, rng) for _ in range(25)] for m in pair)
         assert np.mean(one) < 0.75 * np.mean(other)
 

@@ -102,7 +102,9 @@ def test_losses_have_the_range_that_is_paid_for(relation: Neighboring, quantile:
 @cases("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
 @cases("quantiles", [(0.5,), (0.25, 0.75), (0.1, 0.5, 0.75)])
 def test_many_quantiles_cost_what_they_say(relation: Neighboring, quantiles: tuple[float, ...]) -> None:
-    mechanism = Quantiles(quantiles=quantiles, bounds=(0, TOP), epsilon=1.0, neighboring=relation)
+    mechanism = Quantiles(
+        quantiles=quantiles, bounds=(0, TOP), epsilon=1.0, neighboring=relation, joint=False
+    )
     assert mechanism.privacy_loss.epsilon(0.0) == 1.0
     worst = 0.0
     for one, other in neighbors(relation, 2):
@@ -154,7 +156,7 @@ def test_releases_follow_the_distribution(
     data = (0, 2, 2, 4)
     rng = np.random.default_rng(5)
     one = Quantile(quantile=0.25, bounds=(0, TOP), epsilon=1.0, neighboring=relation)
-    many = Quantiles(quantiles=(0.25, 0.75), bounds=(0, TOP), epsilon=1.0, neighboring=relation)
+    many = Quantiles(quantiles=(0.25, 0.75), bounds=(0, TOP), epsilon=1.0, neighboring=relation, joint=False)
     seen = Counter(one.release(np.array(data), rng).value for _ in range(count))
     pairs = Counter(tuple(many.release(np.array(data), rng).value.tolist()) for _ in range(count))
 
@@ -264,6 +266,18 @@ def test_answers_do_not_pass_bounds_that_are_no_grid_points(grid: Grid | None) -
             "quantiles must",
         ),
         (Quantiles, {"bounds": (0, 1), "epsilon": 1, "quantiles": "half"}, ParameterError, "quantiles must"),
+        (
+            Quantiles,
+            {"bounds": (0, 1), "epsilon": 1, "quantiles": [k / 40 for k in range(1, 40)], "joint": True},
+            ParameterError,
+            "joint must be False",
+        ),
+        (
+            Quantiles,
+            {"bounds": (0, 1), "epsilon": 1, "quantiles": (0.5,), "joint": 1},
+            ParameterError,
+            "joint must be a bool",
+        ),
         (
             Quantiles,
             {"bounds": (0, 1), "epsilon": 5e-4, "quantiles": [(k + 1) / 1001 for k in range(1000)]},

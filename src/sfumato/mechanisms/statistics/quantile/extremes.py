@@ -10,7 +10,8 @@ from typing import Any, Final, Literal, final
 from sfumato import _check
 from sfumato.mechanisms.base.rational import drawn_epsilon
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.statistics.quantile.quantiles import MINIMUM_RATE, RankMechanism, without_nan
+from sfumato.mechanisms.statistics.quantile.quantiles import without_nan
+from sfumato.mechanisms.statistics.quantile.rank_mechanism import MINIMUM_RATE, RankMechanism
 from sfumato.mechanisms.statistics.quantile.rank_sampling import PartitionedNumbers, RankSampler
 from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source

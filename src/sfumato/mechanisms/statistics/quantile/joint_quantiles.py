@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, Final, cast, final
 
 import numpy as np
@@ -13,19 +12,22 @@ import numpy as np
 from sfumato import _check
 from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.statistics.quantile.joint_sampling import JointSampler
-from sfumato.mechanisms.statistics.quantile.quantiles import RankMechanism, as_quantiles, without_nan
+from sfumato.mechanisms.statistics.quantile.joint_sampling import (
+    MAX_JOINT,
+    MAX_JOINT_EPSILON,
+    JointSampler,
+    joint_sampler,
+    parts_of,
+)
+from sfumato.mechanisms.statistics.quantile.quantiles import as_quantiles, without_nan
+from sfumato.mechanisms.statistics.quantile.rank_mechanism import RankMechanism
 from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["JointQuantiles"]
 
-_MAXIMUM: Final = 32
-_MAX_EPSILON: Final = 1 << 16
-_PARTS: Final = 1 << 14
 _MAX_PARTS: Final = 1 << 62
 
 
@@ -66,9 +68,10 @@ class JointQuantiles(RankMechanism):
     one record that sum up to 1, and what the sum moves by is convex in them: at most what it is for a whole
     record in one of them.
 
-    Errors are about half those of `Quantiles` where records are replaced or zeroed, and far smaller where
-    records tie; else both are alike. NaN counts as 0. Time is of the order of m k log k + m^2 k for k
-    different values times parts; use `Quantiles` for more answers, or large data.
+    Errors are far smaller than those of halving where records are replaced or zeroed (`Quantiles` draws
+    jointly then, unless it is asked not to), or tie; else both are alike. NaN counts as 0. Time is of the
+    order of m k log k + m^2 k for k different values times parts; use `Quantiles` for more answers, or
+    large data.
 
     References
     ----------
@@ -88,17 +91,17 @@ class JointQuantiles(RankMechanism):
 
     def _check_rates(self) -> None:
         object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
-        if len(self.quantiles) > _MAXIMUM:
+        if len(self.quantiles) > MAX_JOINT:
             _check.refuse_state(
-                "quantiles", f"be at most {_MAXIMUM}", f"there are {len(self.quantiles)}", "use Quantiles"
+                "quantiles", f"be at most {MAX_JOINT}", f"there are {len(self.quantiles)}", "use Quantiles"
             )
-        if self.epsilon > _MAX_EPSILON:
+        if self.epsilon > MAX_JOINT_EPSILON:
             _check.refuse(
                 "epsilon", "be at most 2**16", self.epsilon, "pass a smaller one; larger ones protect nobody"
             )
         lower, upper = self._ends()
         points, given = upper - lower + 1, cast("int | None", self.parts)
-        parts = max(1, _PARTS // points) if given is None else _check.integer("parts", given, minimum=1)
+        parts = parts_of(points) if given is None else _check.integer("parts", given, minimum=1)
         if parts * points > _MAX_PARTS:
             remedy = "pass fewer parts, or a coarser grid"
             _check.refuse("parts", "make up at most 2**62 parts between the bounds", parts, remedy)
@@ -127,19 +130,12 @@ class JointQuantiles(RankMechanism):
         source = random_source(rng)
         lower, upper = self._ends()
         steps = np.clip(self.grid.round(without_nan(value)), lower, upper)
-        values, counts = np.unique(steps, return_counts=True)
-        positions = ((values - lower)[:, None] * self.parts + np.arange(self.parts)).ravel()
-        ranks = np.repeat(counts, self.parts).cumsum()
-        found = self._distribution().draw(positions, ranks, source)
-        return self._release_as(
-            Release, np.array([self._value(lower + at // self.parts) for at in found]), source
-        )
+        found = self._distribution().points(steps - lower, self.parts, source)
+        return self._release_as(Release, np.array([self._value(lower + at) for at in found]), source)
 
     def _distribution(self) -> JointSampler:
         """Return the distribution over the parts, with a part of a record as the unit."""
-        ends = (Fraction(0), *(Fraction(quantile) for quantile in self.quantiles), Fraction(1))
-        shares = tuple(above - below for below, above in pairwise(ends))
-        sensitivity = 2 * (1 - min(shares)) if self.neighboring is Neighboring.ADD_REMOVE else Fraction(2)
         lower, upper = self._ends()
-        rate = drawn_epsilon(self.epsilon) / (2 * sensitivity * self.parts)
-        return JointSampler(shares, rate, 0, (upper - lower + 1) * self.parts - 1)
+        quantiles = tuple(Fraction(quantile) for quantile in self.quantiles)
+        epsilon = drawn_epsilon(self.epsilon)
+        return joint_sampler(quantiles, epsilon, self.neighboring, upper - lower + 1, self.parts)

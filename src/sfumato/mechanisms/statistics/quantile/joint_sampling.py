@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, final
 
 import numpy as np
@@ -16,10 +17,15 @@ from sfumato.mechanisms.statistics.quantile.log_sum_exp import COARSEST, FINEST,
 from sfumato.numerics.certified.fixed_point import exp_bounds, log_bounds
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import UniformBits, uniform_integers
+from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["JointSampler"]
+__all__ = ["MAX_JOINT", "MAX_JOINT_EPSILON", "JointSampler", "joint_sampler", "parts_of"]
 
 _Steps = NDArray[np.int64]
+MAX_JOINT: Final = 32
+"""How many points are drawn jointly at most."""
+MAX_JOINT_EPSILON: Final = 1 << 16
+_PARTS: Final = 1 << 14
 _WORD: Final = 52
 _SLACK: Final = Fraction(1, 1 << 16)
 _SPARE: Final = 32
@@ -101,6 +107,26 @@ class JointSampler:
     lower: int
     upper: int
 
+    def points(self, steps: _Steps, parts: int, source: RandomSource) -> list[int]:
+        """Return points of which each is cut into parts, over records that count as much in each part.
+
+        Parameters
+        ----------
+        steps : int64 array
+            The records, counted from the lowest point; the sampler is over the parts of all points.
+        parts : int
+        source : RandomSource
+
+        Returns
+        -------
+        list of int
+            In order.
+        """
+        values, counts = np.unique(steps, return_counts=True)
+        positions = (values[:, None] * parts + np.arange(parts)).ravel()
+        ranks = np.repeat(counts, parts).cumsum()
+        return [at // parts for at in self.draw(positions, ranks, source)]
+
     def draw(self, values: _Steps, ranks: _Steps, source: RandomSource) -> list[int]:
         """Return points in steps, in order.
 
@@ -121,6 +147,24 @@ class JointSampler:
             start, width = int(sums.levels.starts[level]), int(sums.levels.widths[level])
             points.extend((start + uniform_integers(width, length, source)).tolist())
         return sorted(points)
+
+
+def joint_sampler(
+    quantiles: Sequence[Fraction], epsilon: Fraction, neighboring: Neighboring, points: int, parts: int
+) -> JointSampler:
+    r"""Return the sampler of quantiles that costs epsilon, over the parts of so many points.
+
+    One record more or less moves the gap by at most :math:`2(1 - \min p)`, one that is replaced or zeroed by
+    at most 2: the proof is in the notes of `JointQuantiles`.
+    """
+    shares = tuple(above - below for below, above in pairwise((Fraction(0), *quantiles, Fraction(1))))
+    sensitivity = 2 * (1 - min(shares)) if neighboring is Neighboring.ADD_REMOVE else Fraction(2)
+    return JointSampler(shares, epsilon / (2 * sensitivity * parts), 0, points * parts - 1)
+
+
+def parts_of(points: int) -> int:
+    """Return into how many parts so many points are cut, so that answers can tie where records do."""
+    return max(1, _PARTS // points)
 
 
 class _Sums:

@@ -15,9 +15,19 @@ from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.sampling.choice import choose, flip
 
-__all__ = ["OrderStatistics", "PartitionedNumbers", "RankSampler", "SortedNumbers", "uniform_below_each"]
+__all__ = [
+    "DENOMINATOR",
+    "OrderStatistics",
+    "PartitionedNumbers",
+    "RankSampler",
+    "SortedNumbers",
+    "add_remove_sampler",
+    "uniform_below_each",
+]
 
 _Steps = NDArray[np.int64]
+DENOMINATOR: Final = 1 << 20
+"""The largest denominator of a quantile."""
 _NEGLIGIBLE: Final = 45.0
 """Log of how rarely what lies outside the window is looked at."""
 
@@ -223,3 +233,10 @@ class RankSampler:
         a, b = self.target.numerator, self.target.denominator
         low, high = a * size + b * self.offset, (b - a) * size - b * self.offset
         return np.maximum(0, np.maximum(b * below - low, b * above - high))
+
+
+def add_remove_sampler(target: Fraction, epsilon: Fraction, lower: int, upper: int) -> RankSampler:
+    """Return the draw that costs epsilon where one record more or less is hidden."""
+    target = target.limit_denominator(DENOMINATOR)
+    a, b = target.numerator, target.denominator
+    return RankSampler(target, epsilon / (2 * max(a, b - a)), lower, upper)

@@ -1,0 +1,1 @@
+"""CoinPress for vectors: their mean and their covariance matrix."""
