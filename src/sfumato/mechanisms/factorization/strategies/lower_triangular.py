@@ -75,7 +75,7 @@ class LowerTriangular(Strategy):
         Parameters
         ----------
         steps : int
-            At most 2,048: 256 take a part of a second, 1,024 half a minute.
+            At most 2,048: 1,024 take a second, 2,048 some five, for prefix sums.
         workload : array, optional
             Weights by age; prefix sums unless given.
         tolerance : float
@@ -85,12 +85,20 @@ class LowerTriangular(Strategy):
         -------
         LowerTriangular
 
+        Raises
+        ------
+        ParameterError
+            If there are more steps.
+
         Notes
         -----
         `optimal_strategy` finds the smallest error of all strategies, whatever their order: it depends on
         :math:`X = C^T C` alone, and every positive definite X has a lower triangular factor C.
         """
-        weights = prefix_weights(workload, _check.integer("steps", steps, minimum=1))
+        if _check.integer("steps", steps, minimum=1) > _MAXIMUM:
+            remedy = "take SquareRoot, BufferedToeplitz.optimal or BandedToeplitz.optimal for longer streams"
+            _check.refuse("steps", f"be at most {_MAXIMUM}", steps, remedy)
+        weights = prefix_weights(workload, steps)
         found = optimal_strategy(toeplitz_matrix(weights, steps), tolerance=tolerance).strategy
         # The Cholesky factor of X turned around, turned back.
         turned = np.linalg.cholesky((found.T @ found)[::-1, ::-1])
