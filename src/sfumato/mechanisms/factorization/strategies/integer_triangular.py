@@ -16,6 +16,7 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import (
     Integers,
     IntegerStrategy,
     IntegerStrategyStream,
+    in_units,
 )
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 
@@ -75,12 +76,20 @@ class _DenseStream(IntegerStrategyStream):
         self._values: list[Any] = []
         self._measured: list[Any] = []
 
-    def measure(self, value: Integers) -> Integers:
+    def measure(self, value: Any) -> list[Any]:
         self._values.append(value)
         row = self._integers.rows[len(self._values) - 1, : len(self._values)]
-        return np.asarray(np.tensordot(row, np.stack(self._values), 1), dtype=np.int64)[np.newaxis]
+        measured = np.tensordot(row, np.stack(self._values), 1)
+        return [measured if measured.ndim else int(measured)]
 
-    def estimate(self, measured: Integers) -> Array:
-        self._measured.append(np.ldexp(measured[0].astype(np.float64), -self._integers.bits))
+    def estimate(self, measured: list[Any]) -> Any:
+        self._measured.append(in_units(measured[0], self._integers.bits))
         row = self._integers.decoder[len(self._measured) - 1, : len(self._measured)]
-        return np.asarray(np.tensordot(row, np.stack(self._measured), 1))
+        sums = np.tensordot(row, np.stack(self._measured), 1)
+        return sums if sums.ndim else float(sums)
+
+    def measure_steps(self, values: Integers) -> Integers:
+        return np.concatenate([self.measure(value) for value in values])
+
+    def estimate_steps(self, measured: Integers, steps: int) -> Array:
+        return np.stack([self.estimate([row]) for row in measured])
