@@ -24,6 +24,7 @@ from sfumato.mechanisms.factorization.linear_error import NormalError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.strategies.integer_strategy import FLOATS, Array, Integers
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import as_workload, optimal_strategy
+from sfumato.numerics.blas_threads import one_thread
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.sampling.integer_noise import discrete_gaussian
 from sfumato.privacy.calibration import analytic_gaussian_stddev
@@ -120,6 +121,7 @@ class KroneckerMechanism(Mechanism):
     _axes: tuple[_Axis, ...] = field(init=False, repr=False)
     _moved: int = field(init=False, repr=False)
 
+    @one_thread()
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
@@ -197,6 +199,7 @@ class KroneckerMechanism(Mechanism):
         norms = [np.linalg.norm(axis.decoder, axis=1) for axis in self._axes]
         return float(self.stddev) * _outer(norms)
 
+    @one_thread()
     def release(self, value: Any, rng: Rng = None) -> LinearRelease:
         """Answer all queries on a table of counts.
 

@@ -19,6 +19,7 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import (
     in_units,
 )
 from sfumato.mechanisms.factorization.strategies.participation import Participation
+from sfumato.numerics.blas_threads import one_thread
 
 __all__ = ["IntegerTriangular"]
 
@@ -34,6 +35,7 @@ class IntegerTriangular(IntegerStrategy):
     bits : int
     """
 
+    @one_thread()
     def __init__(self, rows: Array, bits: int) -> None:
         self.rows = np.rint(np.ldexp(rows, bits)).astype(np.int64)
         if not np.diagonal(self.rows).all():

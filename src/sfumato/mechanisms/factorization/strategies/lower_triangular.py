@@ -15,6 +15,7 @@ from sfumato.mechanisms.factorization.strategies.optimal_strategy import optimal
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.power_series import prefix_weights, toeplitz_matrix
 from sfumato.mechanisms.factorization.strategies.strategy import Draw, NoiseStream, Strategy, check_unfinished
+from sfumato.numerics.blas_threads import one_thread
 from sfumato.numerics.interval import Interval
 
 __all__ = ["LowerTriangular"]
@@ -67,6 +68,7 @@ class LowerTriangular(Strategy):
         return f"LowerTriangular({len(self.rows)} steps)"
 
     @classmethod
+    @one_thread()
     def optimal(
         cls, *, steps: int, workload: ArrayLike | None = None, tolerance: float = 1e-4
     ) -> LowerTriangular:
@@ -138,6 +140,7 @@ class LowerTriangular(Strategy):
         """
         return participation.sensitivity(self.rows)
 
+    @one_thread()
     def variances(self, workload: ArrayLike | None = None) -> Array:
         """Return the variance of each answer's noise.
 

@@ -12,6 +12,7 @@ from scipy.linalg import solve_triangular
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 from sfumato.mechanisms.factorization.strategies.optimal_weights import OptimalWeights
+from sfumato.numerics.blas_threads import one_thread
 
 __all__ = ["OptimalStrategy", "as_workload", "optimal_strategy", "svd_bound", "total_squared_error"]
 
@@ -43,6 +44,7 @@ class OptimalStrategy:
     core: Array
 
 
+@one_thread()
 def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> OptimalStrategy:
     r"""Return a strategy :math:`C` with nearly the smallest :math:`\operatorname{tr}(W (C^T C)^{-1} W^T)`.
 
@@ -100,6 +102,7 @@ def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> Optimal
     return OptimalStrategy(np.asarray(lower.T, dtype=np.float64), error, dual.bound, core)
 
 
+@one_thread()
 def svd_bound(workload: ArrayLike) -> float:
     """Return the singular value bound on the total squared error: no strategy of L2 sensitivity 1 has less.
 
@@ -131,6 +134,7 @@ def svd_bound(workload: ArrayLike) -> float:
     return float(sizes.sum() ** 2 / matrix.shape[1])
 
 
+@one_thread()
 def total_squared_error(workload: ArrayLike, strategy: ArrayLike) -> float:
     """Return the total squared error of a workload's answers by a strategy of full column rank.
 
