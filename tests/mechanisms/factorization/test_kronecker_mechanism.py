@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import KroneckerMechanism, optimal_strategy
+from sfumato.mechanisms.factorization.kronecker_mechanism import _multiply_exactly
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import total_squared_error
 from sfumato.privacy import DiscreteGaussianVector, Neighboring
 from tests.cases import cases
@@ -30,7 +31,7 @@ CASES = {
 @cases("neighboring", list(Neighboring))
 def test_the_sensitivity_is_that_of_the_dense_product(name: str, neighboring: Neighboring) -> None:
     mechanism = KroneckerMechanism(factors=CASES[name], stddev=3, neighboring=neighboring)
-    dense = reduce(np.kron, [w.astype(object) for w in mechanism._whole])
+    dense = reduce(np.kron, [axis.whole.astype(object) for axis in mechanism._axes])
     columns = dense.T
     greatest = max(int((column**2).sum()) for column in columns)
     if neighboring is Neighboring.REPLACE_ONE:
@@ -50,7 +51,7 @@ def test_columns_that_point_apart_cost_more_when_one_replaces_the_other() -> Non
     mechanism = KroneckerMechanism(
         factors=[np.eye(2)] * 2, strategies=apart, stddev=3, neighboring=Neighboring.REPLACE_ONE
     )
-    columns = np.kron(*mechanism._whole).T
+    columns = np.kron(*(axis.whole for axis in mechanism._axes)).T
     moved = max(int(np.square(one - other).sum()) for one, other in itertools.combinations(columns, 2))
     single = max(int(np.square(column).sum()) for column in columns)
     assert 2 * single < moved <= mechanism.l2_squared
@@ -65,7 +66,7 @@ def test_the_product_of_the_best_strategies_is_best(name: str) -> None:
     error = float(np.square(mechanism.stddevs).sum()) * moved
     assert dense.bound * (1 - 1e-6) <= error
     assert error <= dense.bound * 1.01
-    parts = [np.ldexp(w.astype(float), -mechanism._bits) for w in mechanism._whole]
+    parts = [np.ldexp(axis.whole.astype(float), -mechanism._bits) for axis in mechanism._axes]
     strategy = reduce(lambda a, b: np.asarray(np.kron(a, b)), parts)
     assert error == pytest.approx(
         total_squared_error(reduce(np.kron, CASES[name]), strategy) * moved, rel=1e-6
@@ -103,6 +104,46 @@ def test_measurements_are_exact_whole_numbers() -> None:
     np.testing.assert_allclose(mechanism.release(counts, rng=1).value, exact, rtol=1e-8)
     huge = mechanism.release(np.full((5, 3), 1 << 62), rng=1)  # wraps, and is answered
     assert np.isfinite(huge.value).all()
+
+
+@cases("bits", [1, 8, 25])
+def test_products_of_whole_numbers_are_exact_for_any_table(bits: int) -> None:
+    """Over the whole range of 64 bits, against Python's integers."""
+    generator = np.random.default_rng(bits)
+    matrix = generator.integers(-(2**bits), 2**bits, (7, 300), endpoint=True)
+    columns = generator.integers(-(2**63), 2**63 - 1, (300, 4), endpoint=True)
+    columns[0], columns[1] = -(2**63), 2**63 - 1
+    exact = matrix.astype(object) @ columns.astype(object)
+    wrapped = [[(entry + 2**63) % 2**64 - 2**63 for entry in row] for row in exact.tolist()]
+    assert _multiply_exactly(matrix, columns).tolist() == wrapped
+
+
+@cases("neighboring", list(Neighboring))
+def test_norms_at_the_limit_are_exact(neighboring: Neighboring) -> None:
+    """Columns of norm 2 with entries of all 24 bits: the sums of floats against Python's integers."""
+    generator = np.random.default_rng(3)
+    strategy = generator.normal(size=(90, 90))
+    strategy *= 2 / np.linalg.norm(strategy, axis=0) * (1 - 1e-12)
+    mechanism = KroneckerMechanism(
+        factors=[np.eye(90)], strategies=[strategy], stddev=3, neighboring=neighboring
+    )
+    whole = np.rint(np.ldexp(strategy, 24)).astype(np.int64).astype(object)
+    gram = whole.T @ whole
+    largest = int(np.diagonal(gram).max())
+    if neighboring is Neighboring.REPLACE_ONE:
+        assert gram.min() < 0
+        assert mechanism.l2_squared == 2 * largest - 2 * int(gram.min())
+    else:
+        assert mechanism.l2_squared == largest
+
+
+def test_what_is_calibrated_is_what_its_parameters_make() -> None:
+    made = KroneckerMechanism.calibrated(factors=[PREFIXES, np.eye(3)], epsilon=1.0, delta=1e-6)
+    again = KroneckerMechanism(factors=made.factors, strategies=made.strategies, stddev=made.stddev)
+    assert again.privacy_loss == made.privacy_loss
+    assert (again.stddevs == made.stddevs).all()
+    with pytest.raises(ParameterError, match="stddev must be from 1 to"):
+        KroneckerMechanism.calibrated(factors=[PREFIXES], epsilon=1e-9, delta=1e-6)
 
 
 def test_a_large_table() -> None:

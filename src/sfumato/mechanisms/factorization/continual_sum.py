@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import final
@@ -215,12 +216,17 @@ class ContinualSum(StreamMechanism):
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_gaussian(self._noise(), size, source)
 
-    def _error(self, released: int | slice, largest: float) -> NormalError:
-        unit = float(self.grid.step * power_of_two(-self.bits))
-        errors = (
-            np.sqrt(self._integers.variances[released]) * float(self.stddev),
-            unit * (0.5 * self._integers.magnitudes[released] + self._integers.floats * largest),
-            self._integers.draws[released] * (0.125 / float(self._noise()) ** 2),
-        )
-        stddev, slack, missed = (float(e) if isinstance(released, int) else e for e in errors)
-        return NormalError(stddev=stddev, slack=slack, missed=missed)
+    def _errors(self) -> Callable[[int | slice, float], NormalError]:
+        code, stddev = self._integers, float(self.stddev)
+        unit, missed = float(self.grid.step * power_of_two(-self.bits)), 0.125 / float(self._noise()) ** 2
+
+        def error(released: int | slice, largest: float) -> NormalError:
+            errors = (
+                np.sqrt(code.variances[released]) * stddev,
+                unit * (0.5 * code.magnitudes[released] + code.floats * largest),
+                code.draws[released] * missed,
+            )
+            some = [float(e) for e in errors] if isinstance(released, int) else errors
+            return NormalError(stddev=some[0], slack=some[1], missed=some[2])
+
+        return error

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from itertools import product
-from typing import Any, Final, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,7 @@ from sfumato.mechanisms.factorization.linear_error import NormalError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.strategies.integer_strategy import FLOATS, Array, Integers
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import as_workload, optimal_strategy
+from sfumato.numerics.blas_threads import one_thread
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.sampling.integer_noise import discrete_gaussian
 from sfumato.privacy.calibration import analytic_gaussian_stddev
@@ -34,6 +36,27 @@ __all__ = ["KroneckerMechanism"]
 
 _BITS: Final = 24
 _WIDEST: Final = 1 << 40
+_CONDITION: Final = 1e12
+
+
+class _Axis(NamedTuple):
+    """A factor's strategy in whole multiples, and its answers as sums of what is measured.
+
+    Attributes
+    ----------
+    whole : array of ints, shape (entries, cells)
+    decoder : array of shape (queries, entries)
+        Weights of the measurements, in units of a whole strategy's 1, in the answers.
+    off : array of shape (queries,)
+        By how much the weights miss the factor, for want of an exact inverse: magnitudes added up.
+    inverse : float
+        The greatest sum of magnitudes in a row of the strategy's inverse.
+    """
+
+    whole: Integers
+    decoder: Array
+    off: Array
+    inverse: float
 
 
 @final
@@ -64,6 +87,11 @@ class KroneckerMechanism(Mechanism):
     Measurements are taken modulo 2**64, before and after the noise alike, which is post-processing; nothing
     wraps below 2**36 records.
 
+    *Exact norms.* The columns' norms are at most :math:`2^{25}` before rounding, and so below
+    :math:`2^{25.5}` after it. By Cauchy and Schwarz the magnitudes of the terms of an inner product of two of
+    them add up to less than :math:`2^{51}`: every partial sum is a whole number that floats hold exactly, in
+    whatever order they are added.
+
     *The smallest error.* The bound of `optimal_strategy` holds for every positive :math:`\lambda`; for a
     product of such :math:`\lambda_i` it is the product of the factors' bounds. So if each factor's strategy
     is within its tolerance, no strategy for the whole product is better than the product by more than all of
@@ -90,9 +118,10 @@ class KroneckerMechanism(Mechanism):
     stddev: Number
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     strategies: Sequence[ArrayLike] = None  # type: ignore[assignment]  # settled in __post_init__
-    _whole: tuple[Integers, ...] = field(init=False, repr=False)
-    _decoders: tuple[Array, ...] = field(init=False, repr=False)
+    _axes: tuple[_Axis, ...] = field(init=False, repr=False)
+    _moved: int = field(init=False, repr=False)
 
+    @one_thread()
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
@@ -116,13 +145,10 @@ class KroneckerMechanism(Mechanism):
             rule = f"be {len(factors)}, one for each factor"
             remedy = "leave them out to have them chosen"
             _check.refuse_state("strategies", rule, f"there are {len(strategies)}", remedy)
-        pairs = [_settled(s, f, self._bits) for s, f in zip(strategies, factors, strict=True)]
-        put("_whole", tuple(rounded for rounded, _ in pairs))
-        put("_decoders", tuple(decoder for _, decoder in pairs))
-        if not 1 <= self._noise() <= _WIDEST:
-            rule = f"be from 1 to 2**40 steps of 2**-{self._total_bits}"
-            remedy = "pass epsilon= to KroneckerMechanism.calibrated to have it chosen"
-            _check.refuse("stddev", rule, self.stddev, remedy)
+        axes = tuple(_settled(s, f, self._bits) for s, f in zip(strategies, factors, strict=True))
+        put("_axes", axes)
+        put("_moved", _squared_move([axis.whole for axis in axes], self.neighboring))
+        self._check_noise()
 
     @classmethod
     def calibrated(
@@ -152,19 +178,15 @@ class KroneckerMechanism(Mechanism):
         moved = float(sqrt_up(Fraction(template.l2_squared)))
         start = analytic_gaussian_stddev(sensitivity=moved, epsilon=request.epsilon, delta=request.delta)
         noise = minimum_noise(template._price, request, Fraction(start))
-        return replace(template, stddev=plain(noise / (1 << template._total_bits)))
+        found = copy.copy(template)
+        object.__setattr__(found, "stddev", plain(noise / (1 << template._total_bits)))
+        found._check_noise()  # noqa: SLF001
+        return found
 
     @property
     def l2_squared(self) -> int:
         """The squared L2 norm by which one unit moves what is measured, in steps of the noise."""
-        grams = [(w.astype(object).T @ w.astype(object)) for w in self._whole]
-        largest = math.prod(int(np.diagonal(gram).max()) for gram in grams)
-        if self.neighboring is not Neighboring.REPLACE_ONE:
-            return largest
-        ends = [(int(gram.min()), int(gram.max())) for gram in grams]
-        minimum = min(math.prod(choice) for choice in product(*ends))
-        # A record may also come from no cell, which moves one column alone.
-        return max(largest, 2 * largest - 2 * minimum)
+        return self._moved
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -174,9 +196,10 @@ class KroneckerMechanism(Mechanism):
     @property
     def stddevs(self) -> Array:
         """Standard deviation of each answer's noise, of the answers' shape."""
-        norms = [np.linalg.norm(decoder, axis=1) for decoder in self._decoders]
+        norms = [np.linalg.norm(axis.decoder, axis=1) for axis in self._axes]
         return float(self.stddev) * _outer(norms)
 
+    @one_thread()
     def release(self, value: Any, rng: Rng = None) -> LinearRelease:
         """Answer all queries on a table of counts.
 
@@ -198,33 +221,29 @@ class KroneckerMechanism(Mechanism):
             If the type or the shape does not fit; never for a count.
         """
         counts = np.asarray(whole(value))
-        shape = tuple(w.shape[1] for w in self._whole)
+        shape = tuple(axis.whole.shape[1] for axis in self._axes)
         if counts.shape != shape:
             remedy = "pass the table of counts, one axis for each factor"
             _check.refuse_type("value", f"have the shape {shape}", counts, remedy)
         source = random_source(rng)
-        measured = _apply(self._whole, counts)
+        measured = _apply([axis.whole for axis in self._axes], counts, _multiply_exactly)
         noisy = measured + discrete_gaussian(self._noise(), measured.shape, source)
         unit = 2.0**-self._total_bits
-        magnitudes = _outer([np.abs(decoder).sum(axis=1) for decoder in self._decoders])
+        decoders = [axis.decoder for axis in self._axes]
+        magnitudes = _outer([np.abs(decoder).sum(axis=1) for decoder in decoders])
         floats = FLOATS * magnitudes + 2 * self._off()
         error = NormalError(
             stddev=self.stddevs,
             slack=unit * (0.5 * magnitudes + floats * float(np.abs(noisy.astype(np.float64)).max())),
             missed=np.full(magnitudes.shape, noisy.size * 0.125 / float(self._noise()) ** 2),
         )
-        return self._release_as(LinearRelease, _apply(self._decoders, noisy * unit), source, error=error)
+        return self._release_as(LinearRelease, _apply(decoders, noisy * unit), source, error=error)
 
     def _off(self) -> Array:
         """Return by how much of the greatest measurement answers are off, for want of an exact inverse."""
-        exact, nearly, largest = [], [], 1.0
-        for factor, whole_strategy, decoder in zip(self.factors, self._whole, self._decoders, strict=True):
-            floats = np.ldexp(whole_strategy.astype(np.float64), -self._bits)
-            asked = np.asarray(factor)
-            exact.append(np.abs(asked).sum(axis=1))
-            nearly.append(exact[-1] + np.abs(decoder @ floats - asked).sum(axis=1))
-            largest *= float(np.abs(np.linalg.pinv(floats)).sum(axis=1).max())
-        return (_outer(nearly) - _outer(exact)) * largest
+        asked = [np.abs(np.asarray(factor)).sum(axis=1) for factor in self.factors]
+        nearly = [exact + axis.off for exact, axis in zip(asked, self._axes, strict=True)]
+        return (_outer(nearly) - _outer(asked)) * math.prod(axis.inverse for axis in self._axes)
 
     @property
     def _bits(self) -> int:
@@ -233,6 +252,12 @@ class KroneckerMechanism(Mechanism):
     @property
     def _total_bits(self) -> int:
         return self._bits * len(self.factors)
+
+    def _check_noise(self) -> None:
+        if not 1 <= self._noise() <= _WIDEST:
+            rule = f"be from 1 to 2**40 steps of 2**-{self._total_bits}"
+            remedy = "pass epsilon= to KroneckerMechanism.calibrated to have it chosen"
+            _check.refuse("stddev", rule, self.stddev, remedy)
 
     def _noise(self) -> Fraction:
         return Fraction(self.stddev) * (1 << self._total_bits)
@@ -252,8 +277,8 @@ def _strategy(factor: Array, bits: int) -> Array:
     return found.strategy
 
 
-def _settled(strategy: Array, factor: Array, bits: int) -> tuple[Integers, Array]:
-    """Return a strategy in whole multiples, and the weights of its entries in the factor's answers."""
+def _settled(strategy: Array, factor: Array, bits: int) -> _Axis:
+    """Return a strategy in whole multiples, and how a factor's answers follow from it."""
     if strategy.ndim != 2 or strategy.shape[1] != factor.shape[1] or not np.isfinite(strategy).all():
         rule = f"be finite, of a shape of (rows, {factor.shape[1]})"
         remedy = "pass one column for each cell of the axis"
@@ -262,22 +287,67 @@ def _settled(strategy: Array, factor: Array, bits: int) -> tuple[Integers, Array
         rule = "have columns of an L2 norm of about 1"
         remedy = "divide by the norm"
         _check.refuse_state("strategies", rule, "the largest exceeds 2", remedy)
-    rounded = np.rint(np.ldexp(strategy, bits)).astype(np.int64)
-    floats = np.ldexp(rounded.astype(np.float64), -bits)
-    decoder = factor @ np.linalg.pinv(floats)
+    whole = np.rint(np.ldexp(strategy, bits)).astype(np.int64)
+    floats = np.ldexp(whole.astype(np.float64), -bits)
+    inverse = _inverse(floats)
+    decoder = factor @ inverse
+    missed = np.abs(decoder @ floats - factor)
     # What is no sum of the rows is off by about one multiple.
-    if float(np.abs(decoder @ floats - factor).max()) > 1e-9 * float(np.abs(factor).max()):
+    if float(missed.max()) > 1e-9 * float(np.abs(factor).max()):
         remedy = "measure every cell, if only with little weight"
         rule = f"determine the answers in {bits} bits"
         _check.refuse_state("strategies", rule, "some answers do not follow from them", remedy)
-    return rounded, decoder
+    return _Axis(whole, decoder, missed.sum(axis=1), float(np.abs(inverse).sum(axis=1).max()))
 
 
-def _apply(matrices: Sequence[NDArray[Any]], table: NDArray[Any]) -> NDArray[Any]:
-    """Multiply each axis by its matrix; integers stay exact, modulo 2**64."""
+def _inverse(floats: Array) -> Array:
+    """Return the inverse of a strategy where floats find a good one, else the pseudo-inverse."""
+    if floats.shape[0] == floats.shape[1]:
+        try:
+            found = np.linalg.inv(floats)
+        except np.linalg.LinAlgError:
+            return np.asarray(np.linalg.pinv(floats))
+        if np.abs(floats).sum(axis=1).max() * np.abs(found).sum(axis=1).max() < _CONDITION:
+            return np.asarray(found)
+    return np.asarray(np.linalg.pinv(floats))
+
+
+def _squared_move(strategies: Sequence[Integers], neighboring: Neighboring) -> int:
+    """Return the squared L2 norm by which one unit moves the product of strategies; see the class's notes."""
+    largest = math.prod(int(np.einsum("ij,ij->j", whole, whole).max()) for whole in strategies)
+    if neighboring is not Neighboring.REPLACE_ONE:
+        return largest
+    grams = [floats.T @ floats for floats in (whole.astype(np.float64) for whole in strategies)]
+    minimum = min(math.prod(choice) for choice in product(*((int(g.min()), int(g.max())) for g in grams)))
+    # A record may also come from no cell, which moves one column alone.
+    return max(largest, 2 * largest - 2 * minimum)
+
+
+def _apply(
+    matrices: Sequence[NDArray[Any]],
+    table: NDArray[Any],
+    multiply: Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]] = np.matmul,
+) -> NDArray[Any]:
+    """Multiply each axis by its matrix."""
     for axis, matrix in enumerate(matrices):
-        table = np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)
+        front = np.moveaxis(table, axis, 0)
+        answers = multiply(matrix, front.reshape(len(front), -1))
+        table = np.moveaxis(answers.reshape(len(matrix), *front.shape[1:]), 0, axis)
     return table
+
+
+def _multiply_exactly(matrix: Integers, columns: Integers) -> Integers:
+    """Multiply whole numbers, exactly modulo 2**64: in digits so short that floats hold every partial sum."""
+    rows = int(np.abs(matrix).sum(axis=1).max())
+    width, floats = 53 - rows.bit_length(), matrix.astype(np.float64)
+    out = np.zeros((len(matrix), columns.shape[1]), dtype=np.int64)
+    for shift in range(0, 64, width):
+        # The highest digit has the sign; as many are taken whatever the values are.
+        digit = columns >> shift
+        if shift + width < 64:
+            digit = digit & ((1 << width) - 1)
+        out += (floats @ digit.astype(np.float64)).astype(np.int64) << shift
+    return out
 
 
 def _outer(parts: Sequence[Array]) -> Array:

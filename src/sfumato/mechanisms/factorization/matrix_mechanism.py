@@ -19,6 +19,7 @@ from sfumato.mechanisms.factorization.strategies.p_identity import p_identity
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.linear_workload import LinearWorkload
+from sfumato.numerics.blas_threads import one_thread
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.loss import PrivacyLoss
@@ -77,6 +78,7 @@ class MatrixMechanism(Mechanism):
     _decoder: Array = field(init=False, repr=False)
     _floats: Array = field(init=False, repr=False)
 
+    @one_thread()
     def __post_init__(self) -> None:
         query = self.measurement.query
         if not isinstance(query, LinearWorkload) or query.histogram != self.workload.histogram:

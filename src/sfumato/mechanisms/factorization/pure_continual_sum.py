@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, Final, final
 
 import numpy as np
@@ -186,30 +187,43 @@ class PureContinualSum(StreamMechanism):
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_laplace(self._noise(), size, source)
 
-    def _error(self, released: int | slice, largest: float) -> LaplaceError:
+    def _errors(self) -> Callable[[int | slice, float], LaplaceError]:
+        code, scale, steps = self._integers, float(self.scale), range(1, self.strategy.steps + 1)
         unit = float(self.grid.step * power_of_two(-_BITS))
-        return LaplaceError(
-            terms=_PrefixTerms(np.atleast_1d(np.arange(1, self.strategy.steps + 1)[released])),
-            scale=float(self.scale),
-            lattice=unit * self._integers.magnitudes[released],
-            floats=np.full_like(self._integers.magnitudes, unit * self._integers.floats * largest)[released],
-        )
+
+        def error(released: int | slice, largest: float) -> LaplaceError:
+            floats = unit * code.floats * largest
+            if isinstance(released, int):
+                lattice, lengths = unit * float(code.magnitudes[released]), steps[released : released + 1]
+                return LaplaceError(terms=_PrefixTerms(lengths), scale=scale, lattice=lattice, floats=floats)
+            lengths = steps[released]
+            lattices = unit * code.magnitudes[released]
+            errors = np.full(len(lengths), floats)
+            return LaplaceError(terms=_PrefixTerms(lengths), scale=scale, lattice=lattices, floats=errors)
+
+        return error
 
 
 class _PrefixTerms(Sequence[tuple[Array, Array]]):
     """The weights of each prefix, made when they are asked for: those of its blocks."""
 
-    def __init__(self, lengths: NDArray[np.int64]) -> None:
-        self._lengths = lengths.tolist()
-        self._blocks = [
-            (np.array([weight for weight, _ in block]), np.array([float(count) for _, count in block]))
-            for block in block_weights(max(self._lengths).bit_length())
-        ]
+    def __init__(self, lengths: range) -> None:
+        self._lengths = lengths
 
     def __len__(self) -> int:
         return len(self._lengths)
 
     def __getitem__(self, index: Any) -> Any:
         length = self._lengths[index]
-        held = [block for height, block in enumerate(self._blocks) if length >> height & 1]
+        blocks = _block_arrays(self._lengths[-1].bit_length())
+        held = [block for height, block in enumerate(blocks) if length >> height & 1]
         return np.concatenate([sizes for sizes, _ in held]), np.concatenate([counts for _, counts in held])
+
+
+@cache
+def _block_arrays(heights: int) -> list[tuple[Array, Array]]:
+    """Return for each height the weights in a block's estimate, and how often each of them occurs."""
+    return [
+        (np.array([weight for weight, _ in block]), np.array([float(count) for _, count in block]))
+        for block in block_weights(heights)
+    ]

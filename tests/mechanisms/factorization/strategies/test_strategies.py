@@ -273,6 +273,7 @@ def test_noise_has_the_covariance_of_its_factor(strategy: Strategy) -> None:
         (lambda: BufferedToeplitz.optimal(steps=3, buffers=11), "buffers must be at most 10"),
         (lambda: LowerTriangular(rows=np.ones((2, 2))), "rows must be finite and lower triangular"),
         (lambda: LowerTriangular(rows=np.ones((2, 3))), "rows must be square"),
+        (lambda: LowerTriangular.optimal(steps=4096), "steps must be at most 2048, got 4096"),
         (lambda: LowerTriangular(rows=100 * np.eye(2)), "rows must have entries of at most 16"),
         (lambda: LowerTriangular(rows=np.diag([1.0, 0.0])), "with a positive diagonal"),
         (lambda: Participation(max_participations=0), "max_participations must be an integer of at least 1"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
@@ -21,17 +24,54 @@ class PrefixEstimates:
     """The estimates of the blocks that make up the prefix so far, the longest first."""
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[int, Array]] = []
+        self._blocks: list[Any] = []
+        self._sums: list[Any] = []  # of a block and of all that are longer
 
-    def add(self, measured: list[Array]) -> Array:
+    def add(self, measured: list[Any]) -> Any:
         """Take the measurements of the blocks that end with this step, by height; return the prefix's sum."""
         estimate = measured[0]
         for height, own in enumerate(measured[1:], 1):
-            _, left = self._blocks.pop()
+            self._sums.pop()
             share = own_weight(height)
-            estimate = share * own + (1 - share) * (left + estimate)
-        self._blocks.append((len(measured) - 1, estimate))
-        return np.asarray(sum(block for _, block in self._blocks))
+            estimate = share * own + (1 - share) * (self._blocks.pop() + estimate)
+        self._push(estimate)
+        return self._sums[-1]
+
+    def extend(self, measured: list[Array], before: int, steps: int) -> Array:
+        """Take the measurements of the blocks that end with some steps, by height; return all prefixes' sums.
+
+        Parameters
+        ----------
+        measured : list of arrays of shape (blocks, ...)
+        before, steps : int
+            How many steps there were, and how many these are.
+        """
+        ends, waiting, remaining = np.arange(before + 1, before + steps + 1), self._blocks, []
+        total = np.zeros((steps, *measured[0].shape[1:]))
+        halves: Array = measured[0]
+        for height, own in enumerate(measured):
+            blocks = own
+            if height:
+                share = own_weight(height)
+                blocks = share * own + (1 - share) * halves
+            first = before >> height
+            if first & 1:
+                first -= 1
+                blocks = np.concatenate([np.asarray(waiting.pop())[np.newaxis], blocks])
+            held = np.flatnonzero(ends >> height & 1)
+            total[held] += blocks[(ends[held] >> height) - 1 - first]
+            pairs = len(blocks) // 2
+            if len(blocks) % 2:
+                remaining.append(blocks[-1] if blocks.ndim > 1 else float(blocks[-1]))
+            halves = blocks[: 2 * pairs].reshape(pairs, 2, *blocks.shape[1:]).sum(axis=1)
+        self._blocks, self._sums = [], []
+        for block in reversed(remaining):
+            self._push(block)
+        return total
+
+    def _push(self, block: Any) -> None:
+        self._sums.append(self._sums[-1] + block if self._sums else block)
+        self._blocks.append(block)
 
 
 def block_squares(steps: int, participation: Participation) -> int:
@@ -50,6 +90,7 @@ def block_variance(height: int) -> float:
     return 1 / (2 - 2.0**-height)
 
 
+@cache
 def own_weight(height: int) -> float:
     """Return the weight of a block's own measurement against its halves', for a height of at least 1."""
     halves = 2 * block_variance(height - 1)

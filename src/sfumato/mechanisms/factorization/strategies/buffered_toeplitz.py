@@ -7,15 +7,15 @@ from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize, nnls
+from scipy.optimize import minimize
 
 from sfumato import _check
+from sfumato.mechanisms.factorization.strategies.buffered_error import BufferedError, best_buffers
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
-from sfumato.mechanisms.factorization.strategies.power_series import check_steps
-from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
+from sfumato.mechanisms.factorization.strategies.power_series import check_steps, prefix_weights
 from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream, check_unfinished
 from sfumato.mechanisms.factorization.strategies.toeplitz import ToeplitzStrategy
-from sfumato.mechanisms.factorization.strategies.toeplitz_error import ToeplitzError
+from sfumato.mechanisms.factorization.strategies.toeplitz_error import ToeplitzError, check_objective
 
 __all__ = ["BufferedToeplitz"]
 
@@ -50,9 +50,10 @@ class BufferedToeplitz(ToeplitzStrategy):
 
     Examples
     --------
-    >>> buffered = BufferedToeplitz.optimal(steps=1024, buffers=3)
-    >>> buffered.noise().memory, buffered.max_error() < 1.01 * SquareRoot(steps=1024).max_error()
-    (3, True)
+    >>> from sfumato.mechanisms import SquareRoot
+    >>> buffered = BufferedToeplitz.optimal(steps=1024)
+    >>> buffered.noise().memory, buffered.max_error() < 1.001 * SquareRoot(steps=1024).max_error()
+    (5, True)
     """
 
     steps: int
@@ -99,7 +100,7 @@ class BufferedToeplitz(ToeplitzStrategy):
         cls,
         *,
         steps: int,
-        buffers: int = 4,
+        buffers: int | None = None,
         participation: Participation = ONCE,
         workload: ArrayLike | None = None,
         objective: str = "max",
@@ -109,8 +110,9 @@ class BufferedToeplitz(ToeplitzStrategy):
         Parameters
         ----------
         steps : int
-        buffers : int
-            How many, from 1 to 10.
+        buffers : int, optional
+            How many, from 1 to 10. Unless given, they are added until one lowers the error by less than a
+            thousandth: 5 for a thousand steps, 7 for a million.
         participation : Participation
             Whose sensitivity the error is for.
         workload : array, optional
@@ -121,22 +123,25 @@ class BufferedToeplitz(ToeplitzStrategy):
         Returns
         -------
         BufferedToeplitz
-            At a local minimum, from a start that fits the square root.
+            At a local minimum. For prefix sums the error is known in closed form, so that a million steps
+            take a part of a second (see `BufferedError`); other workloads go on from there, by series as long
+            as the stream.
         """
         check_steps(steps)
-        count = _check.integer("buffers", buffers, minimum=1)
-        if count > 10:
+        check_objective(objective)
+        if buffers is not None and _check.integer("buffers", buffers, minimum=1) > 10:
             _check.refuse("buffers", "be at most 10", buffers, "pass 10 or fewer; more change nothing")
-        decays, weights = _start(steps, count)
-        criterion = ToeplitzError(steps, participation, workload, objective)
-        found: Any = minimize(
-            _Descent(steps, criterion),
-            _free(decays, weights),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 500, "ftol": 1e-13, "gtol": 1e-9},
-        )
-        decays, weights = _settled(found.x)
+        decays, weights = best_buffers(BufferedError(steps, participation, objective), buffers)
+        if not (prefix_weights(workload, steps) == 1).all():
+            criterion = ToeplitzError(steps, participation, workload, objective)
+            found: Any = minimize(
+                _Descent(steps, criterion),
+                _free(decays, weights),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": 500, "ftol": 1e-13, "gtol": 1e-9},
+            )
+            decays, weights = _settled(found.x)
         return cls(steps=steps, decays=tuple(decays.tolist()), weights=tuple(weights.tolist()))
 
 
@@ -203,16 +208,3 @@ def _settled(free: Array) -> tuple[Array, Array]:
 def _free(decays: Array, weights: Array) -> Array:
     rest = max(1 - weights.sum(), 1e-9)
     return np.concatenate([np.log(decays / (1 - decays)), np.log(weights / rest)])
-
-
-def _start(steps: int, count: int) -> tuple[Array, Array]:
-    """Fit the square root by decays whose times go evenly, in the log, from a step to all steps."""
-    times = np.geomspace(1.0, max(2.0, float(steps)), count + 1)[1:] if count > 1 else np.array([4.0])
-    decays = np.exp(-1 / times)
-    root = SquareRoot(steps=steps).coefficients()[1:]
-    if not root.size:
-        return decays, np.full(count, 0.5 / count)
-    powers = np.unique(np.geomspace(1, len(root), 200).astype(int)) - 1
-    weights, _ = nnls(np.power(decays[:, None], powers).T, root[powers])
-    weights = np.maximum(weights, 1e-4)
-    return decays, weights * min(1.0, 0.9 / weights.sum())

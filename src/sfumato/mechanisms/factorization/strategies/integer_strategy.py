@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 
-__all__ = ["FLOATS", "Array", "IntegerStrategy", "IntegerStrategyStream", "Integers"]
+__all__ = ["FLOATS", "Array", "IntegerStrategy", "IntegerStrategyStream", "Integers", "in_units"]
 
 FLOATS = 2.0**-40
 """What float arithmetic may lose, relative to all measurements' magnitudes in an answer."""
 
 Array: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
+
+
+def in_units(measured: Any, bits: int) -> Any:
+    """Return whole multiples of ``2**-bits``, an int or an array of them, as floats."""
+    if isinstance(measured, int):
+        return math.ldexp(measured, -bits)
+    return np.ldexp(measured.astype(np.float64), -bits)
 
 
 class IntegerStrategy(ABC):
@@ -60,12 +68,24 @@ class IntegerStrategy(ABC):
 
 
 class IntegerStrategyStream(ABC):
-    """An integer strategy's exact measurements and estimates, for one step after the other."""
+    """An integer strategy's exact measurements and estimates, for one step or some steps after the others.
+
+    Each step is either measured and then estimated alone, or with others. Values are all ints, or all arrays
+    of one shape.
+    """
 
     @abstractmethod
-    def measure(self, value: Integers) -> Integers:
-        """Return the step's measurements, shape (rows of the step, ...)."""
+    def measure(self, value: Any) -> list[Any]:
+        """Return the step's measurements, each an int or an array as the value is."""
 
     @abstractmethod
-    def estimate(self, measured: Integers) -> Array:
+    def estimate(self, measured: list[Any]) -> Any:
         """Return the prefix sum so far from the step's noisy measurements."""
+
+    @abstractmethod
+    def measure_steps(self, values: Integers) -> Integers:
+        """Return the measurements of steps of shape (steps, ...), shape (rows of the steps, ...)."""
+
+    @abstractmethod
+    def estimate_steps(self, measured: Integers, steps: int) -> Array:
+        """Return the prefix sums after each of the steps, from their noisy measurements."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+import math
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -14,10 +15,11 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import (
     Integers,
     IntegerStrategy,
     IntegerStrategyStream,
+    in_units,
 )
+from sfumato.mechanisms.factorization.strategies.online_product import OnlineProduct
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.mechanisms.factorization.strategies.power_series import (
-    exact_product,
     inverse,
     is_decreasing,
     product,
@@ -26,7 +28,8 @@ from sfumato.mechanisms.factorization.strategies.power_series import (
 
 __all__ = ["IntegerToeplitz"]
 
-_LARGEST = 1 << 42  # of an entry in whole numbers: `exact_product` is exact up to here
+_LARGEST: Final = 1 << 42  # of an entry in whole numbers: `OnlineProduct` is exact up to here
+_TRANSFORMS: Final = 2.0**-41.5  # what its products of floats lose
 
 
 @final
@@ -63,13 +66,14 @@ class IntegerToeplitz(IntegerStrategy):
         self.variances = np.cumsum(np.square(self.decoder))
         self.magnitudes = np.cumsum(np.abs(self.decoder))
         self.draws = np.arange(1.0, self.steps + 1)
-        self.floats = FLOATS * float(self.magnitudes[-1]) + self._off(inverted)
+        transforms = _TRANSFORMS * math.sqrt(self.steps) * float(np.linalg.norm(self.decoder))
+        self.floats = max(FLOATS * float(self.magnitudes[-1]), transforms) + self._off(inverted)
 
     def _off(self, inverted: Array) -> float:
         """Return by how much of the greatest measurement answers are off, for want of an exact inverse."""
         c = np.ldexp(self.weights.astype(np.float64), -self.bits)
         check = product(self.decoder, c, self.steps)
-        # The check itself errs in the L2 norm, see `exact_product`, and so by the root of its terms in all.
+        # The check itself errs in the L2 norm, see `OnlineProduct`, and so by the root of its terms in all.
         error = 2.0**-43 * float(np.linalg.norm(self.decoder) * np.linalg.norm(c)) * self.steps**0.5
         # Inputs are at most so many times the greatest measurement without its noise.
         return float(2 * np.abs(inverted).sum() * (np.abs(check - 1).sum() + error))
@@ -81,37 +85,31 @@ class IntegerToeplitz(IntegerStrategy):
 
     def measure(self, values: Integers) -> Integers:
         """Return the product with the matrix."""
-        return exact_product(self.weights, values)
+        return np.asarray(OnlineProduct(self.weights, len(values), largest=self.limit).extend(values))
 
     def estimate(self, measured: Integers, steps: int) -> Array:
         """Return the product with the decoder."""
         return product(self.decoder, np.ldexp(measured.astype(np.float64), -self.bits), steps)
 
     def stream(self) -> IntegerStrategyStream:
-        """Return the same, step by step; inputs and measurements so far are retained."""
+        """Return the same, step by step, in nearly linear time; all inputs and measurements are retained."""
         return _ToeplitzStream(self)
 
 
 class _ToeplitzStream(IntegerStrategyStream):
     def __init__(self, strategy: IntegerToeplitz) -> None:
-        self._integers = strategy
-        self._backward = strategy.weights[::-1].copy()
-        self._decoder = strategy.decoder[::-1].copy()
-        self._values: Any = None
-        self._measured: Any = None
-        self._time = 0
+        self._bits = strategy.bits
+        self._measurements = OnlineProduct(strategy.weights, strategy.steps, largest=strategy.limit)
+        self._sums = OnlineProduct(strategy.decoder, strategy.steps)
 
-    def measure(self, value: Integers) -> Integers:
-        if self._values is None:
-            self._values = np.zeros((self._integers.steps, *value.shape), dtype=np.int64)
-            self._measured = np.zeros((self._integers.steps, *value.shape))
-        self._values[self._time] = value
-        self._time += 1
-        reach = min(self._time, len(self._backward))
-        past = self._values[self._time - reach : self._time]
-        return np.asarray(np.tensordot(self._backward[-reach:], past, 1), dtype=np.int64)[np.newaxis]
+    def measure(self, value: Any) -> list[Any]:
+        return [self._measurements.send(value)]
 
-    def estimate(self, measured: Integers) -> Array:
-        self._measured[self._time - 1] = np.ldexp(measured[0].astype(np.float64), -self._integers.bits)
-        past = self._measured[: self._time]
-        return np.asarray(np.tensordot(self._decoder[-self._time :], past, 1))
+    def estimate(self, measured: list[Any]) -> Any:
+        return self._sums.send(in_units(measured[0], self._bits))
+
+    def measure_steps(self, values: Integers) -> Integers:
+        return np.asarray(self._measurements.extend(values))
+
+    def estimate_steps(self, measured: Integers, steps: int) -> Array:
+        return np.asarray(self._sums.extend(in_units(measured, self._bits)))

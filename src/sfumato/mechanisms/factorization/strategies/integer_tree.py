@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import (
     Integers,
     IntegerStrategy,
     IntegerStrategyStream,
+    in_units,
 )
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 
@@ -84,17 +85,42 @@ class IntegerTree(IntegerStrategy):
 class _TreeStream(IntegerStrategyStream):
     def __init__(self, bits: int) -> None:
         self._bits = bits
-        self._sums: list[Integers] = []
+        self._sums: list[Any] = []  # of the blocks that make up the steps so far, the longest first
         self._refinement = PrefixEstimates()
         self._time = 0
 
-    def measure(self, value: Integers) -> Integers:
+    def measure(self, value: Any) -> list[Any]:
         self._time += 1
         blocks = [value << self._bits]
         for _ in range(completed_blocks(self._time) - 1):
             blocks.append(self._sums.pop() + blocks[-1])
         self._sums.append(blocks[-1])
-        return np.stack(blocks)
+        return blocks
 
-    def estimate(self, measured: Integers) -> Array:
-        return self._refinement.add(list(np.ldexp(measured.astype(np.float64), -self._bits)))
+    def estimate(self, measured: list[Any]) -> Any:
+        return self._refinement.add([in_units(own, self._bits) for own in measured])
+
+    def measure_steps(self, values: Integers) -> Integers:
+        parts, remaining, height = [], [], 0
+        sums = values << self._bits
+        while len(sums):
+            parts.append(sums)
+            # The last bits of the steps so far tell which blocks wait for their other half.
+            if self._time >> height & 1:
+                sums = np.concatenate([np.asarray(self._sums.pop())[np.newaxis], sums])
+            if len(sums) % 2:
+                remaining.append(sums[-1] if sums.ndim > 1 else int(sums[-1]))
+            pairs = len(sums) // 2
+            sums = sums[: 2 * pairs].reshape(pairs, 2, *sums.shape[1:]).sum(axis=1)
+            height += 1
+        self._sums += remaining[::-1]
+        self._time += len(values)
+        return np.concatenate(parts)
+
+    def estimate_steps(self, measured: Integers, steps: int) -> Array:
+        start, before, own = 0, self._time - steps, []
+        for height in range(self._time.bit_length()):
+            stop = start + (self._time >> height) - (before >> height)
+            own.append(in_units(measured[start:stop], self._bits))
+            start = stop
+        return self._refinement.extend(own, before, steps)

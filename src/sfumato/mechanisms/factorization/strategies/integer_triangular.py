@@ -16,8 +16,10 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import (
     Integers,
     IntegerStrategy,
     IntegerStrategyStream,
+    in_units,
 )
 from sfumato.mechanisms.factorization.strategies.participation import Participation
+from sfumato.numerics.blas_threads import one_thread
 
 __all__ = ["IntegerTriangular"]
 
@@ -33,6 +35,7 @@ class IntegerTriangular(IntegerStrategy):
     bits : int
     """
 
+    @one_thread()
     def __init__(self, rows: Array, bits: int) -> None:
         self.rows = np.rint(np.ldexp(rows, bits)).astype(np.int64)
         if not np.diagonal(self.rows).all():
@@ -75,12 +78,20 @@ class _DenseStream(IntegerStrategyStream):
         self._values: list[Any] = []
         self._measured: list[Any] = []
 
-    def measure(self, value: Integers) -> Integers:
+    def measure(self, value: Any) -> list[Any]:
         self._values.append(value)
         row = self._integers.rows[len(self._values) - 1, : len(self._values)]
-        return np.asarray(np.tensordot(row, np.stack(self._values), 1), dtype=np.int64)[np.newaxis]
+        measured = np.tensordot(row, np.stack(self._values), 1)
+        return [measured if measured.ndim else int(measured)]
 
-    def estimate(self, measured: Integers) -> Array:
-        self._measured.append(np.ldexp(measured[0].astype(np.float64), -self._integers.bits))
+    def estimate(self, measured: list[Any]) -> Any:
+        self._measured.append(in_units(measured[0], self._integers.bits))
         row = self._integers.decoder[len(self._measured) - 1, : len(self._measured)]
-        return np.asarray(np.tensordot(row, np.stack(self._measured), 1))
+        sums = np.tensordot(row, np.stack(self._measured), 1)
+        return sums if sums.ndim else float(sums)
+
+    def measure_steps(self, values: Integers) -> Integers:
+        return np.concatenate([self.measure(value) for value in values])
+
+    def estimate_steps(self, measured: Integers, steps: int) -> Array:
+        return np.stack([self.estimate([row]) for row in measured])

@@ -15,6 +15,7 @@ from sfumato.mechanisms.factorization.strategies.optimal_strategy import optimal
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.power_series import prefix_weights, toeplitz_matrix
 from sfumato.mechanisms.factorization.strategies.strategy import Draw, NoiseStream, Strategy, check_unfinished
+from sfumato.numerics.blas_threads import one_thread
 from sfumato.numerics.interval import Interval
 
 __all__ = ["LowerTriangular"]
@@ -67,6 +68,7 @@ class LowerTriangular(Strategy):
         return f"LowerTriangular({len(self.rows)} steps)"
 
     @classmethod
+    @one_thread()
     def optimal(
         cls, *, steps: int, workload: ArrayLike | None = None, tolerance: float = 1e-4
     ) -> LowerTriangular:
@@ -75,7 +77,7 @@ class LowerTriangular(Strategy):
         Parameters
         ----------
         steps : int
-            At most 2,048: 256 take a part of a second, 1,024 half a minute.
+            At most 2,048: 1,024 take a second, 2,048 some five, for prefix sums.
         workload : array, optional
             Weights by age; prefix sums unless given.
         tolerance : float
@@ -85,12 +87,20 @@ class LowerTriangular(Strategy):
         -------
         LowerTriangular
 
+        Raises
+        ------
+        ParameterError
+            If there are more steps.
+
         Notes
         -----
         `optimal_strategy` finds the smallest error of all strategies, whatever their order: it depends on
         :math:`X = C^T C` alone, and every positive definite X has a lower triangular factor C.
         """
-        weights = prefix_weights(workload, _check.integer("steps", steps, minimum=1))
+        if _check.integer("steps", steps, minimum=1) > _MAXIMUM:
+            remedy = "take SquareRoot, BufferedToeplitz.optimal or BandedToeplitz.optimal for longer streams"
+            _check.refuse("steps", f"be at most {_MAXIMUM}", steps, remedy)
+        weights = prefix_weights(workload, steps)
         found = optimal_strategy(toeplitz_matrix(weights, steps), tolerance=tolerance).strategy
         # The Cholesky factor of X turned around, turned back.
         turned = np.linalg.cholesky((found.T @ found)[::-1, ::-1])
@@ -130,6 +140,7 @@ class LowerTriangular(Strategy):
         """
         return participation.sensitivity(self.rows)
 
+    @one_thread()
     def variances(self, workload: ArrayLike | None = None) -> Array:
         """Return the variance of each answer's noise.
 

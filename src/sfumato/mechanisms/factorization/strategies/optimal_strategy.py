@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
+from scipy.linalg import solve_triangular
 
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
+from sfumato.mechanisms.factorization.strategies.optimal_weights import OptimalWeights
+from sfumato.numerics.blas_threads import one_thread
 
 __all__ = ["OptimalStrategy", "as_workload", "optimal_strategy", "svd_bound", "total_squared_error"]
 
 _MAX_CELLS: Final = 2048
-_ROUNDS: Final = 500
 _REST: Final = 1e-6
-_WIDEST: Final = 18.0  # logs of weights: beyond, rounding says more than they do
 
 
 @final
@@ -45,16 +44,17 @@ class OptimalStrategy:
     core: Array
 
 
+@one_thread()
 def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> OptimalStrategy:
     r"""Return a strategy :math:`C` with nearly the smallest :math:`\operatorname{tr}(W (C^T C)^{-1} W^T)`.
 
     Parameters
     ----------
     workload : array of shape (queries, cells)
-        :math:`W`; up to 2,048 cells: 256 take a part of a second, 1,024 half a minute.
+        :math:`W`; up to 2,048 cells: 256 take a part of a second, 1,024 some seconds.
     tolerance : float
-        Where to stop: the error is at most this much above the bound, relatively. After 500 rounds the best
-        is returned with its bound.
+        Where to stop: the error is at most this much above the bound, relatively. After some 500 rounds the
+        best is returned with its bound.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> Optimal
     :math:`(\operatorname{tr} S)^2/\sum \lambda_i` (weak duality; equal weights give the singular value bound
     of Li and Miklau). :math:`X = \Lambda^{-1/2} S \Lambda^{-1/2}`, scaled to the constraint, has an error of
     :math:`\operatorname{tr} S \max_i X_{ii}`; both meet where :math:`\lambda_i = S_{ii}`. The bound's log is
-    concave in the weights and is climbed.
+    concave in the weights and is climbed: see `OptimalWeights`.
 
     At last X becomes :math:`(1 - 10^{-6}) X + 10^{-6} I`, with a full diagonal: that has full rank, so that
     estimates have no bias, and is at least :math:`(1 - 10^{-6})` times X, so that errors grow by no more.
@@ -87,68 +87,22 @@ def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> Optimal
     (True, 1.06)
     """
     matrix = as_workload(workload)
-    gram = matrix.T @ matrix
-    used = np.diag(gram) > 0
-    dual = _Dual(gram[np.ix_(used, used)], _check.positive("tolerance", tolerance))
+    cells = matrix.shape[1]
+    used = matrix.any(axis=0)
+    dual = OptimalWeights(matrix[:, used], _check.positive("tolerance", tolerance))
     dual.solve()
-    product = np.eye(len(gram))
-    product[np.ix_(used, used)] = dual.product
+    found = dual.core()
+    core = np.zeros((len(found), cells))
+    core[:, used] = found
     # What the constraint leaves is used up, which only helps; then a little of every cell.
-    product[np.diag_indices(len(gram))] = 1.0
-    product = (1 - _REST) * product + _REST * np.eye(len(gram))
-    strategy = np.asarray(np.linalg.cholesky(product).T, dtype=np.float64)
-    core = np.zeros((len(dual.core), len(gram)))
-    core[:, used] = dual.core
-    return OptimalStrategy(strategy, total_squared_error(matrix, strategy), dual.bound, core)
+    product = (1 - _REST) * (core.T @ core)
+    product[np.diag_indices(cells)] = 1.0
+    lower = np.linalg.cholesky(product)
+    error = float(np.square(solve_triangular(lower, matrix.T, lower=True, check_finite=False)).sum())
+    return OptimalStrategy(np.asarray(lower.T, dtype=np.float64), error, dual.bound, core)
 
 
-class _Dual:
-    r"""The dual's log, :math:`2 \log \operatorname{tr} S - \log \sum \lambda_i`, at the logs of the weights.
-
-    Notes
-    -----
-    Its gradient is :math:`S_{ii}/\operatorname{tr} S - \lambda_i/\sum \lambda`. Every evaluation gives a
-    bound and a strategy; the best of both are retained.
-    """
-
-    def __init__(self, gram: Array, tolerance: float) -> None:
-        self._gram, self._tolerance = gram, tolerance
-        self.bound, self._error = 0.0, math.inf
-        self.product = self.core = np.eye(len(gram))
-
-    def solve(self) -> None:
-        """Climb until bound and error meet."""
-        start = np.zeros(len(self._gram))
-        options = {"maxiter": _ROUNDS, "ftol": 0.0, "gtol": 1e-12}
-        bounds = [(-_WIDEST, _WIDEST)] * len(start)
-        climb: Any = minimize  # its stubs know no callback beside a gradient
-        climb(
-            self, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=self._check_gap, options=options
-        )
-
-    def __call__(self, logs: Array) -> tuple[float, Array]:
-        """Return minus the dual's log, and its gradient."""
-        weights = np.exp(logs)
-        root = np.sqrt(weights)
-        values, vectors = np.linalg.eigh(self._gram * np.outer(root, root))
-        values[values < len(values) * 2.0**-50 * values[-1]] = 0.0
-        sizes = np.sqrt(values)
-        total = float(sizes.sum())
-        diagonal = np.square(vectors) @ sizes
-        self.bound = max(self.bound, total**2 / float(weights.sum()))
-        scale = float((diagonal / weights).max())
-        if total * scale < self._error:
-            self._error = total * scale
-            half = vectors / root[:, np.newaxis] * np.sqrt(sizes / scale)
-            self.product, self.core = half @ half.T, half[:, sizes > 0].T
-        gradient = diagonal / total - weights / weights.sum()
-        return math.log(float(weights.sum())) - 2 * math.log(total), -gradient
-
-    def _check_gap(self, _: Array) -> None:
-        if self._error <= self.bound * (1 + self._tolerance):
-            raise StopIteration
-
-
+@one_thread()
 def svd_bound(workload: ArrayLike) -> float:
     """Return the singular value bound on the total squared error: no strategy of L2 sensitivity 1 has less.
 
@@ -180,6 +134,7 @@ def svd_bound(workload: ArrayLike) -> float:
     return float(sizes.sum() ** 2 / matrix.shape[1])
 
 
+@one_thread()
 def total_squared_error(workload: ArrayLike, strategy: ArrayLike) -> float:
     """Return the total squared error of a workload's answers by a strategy of full column rank.
 

@@ -11,10 +11,12 @@ from scipy.optimize import minimize
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import as_workload
+from sfumato.numerics.blas_threads import one_thread
 
 __all__ = ["p_identity"]
 
 
+@one_thread()
 def p_identity(workload: ArrayLike, *, rows: int | None = None, seed: int = 0) -> Array:
     r"""Return a strategy of L1 sensitivity 1 with little total squared error for a workload.
 

@@ -1,4 +1,4 @@
-"""Truncated power series: lower triangular Toeplitz matrices and their exact products."""
+"""Truncated power series: lower triangular Toeplitz matrices and their products."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sfumato.mechanisms.factorization.strategies.participation import Participat
 __all__ = [
     "LONGEST",
     "check_steps",
-    "exact_product",
     "inverse",
     "is_decreasing",
     "prefix_weights",
@@ -25,8 +24,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 LONGEST: Final = 1 << 20
-"""Most terms: so long an exact product is proven to be exact."""
-_DIGIT: Final = 11
+"""Most terms of a series."""
 _SHORT: Final = 48
 
 
@@ -87,58 +85,6 @@ def inverse(a: ArrayLike, length: int) -> Array:
     return out
 
 
-def exact_product(weights: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    r"""Return as many terms of a product of two series of whole numbers as ``values`` has, exactly.
-
-    Parameters
-    ----------
-    weights : int64 array of shape (m,)
-        From 0 to :math:`2^{42}`.
-    values : int64 array of shape (n,) or (n, columns)
-        At most `LONGEST` terms. The true terms must fit into 64 bits; else they come out modulo 2**64.
-
-    Notes
-    -----
-    *Exactness.* Both are written in digits of 11 bits around 0, at most :math:`2^{10}` in magnitude. A
-    product of two rows of digits by the fast Fourier transform with :math:`N \le 2^{21}` points errs by at
-    most :math:`\gamma` times the product of their L2 norms, :math:`\gamma = 32 \log_2(N)\, 2^{-53}`: about
-    eight times the bound that Higham proves for transforms with accurate twiddle factors. At most four such
-    products are added before they are rounded to whole numbers: an error below
-    :math:`4 \gamma\, 2^{20} 2^{20} < 1/2`.
-
-    References
-    ----------
-    Higham (2002), "Accuracy and stability of numerical algorithms", Theorem 24.2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> exact_product(np.array([3, 1]), np.array([2**40 + 1, 5, 7])).tolist()
-    [3298534883331, 1099511627792, 26]
-    """
-    length = len(values)
-    weights = np.trim_zeros(np.asarray(weights, dtype=np.int64)[:length], "b")
-    if length > LONGEST:
-        _check.refuse_state(
-            "values", f"have at most {LONGEST} terms", f"there are {length}", "take fewer steps"
-        )
-    out = np.zeros_like(values)
-    if min(len(weights), length) <= _SHORT:
-        for lag, weight in enumerate(weights.tolist()):
-            out[lag:] += weight * values[: length - lag]
-        return out
-    size = _transform_size(len(weights) + length)
-    left = [np.fft.rfft(digit, size) for digit in _digits(weights, 4)]
-    for column in np.ndindex(values.shape[1:]):
-        index = (slice(None), *column)
-        right = [np.fft.rfft(digit, size) for digit in _digits(values[index], 6)]
-        for power in range(6):
-            pairs = [left[i] * right[power - i] for i in range(min(4, power + 1))]
-            terms = np.rint(np.fft.irfft(np.sum(pairs, axis=0), size)[:length]).astype(np.int64)
-            out[index] += terms * (1 << (_DIGIT * power))
-    return out
-
-
 def prefix_weights(workload: ArrayLike | None, steps: int) -> Array:
     """Return the weights of a workload whose answer at step t is ``sum(w[t - i] * x[i])``; ones for None."""
     if workload is None:
@@ -176,16 +122,6 @@ def worst_participation(coefficients: NDArray[Any], participation: Participation
         reach = min(len(coefficients), steps - start)
         column[start : start + reach] += coefficients[:reach]
     return column
-
-
-def _digits(values: NDArray[np.int64], count: int) -> list[Array]:
-    """Return the lowest digits of the values, the lowest first; as many whatever the values are."""
-    digits, rest, half = [], values, 1 << (_DIGIT - 1)
-    for _ in range(count):
-        digit = ((rest + half) & (2 * half - 1)) - half
-        digits.append(digit.astype(np.float64))
-        rest = (rest - digit) >> _DIGIT
-    return digits
 
 
 def _transform_size(length: int) -> int:

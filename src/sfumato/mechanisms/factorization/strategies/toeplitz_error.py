@@ -18,7 +18,7 @@ from sfumato.mechanisms.factorization.strategies.power_series import (
     worst_participation,
 )
 
-__all__ = ["ToeplitzError", "optimal_coefficients"]
+__all__ = ["ToeplitzError", "check_objective", "optimal_coefficients"]
 
 
 class ToeplitzError:
@@ -35,9 +35,7 @@ class ToeplitzError:
     def __init__(
         self, steps: int, participation: Participation, workload: ArrayLike | None, objective: str
     ) -> None:
-        if objective not in {"mean", "max"}:
-            remedy = "'mean' averages the squared error over all steps"
-            _check.refuse("objective", "be 'mean' or 'max'", objective, remedy)
+        check_objective(objective)
         self.steps = steps
         self._participation = participation
         self._workload = prefix_weights(workload, steps)
@@ -85,3 +83,10 @@ def optimal_coefficients(start: Array, criterion: ToeplitzError) -> Array:
     tail = np.minimum.accumulate(np.clip(found.x, 0.0, 1.0))
     best = np.concatenate([[1.0], tail])
     return best if criterion(best)[0] <= criterion(start)[0] else start
+
+
+def check_objective(objective: str) -> None:
+    """Refuse what is not the name of an error to minimise."""
+    if objective not in {"mean", "max"}:
+        remedy = "'mean' averages the squared error over all steps"
+        _check.refuse("objective", "be 'mean' or 'max'", objective, remedy)
