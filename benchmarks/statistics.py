@@ -3,8 +3,9 @@
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
 how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes: their error.
+Proportions, ranks, slope-tests and variances: sizes, powers and coverages (`benchmarks.hypothesis_tests`).
 
-``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes]``
+``python -m benchmarks statistics [--runs N] [--part NAME]``
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import hypothesis_tests
 from sfumato.mechanisms import (
     Laplace,
     StabilityHistogram,
@@ -117,7 +119,16 @@ def _recall(listed: Sequence[object]) -> float:
     return len({key for key in listed if isinstance(key, int) and key < 10}) / 10
 
 
-PARTS = {"means": means, "tests": sizes, "selection": selections, "slopes": slopes}
+PARTS = {
+    "means": means,
+    "tests": sizes,
+    "selection": selections,
+    "slopes": slopes,
+    "proportions": hypothesis_tests.proportions,
+    "ranks": hypothesis_tests.ranks,
+    "slope-tests": hypothesis_tests.slope_tests,
+    "variances": hypothesis_tests.variances,
+}
 
 
 def main(argv: Sequence[str]) -> int:

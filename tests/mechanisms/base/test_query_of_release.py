@@ -130,9 +130,9 @@ def counts(query: Query) -> int:
 def test_every_reader_takes_the_releases_of_its_query_and_refuses_all_others_by_name() -> None:
     fitting = {"binomial": 1, "goodness": 3}
     taken, failures = 0, []
+    releases = [(query, released(query, data)) for query, data in DATA]
     for number, (own, read) in enumerate(READERS):
-        for query, data in DATA:
-            release = released(query, data)
+        for query, release in releases:
             assert release.query is query
             code = read.__code__.co_names if hasattr(read, "__code__") else ()
             kind = "binomial" if {"binomial_test", "proportion_interval"} & set(code) else "goodness"

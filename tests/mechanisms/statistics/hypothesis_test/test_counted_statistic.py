@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato.errors import ParameterError
+from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import (
     Gaussian,
     KendallTau,
@@ -174,6 +174,35 @@ def test_many_records_are_drawn_by_the_limit(query: Any) -> None:
     for share in (0.5, 0.8, 0.95):
         below = float((many <= np.quantile(few, share)).mean())
         assert abs(below - share) < 6 * math.sqrt(2 * share * (1 - share) / 2000)
+
+
+def test_two_groups_of_public_sizes_are_compared_exactly() -> None:
+    query, rng, count = TwoSampleKolmogorovSmirnov(sizes=(2, 3)), np.random.default_rng(5), 200
+    worst = 0
+    for order in itertools.permutations(range(5)):
+        data = np.array(order, dtype=float)
+        for record, place in itertools.product(range(5), np.arange(-0.5, 5, 2.0)):
+            other = data.copy()
+            other[record] = place
+            worst = max(worst, abs(int(query.steps(data)) - int(query.steps(other))))
+    assert worst == query.shift(REPLACE).linf == 3
+    noisy = Laplace.for_query(query, epsilon=1.0, neighboring=REPLACE)
+    found = [
+        query.test(noisy.release(rng.poisson(1.0, 5), rng), draws=49, rng=rng).p_value for _ in range(count)
+    ]
+    accepts_only(at_most(sum(value <= 0.3 for value in found), count), 0.3, much_rarer=0.05)
+    large = TwoSampleKolmogorovSmirnov(sizes=(200, 100))
+    measured = Laplace.for_query(large, epsilon=1.0, neighboring=REPLACE)
+    data = np.append(rng.normal(size=200), rng.normal(1, 1, 100))
+    release, book = measured.release(data, rng=1), stats.ks_2samp(data[:200], data[200:])
+    assert large(data) == round(book.statistic * 20_000)
+    assert large.estimate(release) == pytest.approx(book.statistic, abs=0.1)
+    assert large.test(release, draws=199, rng=1).p_value == 0.005
+    assert 0 < query.test(noisy.release(np.zeros(0), rng=1), draws=19, rng=1).p_value <= 1
+    with pytest.raises(UnboundedSensitivity, match="neighboring must be replace-one"):
+        query.shift(ADD)
+    with pytest.raises(ParameterError, match="sizes must"):
+        TwoSampleKolmogorovSmirnov(sizes=(3, 0))
 
 
 def null_data(query: Any, rng: np.random.Generator, size: int) -> Any:

@@ -16,9 +16,10 @@ from sfumato.mechanisms.statistics.hypothesis_test.null_draws import drawn_noise
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["CountedStatistic", "order_of", "real_numbers"]
+__all__ = ["STEP", "CountedStatistic", "order_of", "real_numbers"]
 
 _ONE: Final = 1 << 20
+STEP: Final = Fraction(1, _ONE)
 _SHARE: Final = Fraction(1, 8)
 """The weight of a count: of by how much one record that is added moves the statistic; of two counts twice."""
 _MOST: Final = 1 << 40
@@ -37,9 +38,9 @@ class CountedStatistic(Query):
     __slots__ = ()
 
     @property
-    def step(self) -> Fraction:
+    def step(self) -> int | Fraction:
         """What one step is worth."""
-        return Fraction(1, _ONE)
+        return STEP
 
     @property
     def entries(self) -> int:
@@ -76,7 +77,7 @@ class CountedStatistic(Query):
     def _weight(self) -> Fraction:
         return Fraction(self._moves[0]) * _SHARE * self._groups
 
-    def steps(self, data: Any) -> NDArray[np.int64]:
+    def steps(self, data: Any) -> int | NDArray[np.int64]:
         """Return the statistic and the weighted numbers of records, in steps.
 
         Parameters

@@ -110,7 +110,8 @@ class KendallTau(_RankCorrelation):
 
     References
     ----------
-    Kusner, Sun, Sridharan, Weinberger, "Private causal inference" (AISTATS 2016), with tau for a public n.
+    Kusner, Sun, Sridharan, Weinberger, "Private causal inference" (AISTATS 2016), with tau for a public n,
+    which a replaced record moves by at most 4/n.
 
     Examples
     --------
@@ -183,8 +184,8 @@ class SpearmanRho(_RankCorrelation):
 
     References
     ----------
-    Kusner, Sun, Sridharan, Weinberger, "Private causal inference" (AISTATS 2016), with rho for a public n and
-    a sensitivity of 30/n, where it is below 6/n for a replaced record.
+    Kusner, Sun, Sridharan, Weinberger, "Private causal inference" (AISTATS 2016), with rho for a public n,
+    which a replaced record moves by less than 6/n.
 
     Examples
     --------
