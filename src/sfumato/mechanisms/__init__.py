@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantile.extremes import Extreme
     from sfumato.mechanisms.statistics.quantile.joint_quantiles import JointQuantiles
+    from sfumato.mechanisms.statistics.quantile.quantile_interval import QuantileInterval
     from sfumato.mechanisms.statistics.quantile.quantile_tree import QuantilesRelease, QuantileTree
     from sfumato.mechanisms.statistics.quantile.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.statistics.second_moments import PrincipalComponents, SecondMoments
@@ -178,6 +179,7 @@ __all__ = [
     "ProposeTestRelease",
     "PureContinualSum",
     "Quantile",
+    "QuantileInterval",
     "QuantileTree",
     "Quantiles",
     "QuantilesRelease",
@@ -304,6 +306,7 @@ __getattr__, __dir__ = attach(
         "ProposeTestRelease": "sfumato.mechanisms.local_sensitivity.propose_test_release",
         "PureContinualSum": "sfumato.mechanisms.factorization.pure_continual_sum",
         "Quantile": "sfumato.mechanisms.statistics.quantile.quantiles",
+        "QuantileInterval": "sfumato.mechanisms.statistics.quantile.quantile_interval",
         "QuantileTree": "sfumato.mechanisms.statistics.quantile.quantile_tree",
         "Quantiles": "sfumato.mechanisms.statistics.quantile.quantiles",
         "QuantilesRelease": "sfumato.mechanisms.statistics.quantile.quantile_tree",
