@@ -1,12 +1,13 @@
 """Sizes and powers of tests at 5 %, and coverages at 95 %, each beside the best published alternative.
 
-Published tests have a replaced record and a public number of records; ours a private number, and are measured
-for a record that is added and for one that is replaced (of two samples with public sizes then).
+Published tests have a replaced record and a public number of records. Ours are measured for a record that is
+added, with a private number, and for one that is replaced, on ranks with a public one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,18 +149,17 @@ def ranks(runs: int) -> Iterator[list[str]]:
                         of_size = TwoSampleKolmogorovSmirnov(sizes=(n - n // 2, n // 2))
                         one = Laplace.for_query(of_size, epsilon=1.0, neighboring=REPLACE)
                         given = [each[np.argsort(each[:, 0], kind="stable"), 1] for each in data]
-                    found = (
-                        one.query.test(one.release(each, rng), draws=DRAWS, rng=rng)  # type: ignore[attr-defined]
-                        for each in given
-                    )
+                    public = {"n": n} if relation is REPLACE and given is data else {}
+                    test = partial(one.query.test, draws=DRAWS, rng=rng, **public)  # type: ignore[attr-defined]
+                    found = [test(one.release(each, rng)) for each in given]
                     cells.append(refused([result.p_value for result in found]))
                 noise = rng.laplace(0, sensitivity(n), (runs, DRAWS + 1))
-                public = []
+                other = []
                 for each, added in zip(data, noise, strict=True):
                     value, drawn = float(query(each)[0]) + added[0], _null(query, n, rng) + added[1:]
                     one_sided = isinstance(query, TwoSampleKolmogorovSmirnov)
-                    public.append(ranked(value, drawn) if one_sided else ranked(abs(value), np.abs(drawn)))
-                cells.append(refused(public))
+                    other.append(ranked(value, drawn) if one_sided else ranked(abs(value), np.abs(drawn)))
+                cells.append(refused(other))
             yield [f"`{type(query).__name__}`", str(n), *cells, whose]
 
 

@@ -13,6 +13,7 @@ from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.statistics.hypothesis_test.null_draws import drawn_noise, null_draws
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import size_of_release
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy.neighboring import Neighboring
 
@@ -128,14 +129,20 @@ class CountedStatistic(Query):
         return np.asarray(np.clip(weighted / float(self._weight), 2.0, _MOST))
 
     def _null(
-        self, release: LatticeRelease, draws: int, rng: int | np.random.Generator | None
+        self, release: LatticeRelease, n: int | None, draws: int, rng: int | np.random.Generator | None
     ) -> tuple[float, Array]:
         """Return the standardized statistic, and drawn ones.
 
-        Each is drawn for a number of records of its own: the noisy one with fresh noise.
+        Unless the number of records is public, each is drawn for one of its own: the noisy one with fresh
+        noise.
         """
         number, generator = null_draws(draws, rng)
         value, seen = self._read(release)
+        if n is not None:
+            size = np.full((number, 1), size_of_release(release, n, "leave n out"))
+            known = self._drawn(size, generator) + drawn_noise(release, number, generator)
+            error = np.sqrt(self._variance(size[:1].astype(np.float64)) + release.stddev**2)
+            return value / float(error[0]), known / error
         weight, variance = float(self._weight), release.stddev**2
         noise = drawn_noise(release, (2, number, self.entries), generator)
         counts = np.rint(self._counts(seen * weight + noise[0, :, 1:]))

@@ -58,6 +58,7 @@ class _RankCorrelation(CountedStatistic):
         self,
         release: LatticeRelease,
         *,
+        n: int | None = None,
         alternative: Alternative = "two-sided",
         draws: int = _DRAWS,
         rng: int | np.random.Generator | None = None,
@@ -68,6 +69,8 @@ class _RankCorrelation(CountedStatistic):
         ----------
         release : LatticeRelease
             Of this query.
+        n : int, optional
+            How many records there are, where that is public: under replace-one or zero-out.
         alternative : {"two-sided", "greater", "less"}
             Whether both numbers tend to rise together, or one while the other falls.
         draws : int
@@ -81,14 +84,19 @@ class _RankCorrelation(CountedStatistic):
             Its statistic is the correlation in standard errors, of sampling and noise; its p-value is the
             rank among drawn ones.
 
+        Raises
+        ------
+        NeighboringMismatch
+            If n is given and the release is under add/remove.
+
         Notes
         -----
-        Where both numbers are independent all orders are equally likely, whatever their distributions. How
-        many records there are is not known: see `WilcoxonSignedRank.test`. Beyond 512 records the statistic
-        is drawn by its normal limit.
+        Where both numbers are independent all orders are equally likely, whatever their distributions: for a
+        public n the p-value is valid for any number of records and of draws. A private n is not known: see
+        `WilcoxonSignedRank.test`. Beyond 512 records the statistic is drawn by its normal limit.
         """
         side = as_side(alternative)
-        value, drawn = self._null(release, draws, rng)
+        value, drawn = self._null(release, n, draws, rng)
         return HypothesisTestResult(value, rank_on_side(value, drawn, side))
 
 

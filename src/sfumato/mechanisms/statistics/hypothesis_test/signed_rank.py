@@ -109,6 +109,7 @@ class WilcoxonSignedRank(CountedStatistic):
         self,
         release: LatticeRelease,
         *,
+        n: int | None = None,
         alternative: Alternative = "two-sided",
         draws: int = _DRAWS,
         rng: int | np.random.Generator | None = None,
@@ -119,6 +120,8 @@ class WilcoxonSignedRank(CountedStatistic):
         ----------
         release : LatticeRelease
             Of this query.
+        n : int, optional
+            How many records there are, where that is public: under replace-one or zero-out.
         alternative : {"two-sided", "greater", "less"}
             Whether the differences tend to be above or below zero.
         draws : int
@@ -132,13 +135,18 @@ class WilcoxonSignedRank(CountedStatistic):
             Its statistic is W in standard errors, of sampling and noise; its p-value is the rank among drawn
             ones.
 
+        Raises
+        ------
+        NeighboringMismatch
+            If n is given and the release is under add/remove.
+
         Notes
         -----
-        Of n records with differences symmetric around zero W has a known distribution, whatever theirs. The
-        number n is not known: each draw has its own, the noisy one with fresh noise, and is standardized by a
-        noisy one. So the size is right in the limit of many records. Beyond 512 records W is drawn by its
-        normal limit.
+        Of n records with differences symmetric around zero W has a known distribution, whatever theirs: for a
+        public n the p-value is valid for any number of records and of draws. A private n is not known: each
+        draw has its own, the noisy one with fresh noise, and is standardized by a noisy one, so that the size
+        is right in the limit of many records. Beyond 512 records W is drawn by its normal limit.
         """
         side = as_side(alternative)
-        value, drawn = self._null(release, draws, rng)
+        value, drawn = self._null(release, n, draws, rng)
         return HypothesisTestResult(value, rank_on_side(value, drawn, side))

@@ -217,7 +217,7 @@ class TwoSampleKolmogorovSmirnov(CountedStatistic):
         """
         if self.sizes is not None:
             return self._exact_test(checked_release(self, release), self.sizes, draws, rng)
-        value, drawn = self._null(release, draws, rng)
+        value, drawn = self._null(release, None, draws, rng)
         return HypothesisTestResult(value, rank_among(value, drawn))
 
     def _exact_test(
