@@ -2,8 +2,9 @@
 
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
-how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed
-means, quantiles, `CoinPress`, for vectors too: their error.
+how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed means,
+quantiles, `CoinPress`, for vectors too: their error. Proportions, ranks, slope-tests and variances: sizes,
+powers and coverages (`benchmarks.hypothesis_tests`).
 
 ``python -m benchmarks statistics [--runs N] [--part NAME]``
 """
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import hypothesis_tests
 from sfumato.mechanisms import (
     CoinPress,
     CoinPressCovariance,
@@ -296,6 +298,10 @@ PARTS = {
     "quantiles": quantiles,
     "unbounded": unbounded,
     "vectors": vectors,
+    "proportions": hypothesis_tests.proportions,
+    "ranks": hypothesis_tests.ranks,
+    "slope-tests": hypothesis_tests.slope_tests,
+    "variances": hypothesis_tests.variances,
 }
 
 

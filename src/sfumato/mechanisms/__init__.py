@@ -90,12 +90,21 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.hypothesis_test.chi_square import goodness_of_fit, independence_test
     from sfumato.mechanisms.statistics.hypothesis_test.kolmogorov_smirnov import KolmogorovSmirnov
     from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
+    from sfumato.mechanisms.statistics.hypothesis_test.rank_correlation import KendallTau, SpearmanRho
     from sfumato.mechanisms.statistics.hypothesis_test.rank_tests import KruskalWallis, MannWhitney
-    from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_interval, t_test
+    from sfumato.mechanisms.statistics.hypothesis_test.signed_rank import WilcoxonSignedRank
+    from sfumato.mechanisms.statistics.hypothesis_test.slope_test import slope_test
+    from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_interval, t_test, variance_interval
+    from sfumato.mechanisms.statistics.hypothesis_test.two_proportions import (
+        two_proportions_interval,
+        two_proportions_test,
+    )
+    from sfumato.mechanisms.statistics.hypothesis_test.two_sample_distance import TwoSampleKolmogorovSmirnov
     from sfumato.mechanisms.statistics.least_squares import CoefficientErrors, LeastSquares, LinearFit
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantile.extremes import Extreme
     from sfumato.mechanisms.statistics.quantile.joint_quantiles import JointQuantiles
+    from sfumato.mechanisms.statistics.quantile.quantile_interval import QuantileInterval
     from sfumato.mechanisms.statistics.quantile.quantile_tree import QuantilesRelease, QuantileTree
     from sfumato.mechanisms.statistics.quantile.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.statistics.second_moments import PrincipalComponents, SecondMoments
@@ -138,6 +147,7 @@ __all__ = [
     "JointQuantiles",
     "KNorm",
     "KNormRelease",
+    "KendallTau",
     "KolmogorovSmirnov",
     "KroneckerMechanism",
     "KruskalWallis",
@@ -173,6 +183,7 @@ __all__ = [
     "ProposeTestRelease",
     "PureContinualSum",
     "Quantile",
+    "QuantileInterval",
     "QuantileTree",
     "Quantiles",
     "QuantilesRelease",
@@ -190,6 +201,7 @@ __all__ = [
     "SmoothQuantile",
     "SmoothTrimmedMean",
     "SparseVector",
+    "SpearmanRho",
     "SquareRoot",
     "Stability",
     "StabilityHistogram",
@@ -205,8 +217,10 @@ __all__ = [
     "TrimmedMean",
     "TruncatedLaplace",
     "TukeyMedian",
+    "TwoSampleKolmogorovSmirnov",
     "UnknownDomainTopK",
     "Variance",
+    "WilcoxonSignedRank",
     "Witness",
     "binomial_test",
     "check_sensitivity",
@@ -216,9 +230,13 @@ __all__ = [
     "optimal_strategy",
     "p_identity",
     "proportion_interval",
+    "slope_test",
     "svd_bound",
     "t_interval",
     "t_test",
+    "two_proportions_interval",
+    "two_proportions_test",
+    "variance_interval",
 ]
 
 __getattr__, __dir__ = attach(
@@ -294,6 +312,7 @@ __getattr__, __dir__ = attach(
         "ProposeTestRelease": "sfumato.mechanisms.local_sensitivity.propose_test_release",
         "PureContinualSum": "sfumato.mechanisms.factorization.pure_continual_sum",
         "Quantile": "sfumato.mechanisms.statistics.quantile.quantiles",
+        "QuantileInterval": "sfumato.mechanisms.statistics.quantile.quantile_interval",
         "QuantileTree": "sfumato.mechanisms.statistics.quantile.quantile_tree",
         "Quantiles": "sfumato.mechanisms.statistics.quantile.quantiles",
         "QuantilesRelease": "sfumato.mechanisms.statistics.quantile.quantile_tree",
@@ -339,5 +358,13 @@ __getattr__, __dir__ = attach(
         "svd_bound": "sfumato.mechanisms.factorization.strategies.optimal_strategy",
         "t_interval": "sfumato.mechanisms.statistics.hypothesis_test.t_test",
         "t_test": "sfumato.mechanisms.statistics.hypothesis_test.t_test",
+        "KendallTau": "sfumato.mechanisms.statistics.hypothesis_test.rank_correlation",
+        "SpearmanRho": "sfumato.mechanisms.statistics.hypothesis_test.rank_correlation",
+        "TwoSampleKolmogorovSmirnov": "sfumato.mechanisms.statistics.hypothesis_test.two_sample_distance",
+        "WilcoxonSignedRank": "sfumato.mechanisms.statistics.hypothesis_test.signed_rank",
+        "slope_test": "sfumato.mechanisms.statistics.hypothesis_test.slope_test",
+        "two_proportions_interval": "sfumato.mechanisms.statistics.hypothesis_test.two_proportions",
+        "two_proportions_test": "sfumato.mechanisms.statistics.hypothesis_test.two_proportions",
+        "variance_interval": "sfumato.mechanisms.statistics.hypothesis_test.t_test",
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sfumato.mechanisms import (
     Covariance,
     Gaussian,
     Histogram,
+    KendallTau,
     KolmogorovSmirnov,
     KruskalWallis,
     Laplace,
@@ -27,13 +29,18 @@ from sfumato.mechanisms import (
     OneWayAnova,
     Query,
     SecondMoments,
+    SpearmanRho,
     Stability,
+    TwoSampleKolmogorovSmirnov,
     Variance,
+    WilcoxonSignedRank,
     binomial_test,
     goodness_of_fit,
     independence_test,
     proportion_interval,
+    slope_test,
     t_test,
+    variance_interval,
 )
 from sfumato.privacy import Neighboring
 from tests.cases import cases
@@ -46,6 +53,8 @@ MOMENTS, FIXED = SecondMoments(columns=2, radius=100.0), Mean(bounds=(0.0, 100.0
 DISTANCE = KolmogorovSmirnov(cdf=np.tanh, n=N)
 RANKS, SEVERAL = MannWhitney(sizes=(10, 20)), KruskalWallis(sizes=(10, 10, 10))
 ANOVA, CELLS = OneWayAnova(sizes=(10, 20), bounds=(0, 100)), Histogram(categories=(0, 1, 2))
+SIGNED, TAU, RHO = WilcoxonSignedRank(), KendallTau(), SpearmanRho()
+TWO_SAMPLES = TwoSampleKolmogorovSmirnov()
 
 DATA: list[tuple[Query, Any]] = [
     (Count(), ONES),
@@ -75,6 +84,10 @@ DATA: list[tuple[Query, Any]] = [
     (SEVERAL, ONES),
     (ANOVA, ONES),
     (CELLS, ONES.astype(int)),
+    (SIGNED, ONES),
+    (TAU, PAIRS),
+    (RHO, PAIRS),
+    (TWO_SAMPLES, PAIRS),
 ]
 READERS: list[tuple[Query | None, Callable[[LatticeRelease], Any]]] = [
     *((query, query.estimate) for query in (VARIANCE, MEAN, COVARIANCE, LINE, MOMENTS, FIXED, ANOVA, CELLS)),
@@ -87,6 +100,10 @@ READERS: list[tuple[Query | None, Callable[[LatticeRelease], Any]]] = [
     (RANKS, lambda release: RANKS.test(release, draws=19)),
     (SEVERAL, lambda release: SEVERAL.test(release, draws=19)),
     (ANOVA, lambda release: ANOVA.test(release, draws=19)),
+    *((query, query.estimate) for query in (SIGNED, TAU, RHO, TWO_SAMPLES)),
+    *((query, partial(query.test, draws=19)) for query in (SIGNED, TAU, RHO, TWO_SAMPLES)),
+    (LINE, lambda release: slope_test(release, query=LINE, draws=19)),
+    (VARIANCE, lambda release: variance_interval(release, query=VARIANCE, draws=19)),
     (VARIANCE, lambda release: t_test(release, query=VARIANCE, mean=1.0, draws=19)),
     (None, lambda release: t_test(release, mean=1.0, draws=19)),
     (None, lambda release: binomial_test(release, n=N, proportion=0.5)),
@@ -113,9 +130,9 @@ def counts(query: Query) -> int:
 def test_every_reader_takes_the_releases_of_its_query_and_refuses_all_others_by_name() -> None:
     fitting = {"binomial": 1, "goodness": 3}
     taken, failures = 0, []
+    releases = [(query, released(query, data)) for query, data in DATA]
     for number, (own, read) in enumerate(READERS):
-        for query, data in DATA:
-            release = released(query, data)
+        for query, release in releases:
             assert release.query is query
             code = read.__code__.co_names if hasattr(read, "__code__") else ()
             kind = "binomial" if {"binomial_test", "proportion_interval"} & set(code) else "goodness"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import chdtri
 
 from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.mechanisms import (
@@ -20,6 +21,7 @@ from sfumato.mechanisms import (
     independence_test,
     t_interval,
     t_test,
+    variance_interval,
 )
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.privacy import Neighboring
@@ -167,6 +169,31 @@ def test_intervals_hold_means_and_differences_as_often_as_promised(n: int) -> No
     assert wrong < 0.7 * RUNS or n > 20
 
 
+@pytest.mark.sharpest("30-15")
+@pytest.mark.parametrize(("n", "deviation"), [(30, 15), (1000, 15), (1000, 4)])
+def test_intervals_hold_variances_as_often_as_promised(n: int, deviation: int) -> None:
+    query, rng, runs = Variance(bounds=(0.0, 100.0)), np.random.default_rng(n), 110
+    noisy, truth, held, wrong = Laplace.for_query(query, epsilon=1.0), deviation**2, 0, 0
+    for _ in range(runs):
+        release = noisy.release(rng.normal(50, deviation, n), rng)
+        lower, upper, _ = variance_interval(release, level=0.8, draws=99, rng=rng)
+        assert 0 <= lower <= upper <= 2500
+        held += lower <= truth <= upper
+        seen = query.estimate(release)  # an interval that forgets the noise
+        wrong += seen * (1 - 1.8 / n**0.5) <= truth <= seen * (1 + 1.8 / n**0.5)
+    accepts_only(at_least(held, runs), 0.8, too_narrow=0.99)
+    assert wrong < 0.6 * runs or n > 30
+
+
+def test_without_noise_the_interval_for_a_variance_is_that_of_the_books() -> None:
+    exact = Laplace.for_query(Variance(bounds=(0.0, 100.0)), epsilon=1e6)
+    data = np.random.default_rng(1).normal(50, 10, 40)
+    lower, upper, _ = variance_interval(exact.release(data, rng=1), rng=1)
+    squares = 40 * data.var()
+    assert lower == pytest.approx(squares / chdtri(39, 0.025), rel=0.04)
+    assert upper == pytest.approx(squares / chdtri(39, 0.975), rel=0.04)
+
+
 def query_mean(release: LatticeRelease) -> float:
     high, cross, low = np.asarray(release.value)
     return float(100 * (high + cross / 2) / (high + cross + low))
@@ -185,8 +212,9 @@ def test_sides_of_the_t_test() -> None:
     assert found["less"].statistic == found["greater"].statistic > 0
     with pytest.raises(ParameterError, match="alternative must be 'two-sided', 'greater' or 'less'"):
         t_test(release, mean=51.0, alternative="more")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="level must"):
-        t_interval(release, level=1.0)
+    for interval in (t_interval, variance_interval):
+        with pytest.raises(ParameterError, match="level must"):
+            interval(release, level=1.0)
 
 
 def test_no_data_refuses_nothing_certain() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.release import LatticeRelease
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import null_draws, rank_among
+from sfumato.mechanisms.statistics.hypothesis_test.null_draws import drawn_noise, null_draws, rank_among
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     LARGEST,
     HypothesisTestResult,
@@ -203,7 +203,7 @@ def _ranked(
     number, generator = null_draws(draws, rng)
     drawn = generator.multinomial(size, shares.ravel(), number).reshape(number, *counts.shape)
     value = float(statistic(counts))
-    found = statistic(drawn + _noise(release, drawn.shape, generator))
+    found = statistic(drawn + drawn_noise(release, drawn.shape, generator))
     return HypothesisTestResult(value, rank_among(value * (1 - _ROUNDING), found))
 
 
@@ -230,7 +230,7 @@ def _ranked_over_totals(
     ``_GIVEN_AWAY``, or longer where there would be more than ``_AT_ONCE`` of them.
     """
     number, generator = null_draws(draws, rng, minimum=39)
-    noise = _noise(release, (number, counts.size), generator)
+    noise = drawn_noise(release, (number, counts.size), generator)
     reach, total = float(np.abs(noise.sum(axis=-1)).max()), float(counts.sum())
     first = min(LARGEST, max(0, math.floor(total - reach)))
     last = min(LARGEST, max(0, math.ceil(total + reach)))
@@ -242,10 +242,6 @@ def _ranked_over_totals(
         passed = max(passed, int((statistic(drawn + noise) >= root**2 * (1 - _ROUNDING)).sum()))
         drawn = drawn + generator.multinomial(run, shares, number)
     return HypothesisTestResult(value, min(1.0, (2 + passed) / (1 + number)))
-
-
-def _noise(release: LatticeRelease, shape: tuple[int, ...], generator: np.random.Generator) -> _Array:
-    return np.asarray(release.distribution.sample(shape, generator)) * float(release.step)
 
 
 def _size(release: LatticeRelease, n: int | None) -> int | None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.release import LatticeRelease
 
-__all__ = ["exceeded_by", "null_draws", "rank_among"]
+__all__ = ["Alternative", "as_side", "drawn_noise", "exceeded_by", "null_draws", "rank_among", "rank_on_side"]
+
+Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 _FEWEST: Final = 19
 
@@ -43,3 +46,24 @@ def rank_among(value: float, drawn: NDArray[np.float64]) -> float:
     Where the value is exchangeable with the draws it is at most x with probability at most x.
     """
     return float((1 + int((drawn >= value).sum())) / (1 + drawn.size))
+
+
+def as_side(alternative: object) -> int:
+    """Return 1 for "greater", -1 for "less" and 0 for "two-sided", or refuse what is none of them."""
+    side = {"two-sided": 0, "greater": 1, "less": -1}.get(str(alternative))
+    if side is None:
+        rule = "be 'two-sided', 'greater' or 'less'"
+        _check.refuse("alternative", rule, alternative, "pass 'two-sided' if unsure")
+    return side
+
+
+def rank_on_side(value: float, drawn: NDArray[np.float64], side: int) -> float:
+    """Return the share of a value and draws that are at least as far out, on one side or on either."""
+    return rank_among(side * value, side * drawn) if side else rank_among(abs(value), np.abs(drawn))
+
+
+def drawn_noise(
+    release: LatticeRelease, shape: int | tuple[int, ...], generator: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return noise as that of a release, in the unit of its answers."""
+    return np.asarray(release.distribution.sample(shape, generator)) * float(release.step)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Final, Literal, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import _check
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
@@ -19,7 +18,13 @@ from sfumato.mechanisms.statistics.hypothesis_test.groups import (
     checked_release,
     real_column,
 )
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import null_draws, rank_among
+from sfumato.mechanisms.statistics.hypothesis_test.null_draws import (
+    Alternative,
+    as_side,
+    null_draws,
+    rank_among,
+    rank_on_side,
+)
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy.neighboring import Neighboring
@@ -169,7 +174,7 @@ class MannWhitney(_Ranks):
         self,
         release: LatticeRelease,
         *,
-        alternative: Literal["greater", "less", "two-sided"] = "two-sided",
+        alternative: Alternative = "two-sided",
         draws: int = _DRAWS,
         rng: int | np.random.Generator | None = None,
     ) -> HypothesisTestResult:
@@ -193,16 +198,10 @@ class MannWhitney(_Ranks):
             any number of records and of draws, of whatever distribution both groups have in common.
         """
         given = checked_release(self, release)
-        signs = {"greater": 1, "less": -1, "two-sided": 0}
-        sign = signs.get(str(alternative))
-        if sign is None:
-            rule = "be 'greater', 'less' or 'two-sided'"
-            _check.refuse("alternative", rule, alternative, "pass 'two-sided' if unsure")
+        side = as_side(alternative)
         middle = self.sizes[0] * self.sizes[1] / 2
         drawn, value = self._drawn(given, draws, rng) - middle, float(given.value) - middle
-        if not sign:
-            return HypothesisTestResult(float(given.value), rank_among(abs(value), np.abs(drawn)))
-        return HypothesisTestResult(float(given.value), rank_among(sign * value, sign * drawn))
+        return HypothesisTestResult(float(given.value), rank_on_side(value, drawn, side))
 
 
 @final
