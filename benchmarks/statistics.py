@@ -2,9 +2,10 @@
 
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
-how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes: their error.
+how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes: their error. The
+other parts stand in `benchmarks.nonparametric`.
 
-``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes]``
+``python -m benchmarks statistics [--runs N] [--part NAME]``
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import nonparametric
 from sfumato.mechanisms import (
     Laplace,
     StabilityHistogram,
@@ -117,7 +119,7 @@ def _recall(listed: Sequence[object]) -> float:
     return len({key for key in listed if isinstance(key, int) and key < 10}) / 10
 
 
-PARTS = {"means": means, "tests": sizes, "selection": selections, "slopes": slopes}
+PARTS = {"means": means, "tests": sizes, "selection": selections, "slopes": slopes, **nonparametric.PARTS}
 
 
 def main(argv: Sequence[str]) -> int:

@@ -91,6 +91,11 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.hypothesis_test.rank_tests import KruskalWallis, MannWhitney
     from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_interval, t_test
     from sfumato.mechanisms.statistics.least_squares import CoefficientErrors, LeastSquares, LinearFit
+    from sfumato.mechanisms.statistics.nonparametric.kaplan_meier import (
+        KaplanMeier,
+        SurvivalBand,
+        SurvivalCurve,
+    )
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantile.extremes import Extreme
     from sfumato.mechanisms.statistics.quantile.joint_quantiles import JointQuantiles
@@ -134,6 +139,7 @@ __all__ = [
     "JointQuantiles",
     "KNorm",
     "KNormRelease",
+    "KaplanMeier",
     "KolmogorovSmirnov",
     "KroneckerMechanism",
     "KruskalWallis",
@@ -195,6 +201,8 @@ __all__ = [
     "Strategy",
     "StreamAnswer",
     "SumStream",
+    "SurvivalBand",
+    "SurvivalCurve",
     "TheilSen",
     "TopK",
     "TransformedQuery",
@@ -315,12 +323,15 @@ __getattr__, __dir__ = attach(
         "TopK": "sfumato.mechanisms.selection.top_k",
         "TransformedQuery": "sfumato.mechanisms.base.query",
         "BinaryTree": "sfumato.mechanisms.factorization.strategies.binary_tree",
+        "KaplanMeier": "sfumato.mechanisms.statistics.nonparametric.kaplan_meier",
         "TrimmedMean": "sfumato.mechanisms.statistics.trimmed_mean",
         "TruncatedLaplace": "sfumato.mechanisms.noise.truncated_laplace",
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
         "Variance": "sfumato.mechanisms.statistics.covariance",
         "MultiplicativeWeightsRelease": "sfumato.mechanisms.factorization.multiplicative_weights",
         "LinearQueryStream": "sfumato.mechanisms.factorization.query_stream",
+        "SurvivalBand": "sfumato.mechanisms.statistics.nonparametric.kaplan_meier",
+        "SurvivalCurve": "sfumato.mechanisms.statistics.nonparametric.kaplan_meier",
         "Witness": "sfumato.mechanisms.query.sensitivity_check",
         "binomial_test": "sfumato.mechanisms.statistics.hypothesis_test.binomial_test",
         "check_sensitivity": "sfumato.mechanisms.query.sensitivity_check",
