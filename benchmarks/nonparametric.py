@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms import KaplanMeier, Laplace
+from sfumato.mechanisms import ContingencyTable, KaplanMeier, Laplace
 
 __all__ = ["PARTS"]
 
@@ -58,4 +58,42 @@ def _noisy_counts(data: _Array, times: _Array, rng: np.random.Generator) -> _Arr
     return np.asarray(np.cumprod(shares))
 
 
-PARTS: dict[str, Callable[[int], Iterator[list[str]]]] = {"survival": survival}
+def tables(runs: int) -> Iterator[list[str]]:
+    """Yield coverages and widths of intervals for odds ratios, on the scale of logarithms."""
+    yield [
+        *("shares", "records", "epsilon", "central 95 % of the error", "`odds_ratio`", "covers"),
+        *("Wald with the noise's variance", "covers", "Wald without", "covers", "`relative_risk` covers"),
+    ]
+    rng, query = np.random.default_rng(6), ContingencyTable(rows=(0, 1), columns=(0, 1))
+    for n, shares, epsilon in (
+        (200, (0.3, 0.2, 0.2, 0.3), 1.0),
+        (200, (0.05, 0.45, 0.03, 0.47), 1.0),
+        (2000, (0.05, 0.45, 0.03, 0.47), 1.0),
+        (500, (0.1, 0.4, 0.1, 0.4), 0.2),
+        (2000, (0.02, 0.48, 0.01, 0.49), 0.2),
+    ):
+        noisy = Laplace.for_query(query, epsilon=epsilon)
+        a, b, c, d = shares
+        truth, risk = np.log(a * d / b / c), a / (a + b) / (c / (c + d))
+        errors, held, widths = np.zeros(runs), np.zeros((runs, 4)), np.zeros((runs, 3))
+        for run in range(runs):
+            release = noisy.mechanism.release(rng.multinomial(n, shares).reshape(2, 2), rng)
+            one = query.odds_ratio(release, draws=399, rng=rng)
+            found = [(np.log(one.lower), np.log(one.upper))]
+            cells = np.maximum(np.asarray(release.value).ravel(), 0) + 0.5
+            middle = np.log(cells) @ [1, -1, -1, 1]
+            for variance in (2 / epsilon**2, 0.0):
+                half = 1.96 * np.sqrt(((cells + variance) / cells**2).sum())
+                found.append((middle - half, middle + half))
+            errors[run] = np.log(one.value) - truth
+            held[run, :3] = [low <= truth <= high for low, high in found]
+            widths[run] = [high - low for low, high in found]
+            other = query.relative_risk(release, draws=399, rng=rng)
+            held[run, 3] = other.lower <= risk <= other.upper
+        central = float(np.diff(np.quantile(errors, [0.025, 0.975]))[0])
+        wide, covers = np.median(widths, axis=0), held.mean(axis=0)
+        cells_of = [text for w, h in zip(wide, covers[:3], strict=True) for text in (f"{w:.2f}", f"{h:.3f}")]
+        yield [str(shares), str(n), str(epsilon), f"{central:.2f}", *cells_of, f"{covers[3]:.3f}"]
+
+
+PARTS: dict[str, Callable[[int], Iterator[list[str]]]] = {"survival": survival, "tables": tables}

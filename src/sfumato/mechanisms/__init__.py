@@ -91,6 +91,10 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.hypothesis_test.rank_tests import KruskalWallis, MannWhitney
     from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_interval, t_test
     from sfumato.mechanisms.statistics.least_squares import CoefficientErrors, LeastSquares, LinearFit
+    from sfumato.mechanisms.statistics.nonparametric.contingency_table import (
+        AssociationEstimate,
+        ContingencyTable,
+    )
     from sfumato.mechanisms.statistics.nonparametric.kaplan_meier import (
         KaplanMeier,
         SurvivalBand,
@@ -111,6 +115,7 @@ __all__ = [
     "ALPRelease",
     "AbsoluteVariation",
     "AdditiveMechanism",
+    "AssociationEstimate",
     "BandedToeplitz",
     "BestRun",
     "BinaryTree",
@@ -120,6 +125,7 @@ __all__ = [
     "CanonicalNoise",
     "CoefficientErrors",
     "CoinPress",
+    "ContingencyTable",
     "ContinualSum",
     "ContributionBound",
     "Count",
@@ -246,6 +252,7 @@ __getattr__, __dir__ = attach(
         "SmallDatabaseRelease": "sfumato.mechanisms.factorization.small_database",
         "ALP": "sfumato.mechanisms.selection.alp",
         "ALPRelease": "sfumato.mechanisms.selection.alp",
+        "AssociationEstimate": "sfumato.mechanisms.statistics.nonparametric.contingency_table",
         "DistinctCountRelease": "sfumato.mechanisms.statistics.distinct_count",
         "DistinctCountSketch": "sfumato.mechanisms.statistics.distinct_count",
         "CoefficientErrors": "sfumato.mechanisms.statistics.least_squares",
@@ -323,6 +330,7 @@ __getattr__, __dir__ = attach(
         "TopK": "sfumato.mechanisms.selection.top_k",
         "TransformedQuery": "sfumato.mechanisms.base.query",
         "BinaryTree": "sfumato.mechanisms.factorization.strategies.binary_tree",
+        "ContingencyTable": "sfumato.mechanisms.statistics.nonparametric.contingency_table",
         "KaplanMeier": "sfumato.mechanisms.statistics.nonparametric.kaplan_meier",
         "TrimmedMean": "sfumato.mechanisms.statistics.trimmed_mean",
         "TruncatedLaplace": "sfumato.mechanisms.noise.truncated_laplace",
