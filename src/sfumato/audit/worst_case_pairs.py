@@ -15,6 +15,7 @@ from sfumato import _check
 from sfumato.audit.input_pairs import REMEDY, InputPair, as_pair, as_pairs, score_pairs, vector_pairs
 from sfumato.mechanisms import (
     ALP,
+    AdaptiveHistogram,
     BoundedLaplace,
     CoinPress,
     ContinualSum,
@@ -210,8 +211,9 @@ def _(mechanism: DistinctCountSketch) -> list[InputPair]:
     return [InputPair(first=list(range(mechanism.items_per_unit)), second=[])]
 
 
-@default_pairs.register
-def _(mechanism: TukeyMedian) -> list[InputPair]:
+@default_pairs.register(AdaptiveHistogram)
+@default_pairs.register(TukeyMedian)
+def _(mechanism: Any) -> list[InputPair]:
     corner, other = np.array(mechanism.bounds).T
     return [neighbors(np.array([corner]), other, corner, mechanism.neighboring)]
 

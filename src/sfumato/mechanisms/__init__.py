@@ -91,6 +91,10 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.hypothesis_test.rank_tests import KruskalWallis, MannWhitney
     from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_interval, t_test
     from sfumato.mechanisms.statistics.least_squares import CoefficientErrors, LeastSquares, LinearFit
+    from sfumato.mechanisms.statistics.nonparametric.adaptive_histogram import (
+        AdaptiveHistogram,
+        AdaptiveHistogramRelease,
+    )
     from sfumato.mechanisms.statistics.nonparametric.contingency_table import (
         AssociationEstimate,
         ContingencyTable,
@@ -114,6 +118,8 @@ __all__ = [
     "ALP",
     "ALPRelease",
     "AbsoluteVariation",
+    "AdaptiveHistogram",
+    "AdaptiveHistogramRelease",
     "AdditiveMechanism",
     "AssociationEstimate",
     "BandedToeplitz",
@@ -252,6 +258,8 @@ __getattr__, __dir__ = attach(
         "SmallDatabaseRelease": "sfumato.mechanisms.factorization.small_database",
         "ALP": "sfumato.mechanisms.selection.alp",
         "ALPRelease": "sfumato.mechanisms.selection.alp",
+        "AdaptiveHistogram": "sfumato.mechanisms.statistics.nonparametric.adaptive_histogram",
+        "AdaptiveHistogramRelease": "sfumato.mechanisms.statistics.nonparametric.adaptive_histogram",
         "AssociationEstimate": "sfumato.mechanisms.statistics.nonparametric.contingency_table",
         "DistinctCountRelease": "sfumato.mechanisms.statistics.distinct_count",
         "DistinctCountSketch": "sfumato.mechanisms.statistics.distinct_count",
