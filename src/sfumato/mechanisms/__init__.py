@@ -104,6 +104,11 @@ if TYPE_CHECKING:
         SurvivalBand,
         SurvivalCurve,
     )
+    from sfumato.mechanisms.statistics.nonparametric.kernel_density import (
+        DensityBand,
+        DensityEstimate,
+        KernelDensity,
+    )
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantile.extremes import Extreme
     from sfumato.mechanisms.statistics.quantile.joint_quantiles import JointQuantiles
@@ -136,6 +141,8 @@ __all__ = [
     "ContributionBound",
     "Count",
     "Covariance",
+    "DensityBand",
+    "DensityEstimate",
     "DistinctCountRelease",
     "DistinctCountSketch",
     "Exponential",
@@ -152,6 +159,7 @@ __all__ = [
     "KNorm",
     "KNormRelease",
     "KaplanMeier",
+    "KernelDensity",
     "KolmogorovSmirnov",
     "KroneckerMechanism",
     "KruskalWallis",
@@ -339,7 +347,10 @@ __getattr__, __dir__ = attach(
         "TransformedQuery": "sfumato.mechanisms.base.query",
         "BinaryTree": "sfumato.mechanisms.factorization.strategies.binary_tree",
         "ContingencyTable": "sfumato.mechanisms.statistics.nonparametric.contingency_table",
+        "DensityBand": "sfumato.mechanisms.statistics.nonparametric.kernel_density",
+        "DensityEstimate": "sfumato.mechanisms.statistics.nonparametric.kernel_density",
         "KaplanMeier": "sfumato.mechanisms.statistics.nonparametric.kaplan_meier",
+        "KernelDensity": "sfumato.mechanisms.statistics.nonparametric.kernel_density",
         "TrimmedMean": "sfumato.mechanisms.statistics.trimmed_mean",
         "TruncatedLaplace": "sfumato.mechanisms.noise.truncated_laplace",
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",

@@ -88,7 +88,7 @@ class AdaptiveHistogramRelease(Release):
         return Interval(self.value - half, self.value + half)
 
     def count_between(self, lower: Any, upper: Any) -> Any:
-        """Return estimated numbers of records in boxes, spread evenly within bins.
+        """Return estimated numbers of records in boxes, as if they were even within bins.
 
         Parameters
         ----------
