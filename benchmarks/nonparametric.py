@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.learning import LogisticRegression
 from sfumato.mechanisms import (
     AdaptiveHistogram,
     ContingencyTable,
@@ -181,9 +182,65 @@ def densities(runs: int) -> Iterator[list[str]]:
         yield [str(n), f"{width:.2f}", *found, *covers]
 
 
+def coefficients(runs: int) -> Iterator[list[str]]:
+    """Yield errors and coverages of a logistic slope of 0.4, of two features."""
+    yield [
+        *(
+            "rows",
+            "epsilon",
+            "share",
+            "finite",
+            "central 95 % of the error",
+            "`coefficient_errors`",
+            "covers",
+        ),
+        *("Wald without the noise", "covers", "error of `coef_`", "without its ridge's bias", "no privacy"),
+    ]
+    rng, truth = np.random.default_rng(9), np.array([-2.0, 0.4, -0.1])
+    for n, epsilon, share in ((2000, 1.0, 0.2), (5000, 1.0, 0.2), (5000, 4.0, 0.2), (20_000, 0.5, 0.2)):
+        errors, held, widths = np.zeros((runs, 3)), np.zeros((runs, 3)), np.zeros((runs, 2))
+        for run in range(runs):
+            features = np.column_stack([rng.uniform(0, 10, n), rng.normal(5, 2, n).clip(0, 10)])
+            design = np.column_stack([np.ones(n), features])
+            answers = rng.random(n) < 1 / (1 + np.exp(-design @ truth))
+            model = LogisticRegression(
+                epsilon=epsilon,
+                bounds=(0, 10),
+                classes=[False, True],
+                solver="objective",
+                error_share=share,
+                random_state=int(rng.integers(1 << 31)),
+            ).fit(features, answers)
+            one = model.coefficient_errors(draws=399, rng=rng)
+            plain = truth.copy()
+            for _ in range(6):
+                chances = 1 / (1 + np.exp(-design @ plain))
+                information = (design * (chances * (1 - chances))[:, None]).T @ design
+                plain = plain + np.linalg.solve(information, design.T @ (answers - chances))
+            released = float(model.coef_[0, 0])
+            half = 1.96 * float(np.sqrt(np.linalg.inv(information)[1, 1]))
+            finite = bool(np.isfinite(one.upper[1]))
+            middle = float((one.lower[1] + one.upper[1]) / 2) if finite else released
+            errors[run] = np.array([released, middle, plain[1]]) - truth[1]
+            held[run] = (
+                one.lower[1] <= truth[1] <= one.upper[1],
+                abs(released - truth[1]) <= half,
+                finite,
+            )
+            widths[run] = one.upper[1] - one.lower[1], 2 * half
+        central = float(np.diff(np.quantile(errors[:, 1], [0.025, 0.975]))[0])
+        wide, covers = np.median(widths, axis=0), held.mean(axis=0)
+        yield [
+            *(str(n), str(epsilon), str(share), f"{covers[2]:.3f}", f"{central:.3f}"),
+            *(f"{wide[0]:.3f}", f"{covers[0]:.3f}", f"{wide[1]:.3f}", f"{covers[1]:.3f}"),
+            *(f"{error:.4f}" for error in np.sqrt((errors**2).mean(axis=0))),
+        ]
+
+
 PARTS: dict[str, Callable[[int], Iterator[list[str]]]] = {
     "survival": survival,
     "tables": tables,
     "histograms": histograms,
     "densities": densities,
+    "coefficients": coefficients,
 }

@@ -344,7 +344,7 @@ class KernelDensity(Query):
 
     @property
     def _lattice(self) -> _Array:
-        return self.bounds[0] + (np.arange(self.entries) - _REACH) * self._spacing
+        return np.asarray(self.bounds[0] + (np.arange(self.entries) - _REACH) * self._spacing, np.float64)
 
     def _points(self, points: ArrayLike | None) -> _Array:
         lower, upper = self.bounds
