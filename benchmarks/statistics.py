@@ -4,7 +4,7 @@ Means: the width and the coverage of intervals from one release of `Variance`, o
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
 how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed means,
 quantiles, `CoinPress`, for vectors too: their error. Proportions, ranks, slope-tests and variances: sizes,
-powers and coverages (`benchmarks.hypothesis_tests`).
+powers and coverages (`benchmarks.hypothesis_tests`). The other parts stand in `benchmarks.nonparametric`.
 
 ``python -m benchmarks statistics [--runs N] [--part NAME]``
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import hypothesis_tests
+from benchmarks import hypothesis_tests, nonparametric
 from sfumato.mechanisms import (
     CoinPress,
     CoinPressCovariance,
@@ -302,6 +302,7 @@ PARTS = {
     "ranks": hypothesis_tests.ranks,
     "slope-tests": hypothesis_tests.slope_tests,
     "variances": hypothesis_tests.variances,
+    **nonparametric.PARTS,
 }
 
 

@@ -25,6 +25,7 @@ from sfumato.audit.lower_bounds import certified_epsilon
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import (
     ALP,
+    AdaptiveHistogram,
     BinaryTree,
     BoundedLaplace,
     BoundedSum,
@@ -453,6 +454,11 @@ ONE_BY_ONE: dict[str, Entry] = {
         delta=2e-2,
         trials=4000,
         reaches=0.1,
+    ),
+    "adaptive histogram": one_by_one(
+        AdaptiveHistogram.calibrated(bounds=((0.0, 1.0),), epsilon=1.0, depth=1, threshold=1),
+        pair(np.array([[0.1]]), np.zeros((0, 1))),
+        trials=2000,
     ),
     "two parts": one_by_one(
         ParallelComposition(

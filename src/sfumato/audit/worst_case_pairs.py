@@ -15,6 +15,7 @@ from sfumato import _check
 from sfumato.audit.input_pairs import REMEDY, InputPair, as_pair, as_pairs, score_pairs, vector_pairs
 from sfumato.mechanisms import (
     ALP,
+    AdaptiveHistogram,
     BoundedLaplace,
     CoinPress,
     ContinualSum,
@@ -217,8 +218,9 @@ def _(mechanism: StepwiseMoments) -> list[InputPair]:
     return [neighbors(np.array([far]), far, -far, mechanism.neighboring)]
 
 
-@default_pairs.register
-def _(mechanism: TukeyMedian) -> list[InputPair]:
+@default_pairs.register(AdaptiveHistogram)
+@default_pairs.register(TukeyMedian)
+def _(mechanism: Any) -> list[InputPair]:
     corner, other = np.array(mechanism.bounds).T
     return [neighbors(np.array([corner]), other, corner, mechanism.neighboring)]
 

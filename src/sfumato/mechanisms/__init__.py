@@ -101,6 +101,24 @@ if TYPE_CHECKING:
     )
     from sfumato.mechanisms.statistics.hypothesis_test.two_sample_distance import TwoSampleKolmogorovSmirnov
     from sfumato.mechanisms.statistics.least_squares import CoefficientErrors, LeastSquares, LinearFit
+    from sfumato.mechanisms.statistics.nonparametric.adaptive_histogram import (
+        AdaptiveHistogram,
+        AdaptiveHistogramRelease,
+    )
+    from sfumato.mechanisms.statistics.nonparametric.contingency_table import (
+        AssociationEstimate,
+        ContingencyTable,
+    )
+    from sfumato.mechanisms.statistics.nonparametric.kaplan_meier import (
+        KaplanMeier,
+        SurvivalBand,
+        SurvivalCurve,
+    )
+    from sfumato.mechanisms.statistics.nonparametric.kernel_density import (
+        DensityBand,
+        DensityEstimate,
+        KernelDensity,
+    )
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantile.extremes import Extreme
     from sfumato.mechanisms.statistics.quantile.joint_quantiles import JointQuantiles
@@ -116,7 +134,10 @@ __all__ = [
     "ALP",
     "ALPRelease",
     "AbsoluteVariation",
+    "AdaptiveHistogram",
+    "AdaptiveHistogramRelease",
     "AdditiveMechanism",
+    "AssociationEstimate",
     "BandedToeplitz",
     "BestRun",
     "BinaryTree",
@@ -128,10 +149,13 @@ __all__ = [
     "CoinPress",
     "CoinPressCovariance",
     "CoinPressVectorMean",
+    "ContingencyTable",
     "ContinualSum",
     "ContributionBound",
     "Count",
     "Covariance",
+    "DensityBand",
+    "DensityEstimate",
     "DistinctCountRelease",
     "DistinctCountSketch",
     "Exponential",
@@ -147,7 +171,9 @@ __all__ = [
     "JointQuantiles",
     "KNorm",
     "KNormRelease",
+    "KaplanMeier",
     "KendallTau",
+    "KernelDensity",
     "KolmogorovSmirnov",
     "KroneckerMechanism",
     "KruskalWallis",
@@ -211,6 +237,8 @@ __all__ = [
     "Strategy",
     "StreamAnswer",
     "SumStream",
+    "SurvivalBand",
+    "SurvivalCurve",
     "TheilSen",
     "TopK",
     "TransformedQuery",
@@ -260,6 +288,9 @@ __getattr__, __dir__ = attach(
         "SmallDatabaseRelease": "sfumato.mechanisms.factorization.small_database",
         "ALP": "sfumato.mechanisms.selection.alp",
         "ALPRelease": "sfumato.mechanisms.selection.alp",
+        "AdaptiveHistogram": "sfumato.mechanisms.statistics.nonparametric.adaptive_histogram",
+        "AdaptiveHistogramRelease": "sfumato.mechanisms.statistics.nonparametric.adaptive_histogram",
+        "AssociationEstimate": "sfumato.mechanisms.statistics.nonparametric.contingency_table",
         "DistinctCountRelease": "sfumato.mechanisms.statistics.distinct_count",
         "DistinctCountSketch": "sfumato.mechanisms.statistics.distinct_count",
         "CoefficientErrors": "sfumato.mechanisms.statistics.least_squares",
@@ -340,12 +371,19 @@ __getattr__, __dir__ = attach(
         "TopK": "sfumato.mechanisms.selection.top_k",
         "TransformedQuery": "sfumato.mechanisms.base.query",
         "BinaryTree": "sfumato.mechanisms.factorization.strategies.binary_tree",
+        "ContingencyTable": "sfumato.mechanisms.statistics.nonparametric.contingency_table",
+        "DensityBand": "sfumato.mechanisms.statistics.nonparametric.kernel_density",
+        "DensityEstimate": "sfumato.mechanisms.statistics.nonparametric.kernel_density",
+        "KaplanMeier": "sfumato.mechanisms.statistics.nonparametric.kaplan_meier",
+        "KernelDensity": "sfumato.mechanisms.statistics.nonparametric.kernel_density",
         "TrimmedMean": "sfumato.mechanisms.statistics.trimmed_mean",
         "TruncatedLaplace": "sfumato.mechanisms.noise.truncated_laplace",
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
         "Variance": "sfumato.mechanisms.statistics.covariance",
         "MultiplicativeWeightsRelease": "sfumato.mechanisms.factorization.multiplicative_weights",
         "LinearQueryStream": "sfumato.mechanisms.factorization.query_stream",
+        "SurvivalBand": "sfumato.mechanisms.statistics.nonparametric.kaplan_meier",
+        "SurvivalCurve": "sfumato.mechanisms.statistics.nonparametric.kaplan_meier",
         "Witness": "sfumato.mechanisms.query.sensitivity_check",
         "binomial_test": "sfumato.mechanisms.statistics.hypothesis_test.binomial_test",
         "check_sensitivity": "sfumato.mechanisms.query.sensitivity_check",

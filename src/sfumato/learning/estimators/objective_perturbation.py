@@ -154,12 +154,16 @@ class ObjectivePerturbation:
         -------
         float64 array of shape (entries,)
         """
-        sizes = np.sqrt((rows**2).sum(axis=1, keepdims=True))
-        # A billionth less, so that rounding leaves no row longer than the norm.
-        rows = rows * np.minimum(1.0, self.data_norm * (1 - 1e-9) / np.maximum(sizes, 1e-300))
+        rows = self.shortened(rows)
         linear = _normals(self.stddev, rows.shape[1], source)
         weights = self._minimum(rows, positive.astype(np.float64), linear)
         return weights + _normals(self.blur, rows.shape[1], source)
+
+    def shortened(self, rows: _Array) -> _Array:
+        """Return rows, those that are longer than the norm shortened to it."""
+        sizes = np.sqrt((rows**2).sum(axis=1, keepdims=True))
+        # A billionth less, so that rounding leaves no row longer than the norm.
+        return np.asarray(rows * np.minimum(1.0, self.data_norm * (1 - 1e-9) / np.maximum(sizes, 1e-300)))
 
     def _minimum(self, rows: _Array, answers: _Array, linear: _Array) -> _Array:
         """Return weights at which the gradient is small enough, by damped Newton steps."""

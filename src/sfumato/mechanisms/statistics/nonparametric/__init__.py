@@ -1,0 +1,1 @@
+"""Distributions without a parametric model: survival curves, contingency tables, histograms and densities."""
