@@ -171,7 +171,7 @@ class SmallDatabase(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             The cell of each record.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -208,7 +208,7 @@ class SmallDatabase(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             The cell of each record.
 
         Returns

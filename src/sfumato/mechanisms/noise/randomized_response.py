@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.columns import read_column
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release
@@ -251,7 +252,7 @@ class RandomizedResponse(Mechanism):
 
         Parameters
         ----------
-        value : one category, or a list, tuple or array of them
+        value : one category, or a list, tuple, array or column of them
             The true categories, one for each respondent.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -265,6 +266,9 @@ class RandomizedResponse(Mechanism):
         ParameterError
             If the type does not fit; never for an answer.
         """
+        column = read_column(value)
+        if column is not None:
+            value = column.values if column.nulls is None else _with_none(column.values, column.nulls)
         many = _several(value)
         if isinstance(value, np.ndarray):
             if value.ndim > 1:
@@ -349,6 +353,11 @@ class RandomizedResponse(Mechanism):
 
 def _several(value: object) -> bool:
     return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
+
+
+def _with_none(values: NDArray[Any], nulls: NDArray[np.bool_]) -> list[Any]:
+    """Return the answers of a column, None for a null, which is a category only where it is listed as one."""
+    return [None if null else answer for answer, null in zip(values.tolist(), nulls.tolist(), strict=True)]
 
 
 def _index(index_of: dict[Hashable, int], value: Any) -> int:

@@ -102,7 +102,7 @@ class TheilSen(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n, 2)
+        value : array, frame or list of rows, of shape (n, 2)
             The feature and the response of each record; NaN counts as 0. Slopes of equal features count as
             the response's sign says, as the outermost slopes.
         rng : None, int, numpy Generator or RandomSource

@@ -224,7 +224,7 @@ class QuantileTree(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; not changed.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
