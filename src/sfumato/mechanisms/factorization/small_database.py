@@ -45,7 +45,7 @@ class SmallDatabaseRelease(Release):
         The workload's answers on the synthetic database, times records over size.
     counts : int64 array of shape (cells,)
         How many of the synthetic records are in each cell; they sum to the size.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples

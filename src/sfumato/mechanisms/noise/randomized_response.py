@@ -15,6 +15,7 @@ from sfumato.mechanisms.base.columns import read_column
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.base.release_table import Rows, rows_of
 from sfumato.numerics.certified.fixed_point import exp_bounds
 from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 from sfumato.numerics.interval import Interval
@@ -44,7 +45,7 @@ class ResponseRelease(Release):
         How often each category was reported, in the order of the mechanism's categories.
     truth : Fraction
         The probability of a true report.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`; the loss is that of each respondent's own report.
 
     Examples
@@ -104,6 +105,10 @@ class ResponseRelease(Release):
             self._share(upper_confidence_bound(self.counts, total, risk)) + 1e-12,
         )
         return Interval(np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1))
+
+    def _rows(self, level: float | None) -> Rows:
+        """Return the estimated share of each category."""
+        return rows_of(self.frequencies, self.labels, self.interval(0.95 if level is None else level))
 
     @property
     def _lie(self) -> Fraction:
@@ -297,6 +302,7 @@ class RandomizedResponse(Mechanism):
             source,
             counts=np.bincount(reported, minlength=count),
             truth=truth,
+            labels={"category": self.categories},
         )
 
     def probabilities(self, answer: Any) -> dict[Hashable, Fraction]:

@@ -155,6 +155,14 @@ class Histogram(Query):
         """They are numbers of records."""
         return True
 
+    @property
+    def labels(self) -> dict[str, tuple[Any, ...]]:
+        """What each count is of: a category, or the edges of a cell."""
+        if self.categories is not None:
+            return {"category": tuple(self.categories)}
+        edges = tuple(self.edges or ())
+        return {"lower_edge": edges[:-1], "upper_edge": edges[1:]}
+
     def steps(self, data: Any) -> NDArray[np.int64]:
         """Return the count of each cell.
 

@@ -43,7 +43,7 @@ class MeanRelease(Release):
         Of the population's mean, at ``level``.
     level : float
         Its coverage, if the conditions of the mechanism hold.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples

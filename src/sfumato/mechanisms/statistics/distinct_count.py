@@ -55,7 +55,7 @@ class DistinctCountRelease(Release):
         The sketch: the highest level of an item in each bucket, 0 for none.
     stddev : float
         Standard error of the estimate, in the limit of many buckets.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples

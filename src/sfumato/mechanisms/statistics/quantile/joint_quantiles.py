@@ -14,7 +14,12 @@ from sfumato import _check
 from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.statistics.quantile.joint_sampling import JointSampler
-from sfumato.mechanisms.statistics.quantile.quantiles import RankMechanism, as_quantiles, without_nan
+from sfumato.mechanisms.statistics.quantile.quantiles import (
+    RankMechanism,
+    as_quantiles,
+    quantile_labels,
+    without_nan,
+)
 from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
@@ -132,7 +137,10 @@ class JointQuantiles(RankMechanism):
         ranks = np.repeat(counts, self.parts).cumsum()
         found = self._distribution().draw(positions, ranks, source)
         return self._release_as(
-            Release, np.array([self._value(lower + at // self.parts) for at in found]), source
+            Release,
+            np.array([self._value(lower + at // self.parts) for at in found]),
+            source,
+            labels=quantile_labels(self.quantiles),
         )
 
     def _distribution(self) -> JointSampler:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, final
@@ -30,7 +30,15 @@ from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["MINIMUM_RATE", "Quantile", "Quantiles", "RankMechanism", "as_quantiles", "without_nan"]
+__all__ = [
+    "MINIMUM_RATE",
+    "Quantile",
+    "Quantiles",
+    "RankMechanism",
+    "as_quantiles",
+    "quantile_labels",
+    "without_nan",
+]
 
 _DENOMINATOR: Final = 1 << 20
 _BITS: Final = 40
@@ -167,7 +175,8 @@ class Quantile(RankMechanism):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
-        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
+        labels = quantile_labels([self.quantile])
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source, labels=labels)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.
@@ -299,7 +308,12 @@ class Quantiles(RankMechanism):
         for part in parts:
             if part.first < part.last:
                 parts.extend(self._halved(part, found, source))
-        return self._release_as(Release, np.array([self._value(point >> bits) for point in found]), source)
+        return self._release_as(
+            Release,
+            np.array([self._value(point >> bits) for point in found]),
+            source,
+            labels=quantile_labels(self.quantiles),
+        )
 
     def _halved(self, part: _Part, found: list[int], source: RandomSource) -> tuple[_Part, _Part]:
         """Find the middle one of a part's quantiles, and return the two parts beside it."""
@@ -351,6 +365,11 @@ def as_quantiles(given: object) -> tuple[Fraction, ...]:
             _check.refuse("quantiles", rule, number, "pass 0.5 for the median")
         found.append(nearest)
     return tuple(found)
+
+
+def quantile_labels(quantiles: Iterable[Number]) -> dict[str, tuple[float, ...]]:
+    """Return the column that says which quantile each entry of a release is."""
+    return {"quantile": tuple(float(quantile) for quantile in quantiles)}
 
 
 def without_nan(value: Any) -> NDArray[Any]:
