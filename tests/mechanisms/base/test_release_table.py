@@ -32,6 +32,7 @@ from sfumato.mechanisms import (
     TopK,
     Variance,
 )
+from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.run_time import run_time
 
@@ -133,7 +134,12 @@ def test_an_interval_that_was_fixed_beforehand_has_its_own_level() -> None:
 
 
 def test_what_is_no_table_is_refused() -> None:
-    line = TheilSen(slope_bounds=(-9.0, 9.0), intercept_bounds=(-9.0, 9.0), epsilon=9.0)
+    line = TheilSen(
+        slope_bounds=(-9.0, 9.0),
+        intercept_bounds=(-9.0, 9.0),
+        epsilon=9.0,
+        neighboring=Neighboring.REPLACE_ONE,
+    )
     fit = line.release(np.zeros((4, 2)), rng=1)
     assert columns(fit) == {
         "field": ["intercept", "slopes[0]"],

@@ -107,17 +107,28 @@ MECHANISMS: dict[str, Callable[[], Any]] = {
     "HeavyTailedMean": lambda: HeavyTailedMean(bounds=UNIT, deviation=1.0, expected_records=6, epsilon=9.0),
     "PrivateBounds": lambda: PrivateBounds.calibrated(epsilon=99.0),
     "SmoothQuantile": lambda: SmoothQuantile.calibrated(bounds=UNIT, epsilon=9.0),
-    "SmoothTrimmedMean": lambda: SmoothTrimmedMean.calibrated(bounds=UNIT, epsilon=9.0, trim=0.1),
-    "InverseSensitivity": lambda: InverseSensitivity(bounds=UNIT, epsilon=9.0),
+    "SmoothTrimmedMean": lambda: SmoothTrimmedMean.calibrated(
+        bounds=UNIT, epsilon=9.0, trim=0.1, neighboring=Neighboring.REPLACE_ONE
+    ),
+    "InverseSensitivity": lambda: InverseSensitivity(
+        bounds=UNIT, epsilon=9.0, neighboring=Neighboring.REPLACE_ONE
+    ),
     "SampleAndAggregate": lambda: SampleAndAggregate(
         estimator=lambda block: np.nan_to_num(block).max(), blocks=2, bounds=UNIT, epsilon=9.0
     ),
     "MatrixMechanism": lambda: MatrixMechanism.calibrated(workload=TABLE, epsilon=9.0),
     "MultiplicativeWeights": lambda: MultiplicativeWeights.calibrated(workload=TABLE, epsilon=9.0, rounds=2),
-    "SmallDatabase": lambda: SmallDatabase(workload=TABLE, epsilon=9.0, size=2, records=6),
+    "SmallDatabase": lambda: SmallDatabase(
+        workload=TABLE, epsilon=9.0, size=2, records=6, neighboring=Neighboring.REPLACE_ONE
+    ),
 }
 TABLE_MECHANISMS: dict[str, Callable[[], Any]] = {
-    "TheilSen": lambda: TheilSen(slope_bounds=(-5.0, 5.0), intercept_bounds=(-5.0, 5.0), epsilon=9.0),
+    "TheilSen": lambda: TheilSen(
+        slope_bounds=(-5.0, 5.0),
+        intercept_bounds=(-5.0, 5.0),
+        epsilon=9.0,
+        neighboring=Neighboring.REPLACE_ONE,
+    ),
     "TukeyMedian": lambda: TukeyMedian(bounds=TWO, epsilon=9.0, points=8),
 }
 

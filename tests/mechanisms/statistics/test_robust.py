@@ -164,7 +164,11 @@ def test_theil_sen_finds_the_line_of_most_records(matchings: int | None) -> None
     x = rng.uniform(0, 10, 8000)
     y = np.where(rng.random(8000) < 0.15, 1e5, 3 + 0.5 * x + rng.normal(0, 0.1, 8000))
     mechanism = TheilSen(
-        slope_bounds=(-10.0, 10.0), intercept_bounds=(-100.0, 100.0), epsilon=1.0, matchings=matchings
+        slope_bounds=(-10.0, 10.0),
+        intercept_bounds=(-100.0, 100.0),
+        epsilon=1.0,
+        matchings=matchings,
+        neighboring=Neighboring.REPLACE_ONE,
     )
     assert mechanism.privacy_loss.epsilon(0.0) == 1.0
     line = mechanism.release(np.stack([x, y], axis=1), rng).value
@@ -181,7 +185,11 @@ def test_many_matchings_halve_the_error_of_a_slope() -> None:
         x = rng.uniform(0, 10, 1000)
         data = np.stack([x, 3 + 0.5 * x + rng.normal(0, 2, 1000)], axis=1)
         for place, matchings in enumerate((1, None)):
-            line = TheilSen(**bounds, epsilon=2.0, matchings=matchings).release(data, rng).value
+            line = (
+                TheilSen(**bounds, epsilon=2.0, matchings=matchings, neighboring=Neighboring.REPLACE_ONE)
+                .release(data, rng)
+                .value
+            )
             run[place] = line.slopes[0] - 0.5
     one, many = np.sqrt((errors**2).mean(axis=0))
     assert many < 0.7 * one
@@ -203,7 +211,13 @@ def test_many_matchings_halve_the_error_of_a_slope() -> None:
         (lambda: LeastSquares(bounds=((0, 1),)), ParameterError, "bounds must"),
         (lambda: LeastSquares(bounds=((0, 1), (1, 1))), ParameterError, "bounds must"),
         (
-            lambda: TheilSen(slope_bounds=(0, 1), intercept_bounds=(0, 1), epsilon=1, matchings=0),
+            lambda: TheilSen(
+                slope_bounds=(0, 1),
+                intercept_bounds=(0, 1),
+                epsilon=1,
+                matchings=0,
+                neighboring=Neighboring.REPLACE_ONE,
+            ),
             ParameterError,
             "matchings must",
         ),
@@ -226,6 +240,8 @@ def test_data_of_another_shape_is_refused() -> None:
         LeastSquares(bounds=((0, 1), (0, 1))).steps(np.zeros((3, 3)))
     with pytest.raises(ParameterError, match=r"its records have the shape \(3,\) and are float64"):
         LeastSquares(bounds=((0, 1), (0, 1))).steps(np.zeros((77, 3)))
-    line = TheilSen(slope_bounds=(0, 1), intercept_bounds=(0, 1), epsilon=1)
+    line = TheilSen(
+        slope_bounds=(0, 1), intercept_bounds=(0, 1), epsilon=1, neighboring=Neighboring.REPLACE_ONE
+    )
     with pytest.raises(ParameterError, match="value must"):
         line.release(np.zeros(3))

@@ -161,7 +161,8 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", _categories(self.categories))
-        truth = _check.fraction("truth", self.truth)
+        remedy = "pass epsilon= to RandomizedResponse.calibrated to have it chosen"
+        truth = _check.fraction("truth", self.truth, remedy)
         count = len(self.categories)
         if not Fraction(1, count) < truth < 1:
             remedy = "pass less to hide more of the answers, more to learn more from them"

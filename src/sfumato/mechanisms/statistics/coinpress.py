@@ -128,7 +128,8 @@ class CoinPress(Mechanism):
             _check.refuse("bounds", rule, self.bounds, remedy)
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
         object.__setattr__(self, "stddev", _check.positive("stddev", self.stddev))
-        object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise)))
+        remedy = "pass epsilon= and delta= to CoinPress.calibrated to have it chosen"
+        object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise, remedy)))
         given: int | None = self.steps
         if given is None:
             ratio = (self.bounds[1] - self.bounds[0]) / self.stddev
