@@ -364,7 +364,7 @@ ONE_BY_ONE: dict[str, Entry] = {
         trials=1500,
     ),
     "mean of heavy tails": one_by_one(
-        HeavyTailedMean(bounds=(-10.0, 10.0), deviation=1.0, expected_records=4, epsilon=1.0),
+        HeavyTailedMean(bounds=(-10.0, 10.0), moment_bound=1.0, expected_records=4, epsilon=1.0),
         RECORDS,
         trials=1000,
     ),

@@ -81,7 +81,7 @@ CASES: dict[str, tuple[Mechanism, Any]] = {
         QuantileTree.calibrated(quantiles=(0.25, 0.75), bounds=(0, 20), epsilon=1.0),
         RECORDS,
     ),
-    "largest": (Extreme(bounds=(0, 5), epsilon=1.0, left_out=1), RECORDS),
+    "largest": (Extreme(bounds=(0, 5), epsilon=1.0, rank=1), RECORDS),
     "inverse sensitivity": (
         InverseSensitivity(bounds=(0, 5), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE),
         RECORDS,

@@ -112,7 +112,7 @@ BETWEEN: dict[str, Make] = {
     "trimmed mean": lambda b: TrimmedMean(trim=0.1, bounds=b, epsilon=1.0),
     "mean by CoinPress": lambda b: CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=b, stddev=1.0),
     "mean of heavy tails": lambda b: HeavyTailedMean(
-        bounds=b, deviation=1.0, expected_records=9, epsilon=1.0
+        bounds=b, moment_bound=1.0, expected_records=9, epsilon=1.0
     ),
     "smooth sensitivity": lambda b: SmoothQuantile.calibrated(bounds=b, epsilon=1.0),
     "inverse sensitivity": lambda b: InverseSensitivity(
@@ -195,7 +195,7 @@ COLUMNS: dict[str, Mechanism] = {
     "bounds": PrivateBounds.calibrated(epsilon=1.0),
     "mean by CoinPress": CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-9.0, 9.0), stddev=1.0),
     "mean of heavy tails": HeavyTailedMean(
-        bounds=(-9.0, 9.0), deviation=1.0, expected_records=9, epsilon=1.0
+        bounds=(-9.0, 9.0), moment_bound=1.0, expected_records=9, epsilon=1.0
     ),
     "trimmed mean": TrimmedMean(trim=0.1, bounds=(0.0, 5.0), epsilon=1.0),
     "smooth sensitivity": SmoothQuantile.calibrated(bounds=(0.0, 5.0), epsilon=1.0),

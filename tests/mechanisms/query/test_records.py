@@ -104,7 +104,9 @@ MECHANISMS: dict[str, Callable[[], Any]] = {
     "Extreme": lambda: Extreme(bounds=UNIT, epsilon=9.0),
     "TrimmedMean": lambda: TrimmedMean(trim=0.1, bounds=UNIT, epsilon=9.0),
     "CoinPress": lambda: CoinPress.calibrated(epsilon=9.0, delta=1e-6, bounds=UNIT, stddev=1.0),
-    "HeavyTailedMean": lambda: HeavyTailedMean(bounds=UNIT, deviation=1.0, expected_records=6, epsilon=9.0),
+    "HeavyTailedMean": lambda: HeavyTailedMean(
+        bounds=UNIT, moment_bound=1.0, expected_records=6, epsilon=9.0
+    ),
     "PrivateBounds": lambda: PrivateBounds.calibrated(epsilon=99.0),
     "SmoothQuantile": lambda: SmoothQuantile.calibrated(bounds=UNIT, epsilon=9.0),
     "SmoothTrimmedMean": lambda: SmoothTrimmedMean.calibrated(

@@ -30,15 +30,15 @@ def extreme_distribution(mechanism: Extreme, data: tuple[int, ...]) -> np.ndarra
         beyond, from_here = (sum(y > x for y in data), sum(y >= x for y in data))
         if mechanism.side == "min":
             beyond, from_here = (sum(y < x for y in data), sum(y <= x for y in data))
-        off.append(max(0, beyond - mechanism.left_out, mechanism.left_out - from_here))
+        off.append(max(0, beyond - mechanism.rank, mechanism.rank - from_here))
     weights = np.exp(-float(mechanism.epsilon) / 2 * np.array(off))
     return np.asarray(weights / weights.sum())
 
 
 @pytest.mark.parametrize("side", ["max", "min"])
-@pytest.mark.parametrize("left_out", [0, 1, 3])
-def test_extremes_follow_their_distribution_at_their_cost(side: Any, left_out: int) -> None:
-    mechanism = Extreme(side=side, bounds=(0, TOP), epsilon=1.5, left_out=left_out)
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_extremes_follow_their_distribution_at_their_cost(side: Any, rank: int) -> None:
+    mechanism = Extreme(side=side, bounds=(0, TOP), epsilon=1.5, rank=rank)
     assert mechanism.privacy_loss.epsilon(0.0) == 1.5
     for size in range(4):
         for data in itertools.combinations_with_replacement(range(TOP + 1), size):
@@ -56,9 +56,7 @@ def test_extremes_follow_their_distribution_at_their_cost(side: Any, left_out: i
         dict(enumerate(extreme_distribution(mechanism, data))),
         flatter=dict(enumerate(extreme_distribution(replace(mechanism, epsilon=1.0), data))),
         steeper=dict(enumerate(extreme_distribution(replace(mechanism, epsilon=2.25), data))),
-        one_more_left_out=dict(
-            enumerate(extreme_distribution(replace(mechanism, left_out=left_out + 1), data))
-        ),
+        one_rank_more=dict(enumerate(extreme_distribution(replace(mechanism, rank=rank + 1), data))),
     )
 
 
@@ -68,7 +66,7 @@ def test_extremes_leave_out_about_as_many_as_they_say() -> None:
         mechanism = Extreme(side=side, bounds=(0.0, 1e6), epsilon=1.0)
         released = mechanism.release(data, rng=3).value
         beyond = int((data > released).sum() if side == "max" else (data < released).sum())
-        assert 0 < beyond < 3 * mechanism.left_out
+        assert 0 < beyond < 3 * mechanism.rank
     draw = RankSampler(Fraction(1), Fraction(1), 0, 10, -2)
     assert draw.offset == -2
 
@@ -199,8 +197,8 @@ def test_many_matchings_halve_the_error_of_a_slope() -> None:
     ("make", "error", "message"),
     [
         (lambda: Extreme(bounds=(0, 1), epsilon=1, side="top"), ParameterError, "side must"),  # type: ignore[arg-type]
-        (lambda: Extreme(bounds=(0, 1), epsilon=1, left_out=-1), ParameterError, "left_out must"),
-        (lambda: Extreme(bounds=(0, 1), epsilon=1, left_out=2**70), ParameterError, "left_out must"),
+        (lambda: Extreme(bounds=(0, 1), epsilon=1, rank=-1), ParameterError, "rank must"),
+        (lambda: Extreme(bounds=(0, 1), epsilon=1, rank=2**70), ParameterError, "rank must"),
         (lambda: Extreme(bounds=(0, 1), epsilon=1e-30), ParameterError, "epsilon must be at least"),
         (lambda: Extreme(bounds=(0, 1), epsilon=1e-310), ParameterError, "epsilon must be at least"),
         (lambda: LeastSquares(bounds=((2**53, 2**53 + 1), (0, 1))), ParameterError, "bounds must"),
