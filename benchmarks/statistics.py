@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ from sfumato.mechanisms import (
     t_interval,
     t_test,
 )
-from sfumato.privacy import Neighboring
+from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["main"]
 
@@ -108,17 +109,16 @@ def selections(runs: int) -> Iterator[list[str]]:
 def slopes(runs: int) -> Iterator[list[str]]:
     """Yield the errors of a slope of 0.5, with features from 0 to 10 and residuals of deviation 2."""
     yield ["records", "`TheilSen`", "with one matching", "no privacy"]
-    rng, bounds = (
-        np.random.default_rng(4),
-        {"slope_bounds": (-10.0, 10.0), "intercept_bounds": (-100.0, 100.0)},
-    )
+    rng = np.random.default_rng(4)
+    bounds: dict[str, Any] = {"slope_bounds": (-10.0, 10.0), "intercept_bounds": (-100.0, 100.0)}
     for n in (200, 1000, 10_000):
         errors = np.zeros((min(runs, 200), 3))
         for run in errors:
             x = rng.uniform(0, 10, n)
             data = np.stack([x, 3 + 0.5 * x + rng.normal(0, 2, n)], axis=1)
             for place, matchings in enumerate((None, 1)):
-                mechanism = TheilSen(**bounds, epsilon=2.0, matchings=matchings)  # type: ignore[arg-type]
+                relation = Neighboring.REPLACE_ONE
+                mechanism = TheilSen(**bounds, epsilon=2.0, matchings=matchings, neighboring=relation)
                 run[place] = mechanism.release(data, rng).value.slopes[0] - 0.5
             run[2] = np.polyfit(x, data[:, 1], 1)[0] - 0.5
         yield [str(n), *(f"{error:.4f}" for error in np.sqrt((errors**2).mean(axis=0)))]

@@ -228,7 +228,7 @@ AT_ONCE: dict[str, Entry] = {
     ),
     "median": Entry(Quantile(bounds=(0, 5), epsilon=1.0), RECORDS, reaches=0.2),
     "median by inverse sensitivity": Entry(
-        InverseSensitivity(bounds=(0, 5), epsilon=1.0),
+        InverseSensitivity(bounds=(0, 5), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE),
         pair(np.array([1.0, 4.0, 4.0]), np.array([1.0, 4.0, 0.0])),
         reaches=0.4,
     ),
@@ -381,7 +381,7 @@ ONE_BY_ONE: dict[str, Entry] = {
         trials=1500,
     ),
     "mean of heavy tails": one_by_one(
-        HeavyTailedMean(bounds=(-10.0, 10.0), deviation=1.0, expected_records=4, epsilon=1.0),
+        HeavyTailedMean(bounds=(-10.0, 10.0), moment_bound=1.0, expected_records=4, epsilon=1.0),
         RECORDS,
         trials=1000,
     ),
@@ -391,7 +391,7 @@ ONE_BY_ONE: dict[str, Entry] = {
         reaches=0.1,
     ),
     "small database": one_by_one(
-        SmallDatabase(workload=PREFIXES, records=2, size=2, epsilon=1.0),
+        SmallDatabase(workload=PREFIXES, records=2, size=2, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE),
         pair(np.array([0, 0]), np.array([0, 2])),
         reaches=0.1,
     ),
@@ -444,7 +444,9 @@ ONE_BY_ONE: dict[str, Entry] = {
     ),
     "trimmed mean": one_by_one(TrimmedMean(trim=0.2, bounds=(0.0, 5.0), epsilon=1.0), RECORDS, trials=800),
     "line by Theil and Sen": one_by_one(
-        TheilSen(slope_bounds=(-2, 2), intercept_bounds=(-4, 4), epsilon=1.0),
+        TheilSen(
+            slope_bounds=(-2, 2), intercept_bounds=(-4, 4), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+        ),
         pair(np.array([[0.0, 0.0], [1.0, 2.0]]), np.array([[0.0, 0.0], [1.0, -2.0]])),
         trials=1500,
     ),

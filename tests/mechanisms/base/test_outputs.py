@@ -39,6 +39,7 @@ from sfumato.mechanisms import (
     StabilityHistogram,
     TopK,
 )
+from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
 
@@ -80,8 +81,11 @@ CASES: dict[str, tuple[Mechanism, Any]] = {
         QuantileTree.calibrated(quantiles=(0.25, 0.75), bounds=(0, 20), epsilon=1.0),
         RECORDS,
     ),
-    "largest": (Extreme(bounds=(0, 5), epsilon=1.0, left_out=1), RECORDS),
-    "inverse sensitivity": (InverseSensitivity(bounds=(0, 5), epsilon=1.0), RECORDS),
+    "largest": (Extreme(bounds=(0, 5), epsilon=1.0, rank=1), RECORDS),
+    "inverse sensitivity": (
+        InverseSensitivity(bounds=(0, 5), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE),
+        RECORDS,
+    ),
     "smooth sensitivity": (SmoothQuantile.calibrated(bounds=(0, 5), epsilon=1.0), RECORDS),
     "sums over time": (
         ContinualSum(strategy=SquareRoot(steps=3), sensitivity=1, stddev=1),

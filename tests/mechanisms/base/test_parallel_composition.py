@@ -157,7 +157,8 @@ def test_a_limit_that_is_no_number_of_records_is_refused(limit: Any) -> None:
         (np.zeros(3), np.zeros(3)),
         (np.zeros(2, np.int64), np.zeros(3)),
         (np.zeros((3, 1), np.int64), np.zeros(3)),
-        ([1, 2, 3], np.zeros(3)),
+        ([1, 2], np.zeros(3)),
+        ({1, 2, 3}, np.zeros(3)),
     ],
 )
 def test_data_without_units_is_refused(data: Any) -> None:

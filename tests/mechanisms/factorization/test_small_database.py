@@ -21,7 +21,9 @@ REAL = LinearWorkload(matrix=[[0.3, -1.0, 0.5], [0.0, 1.0, 1.0]])
 
 @cases(("workload", "size"), [(PREFIXES, 2), (REAL, 1)])
 def test_the_loss_covers_the_exact_distribution(workload: LinearWorkload, size: int) -> None:
-    mechanism = SmallDatabase(workload=workload, records=3, size=size, epsilon=2.0)
+    mechanism = SmallDatabase(
+        workload=workload, records=3, size=size, epsilon=2.0, neighboring=Neighboring.REPLACE_ONE
+    )
     claimed = mechanism.privacy_loss.epsilon(0.0)
     assert claimed == 2.0
     worst = spans = 0.0
@@ -39,14 +41,18 @@ def test_the_loss_covers_the_exact_distribution(workload: LinearWorkload, size: 
 
 
 def test_draws_have_the_distribution() -> None:
-    mechanism = SmallDatabase(workload=PREFIXES, records=6, size=2, epsilon=3.0)
+    mechanism = SmallDatabase(
+        workload=PREFIXES, records=6, size=2, epsilon=3.0, neighboring=Neighboring.REPLACE_ONE
+    )
     data = np.array([0, 0, 1, 2, 2, 2])
     # The answers of prefixes, 3 times whole numbers, say how many synthetic records are in each cell.
     counts = np.diff(mechanism.outputs(data, 3000, 4) / 3, prepend=0).round().astype(int)
     seen = Counter(map(tuple, counts.tolist()))
 
     def distribution(epsilon: float) -> dict[Any, float]:
-        one = SmallDatabase(workload=PREFIXES, records=6, size=2, epsilon=epsilon)
+        one = SmallDatabase(
+            workload=PREFIXES, records=6, size=2, epsilon=epsilon, neighboring=Neighboring.REPLACE_ONE
+        )
         databases, chances = one.probabilities(data)
         return dict(zip(map(tuple, databases.tolist()), chances.tolist(), strict=True))
 
@@ -54,7 +60,9 @@ def test_draws_have_the_distribution() -> None:
 
 
 def test_all_databases_are_weighed() -> None:
-    mechanism = SmallDatabase(workload=PREFIXES, records=3, size=4, epsilon=1.0)
+    mechanism = SmallDatabase(
+        workload=PREFIXES, records=3, size=4, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+    )
     databases, _ = mechanism.probabilities(np.array([0, 1, 2]))
     assert len(databases) == mechanism.databases == 15
     assert len({tuple(row) for row in databases.tolist()}) == 15
@@ -66,7 +74,9 @@ def test_answers_are_as_good_as_promised() -> None:
         matrix=[[float(i <= k <= j) for k in range(5)] for i in range(5) for j in range(i, 5)],
         histogram=Histogram(categories=tuple("abcde")),
     )
-    mechanism = SmallDatabase(workload=workload, records=2000, size=12, epsilon=1.0)
+    mechanism = SmallDatabase(
+        workload=workload, records=2000, size=12, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+    )
     data = np.random.default_rng(1).choice(list("abcde"), 2000, p=[0.4, 0.1, 0.1, 0.1, 0.3])
     exact, bound = workload(data), mechanism.utility_bound(0.01)
     errors = [float(np.abs(mechanism.release(data, rng=seed).value - exact).max()) for seed in range(20)]
@@ -76,7 +86,9 @@ def test_answers_are_as_good_as_promised() -> None:
 
 
 def test_odd_data_is_answered() -> None:
-    mechanism = SmallDatabase(workload=PREFIXES, records=3, size=2, epsilon=1.0)
+    mechanism = SmallDatabase(
+        workload=PREFIXES, records=3, size=2, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+    )
     for data in (np.zeros(0, np.int64), np.full(9, -1), np.full(10_000, 2)):
         assert mechanism.release(data, rng=1).counts.sum() == 2
 

@@ -55,7 +55,7 @@ KINDS: list[dict[str, Any]] = [
 
 @cases("kind", KINDS, ids=str)
 def test_lengths_are_those_of_a_search_over_all_datasets(kind: dict[str, Any]) -> None:
-    mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=1.0, **kind)
+    mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=1.0, **kind, neighboring=Neighboring.REPLACE_ONE)
     for size in (1, 2, 4):
         space = list(itertools.product(range(TOP + 1), repeat=size))
         values = {data: truth(mechanism, data) for data in space}
@@ -93,7 +93,7 @@ def test_losses_have_the_range_that_is_paid_for(kind: dict[str, Any], relation: 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_releases_follow_the_distribution(kind: dict[str, Any]) -> None:
-    mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=2.0, **kind)
+    mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=2.0, **kind, neighboring=Neighboring.REPLACE_ONE)
     data, count = (0, 1, 1, 3, 4, 4, 4), 3000
     rng = np.random.default_rng(3)
     seen = Counter(mechanism.release(np.array(data), rng).value for _ in range(count))
@@ -108,8 +108,8 @@ def test_releases_follow_the_distribution(kind: dict[str, Any]) -> None:
 
 def test_answers_are_close() -> None:
     rng = np.random.default_rng(2)
-    median = InverseSensitivity(bounds=(0.0, 1.0), epsilon=1.0)
-    mean = InverseSensitivity(bounds=(0.0, 1.0), epsilon=1.0, of="mean")
+    median = InverseSensitivity(bounds=(0.0, 1.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
+    mean = InverseSensitivity(bounds=(0.0, 1.0), epsilon=1.0, of="mean", neighboring=Neighboring.REPLACE_ONE)
     errors = np.array(
         [
             (median.release(x, rng).value - np.median(x), mean.release(x, rng).value - x.mean())
@@ -122,7 +122,7 @@ def test_answers_are_close() -> None:
 
 
 def test_the_length_bound_holds() -> None:
-    mechanism = InverseSensitivity(bounds=(0, 1000), epsilon=0.2)
+    mechanism = InverseSensitivity(bounds=(0, 1000), epsilon=0.2, neighboring=Neighboring.REPLACE_ONE)
     rng = np.random.default_rng(9)
     data = np.sort(rng.integers(0, 1001, 500))
     answers = np.array([mechanism.release(data, rng).value for _ in range(400)])
@@ -137,20 +137,26 @@ def test_the_length_bound_holds() -> None:
 
 
 def test_sums_of_far_more_steps_than_fit_are_exact() -> None:
-    wide = InverseSensitivity(bounds=(0, 1 << 60), epsilon=50.0, of="mean")
+    wide = InverseSensitivity(
+        bounds=(0, 1 << 60), epsilon=50.0, of="mean", neighboring=Neighboring.REPLACE_ONE
+    )
     assert abs(wide.release(np.full(1000, 1 << 59)).value - (1 << 59)) < 1 << 54
 
 
 def test_odd_data_is_answered_at_the_usual_cost() -> None:
     odd = np.array([math.nan, math.inf, -math.inf, 1e308, 0.5])
     for of in ("quantile", "mean"):
-        mechanism = InverseSensitivity(bounds=(-1.0, 1.0), epsilon=1.0, of=of)
+        mechanism = InverseSensitivity(
+            bounds=(-1.0, 1.0), epsilon=1.0, of=of, neighboring=Neighboring.REPLACE_ONE
+        )
         for data in (np.zeros(0), odd, np.full(99, math.nan), np.full(9, math.inf), np.zeros(5, np.int64)):
             release = mechanism.release(data)
             assert -1 <= release.value <= 1
             assert release.loss == mechanism.privacy_loss
         assert mechanism.release(np.full(10_000, math.inf)).value > 0.98
-    near = InverseSensitivity(bounds=(-1.0, 1.0), epsilon=1.0, radius=0.01)
+    near = InverseSensitivity(
+        bounds=(-1.0, 1.0), epsilon=1.0, radius=0.01, neighboring=Neighboring.REPLACE_ONE
+    )
     assert abs(near.release(np.full(1000, math.nan)).value) <= 0.01
 
 

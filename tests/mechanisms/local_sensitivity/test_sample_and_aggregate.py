@@ -163,6 +163,6 @@ def test_bad_parameters_are_refused(parameters: dict[str, Any], error: type[Exce
 
 
 def test_data_of_another_shape_is_refused() -> None:
-    for data in ([1, 2], 5, np.float64(3)):
-        with pytest.raises(ParameterError, match="value must"):
+    for data in ({1, 2}, 5, np.float64(3)):
+        with pytest.raises(ParameterError, match="data must"):
             largest(blocks=2, epsilon=1).release(data)

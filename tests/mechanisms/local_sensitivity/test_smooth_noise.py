@@ -159,7 +159,9 @@ def test_a_share_is_the_fraction_that_its_digits_say() -> None:
     for share in (0.1, 0.3, 0.7, 0.9):
         deciles = SmoothQuantile(quantile=share, bounds=(0, 20), noise_multiplier=1, smoothness=1)
         assert deciles._around(data)[0] == round(10 * share)
-    trimmed = SmoothTrimmedMean(trim=0.3, bounds=(0, 40), noise_multiplier=1, smoothness=1)
+    trimmed = SmoothTrimmedMean(
+        trim=0.3, bounds=(0, 40), noise_multiplier=1, smoothness=1, neighboring=Neighboring.REPLACE_ONE
+    )
     assert trimmed._around(np.array([0, 0, 0, 7, 7, 7, 7, 7, 7, 40]))[0] == 7
 
 

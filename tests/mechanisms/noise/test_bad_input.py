@@ -112,13 +112,17 @@ BETWEEN: dict[str, Make] = {
     "trimmed mean": lambda b: TrimmedMean(trim=0.1, bounds=b, epsilon=1.0),
     "mean by CoinPress": lambda b: CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=b, stddev=1.0),
     "mean of heavy tails": lambda b: HeavyTailedMean(
-        bounds=b, deviation=1.0, expected_records=9, epsilon=1.0
+        bounds=b, moment_bound=1.0, expected_records=9, epsilon=1.0
     ),
     "smooth sensitivity": lambda b: SmoothQuantile.calibrated(bounds=b, epsilon=1.0),
-    "inverse sensitivity": lambda b: InverseSensitivity(bounds=b, epsilon=1.0),
+    "inverse sensitivity": lambda b: InverseSensitivity(
+        bounds=b, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+    ),
     "propose, test, release": lambda b: StableQuantile(bounds=b),
     "blocks": lambda b: SampleAndAggregate(estimator=np.mean, blocks=2, bounds=b, epsilon=1.0),
-    "slope": lambda b: TheilSen(slope_bounds=b, intercept_bounds=(0, 1), epsilon=1.0),
+    "slope": lambda b: TheilSen(
+        slope_bounds=b, intercept_bounds=(0, 1), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+    ),
 }
 
 
@@ -191,13 +195,19 @@ COLUMNS: dict[str, Mechanism] = {
     "bounds": PrivateBounds.calibrated(epsilon=1.0),
     "mean by CoinPress": CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-9.0, 9.0), stddev=1.0),
     "mean of heavy tails": HeavyTailedMean(
-        bounds=(-9.0, 9.0), deviation=1.0, expected_records=9, epsilon=1.0
+        bounds=(-9.0, 9.0), moment_bound=1.0, expected_records=9, epsilon=1.0
     ),
     "trimmed mean": TrimmedMean(trim=0.1, bounds=(0.0, 5.0), epsilon=1.0),
     "smooth sensitivity": SmoothQuantile.calibrated(bounds=(0.0, 5.0), epsilon=1.0),
-    "smooth trimmed mean": SmoothTrimmedMean.calibrated(trim=0.2, bounds=(0.0, 5.0), epsilon=1.0),
-    "inverse sensitivity": InverseSensitivity(bounds=(0.0, 5.0), epsilon=1.0),
-    "inverse sensitivity of a mean": InverseSensitivity(of="mean", bounds=(0.0, 5.0), epsilon=1.0),
+    "smooth trimmed mean": SmoothTrimmedMean.calibrated(
+        trim=0.2, bounds=(0.0, 5.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+    ),
+    "inverse sensitivity": InverseSensitivity(
+        bounds=(0.0, 5.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+    ),
+    "inverse sensitivity of a mean": InverseSensitivity(
+        of="mean", bounds=(0.0, 5.0), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+    ),
     "propose, test, release": ProposeTestRelease.calibrated(
         statistic=StableQuantile(bounds=(0.0, 5.0)), bound=1.0, epsilon=1.0, delta=1e-3
     ),
@@ -273,8 +283,24 @@ def test_odd_values_are_answered_at_the_usual_cost(mechanism: Mechanism, data: A
         (SparseVector(sensitivity=1, threshold_scale=1, query_scale=1), np.array([], int)),
         (RandomizedResponse.calibrated(categories=("a", "b"), epsilon=1.0), []),
         (RandomizedResponse.calibrated(categories=("a", "b"), epsilon=1.0), [None, math.nan, "a"]),
-        (TheilSen(slope_bounds=(-2, 2), intercept_bounds=(-4, 4), epsilon=1.0), np.zeros((0, 2))),
-        (TheilSen(slope_bounds=(-2, 2), intercept_bounds=(-4, 4), epsilon=1.0), np.full((4, 2), math.nan)),
+        (
+            TheilSen(
+                slope_bounds=(-2, 2),
+                intercept_bounds=(-4, 4),
+                epsilon=1.0,
+                neighboring=Neighboring.REPLACE_ONE,
+            ),
+            np.zeros((0, 2)),
+        ),
+        (
+            TheilSen(
+                slope_bounds=(-2, 2),
+                intercept_bounds=(-4, 4),
+                epsilon=1.0,
+                neighboring=Neighboring.REPLACE_ONE,
+            ),
+            np.full((4, 2), math.nan),
+        ),
         (
             Laplace.for_query(Covariance(bounds=((0.0, 1.0), (0.0, 1.0))), epsilon=1.0),
             np.full((4, 2), math.inf),

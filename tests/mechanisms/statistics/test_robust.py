@@ -44,15 +44,15 @@ def extreme_distribution(mechanism: Extreme, data: tuple[int, ...]) -> np.ndarra
         beyond, from_here = (sum(y > x for y in data), sum(y >= x for y in data))
         if mechanism.side == "min":
             beyond, from_here = (sum(y < x for y in data), sum(y <= x for y in data))
-        off.append(max(0, beyond - mechanism.left_out, mechanism.left_out - from_here))
+        off.append(max(0, beyond - mechanism.rank, mechanism.rank - from_here))
     weights = np.exp(-float(mechanism.epsilon) / 2 * np.array(off))
     return np.asarray(weights / weights.sum())
 
 
 @pytest.mark.parametrize("side", ["max", "min"])
-@pytest.mark.parametrize("left_out", [0, 1, 3])
-def test_extremes_follow_their_distribution_at_their_cost(side: Any, left_out: int) -> None:
-    mechanism = Extreme(side=side, bounds=(0, TOP), epsilon=1.5, left_out=left_out)
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_extremes_follow_their_distribution_at_their_cost(side: Any, rank: int) -> None:
+    mechanism = Extreme(side=side, bounds=(0, TOP), epsilon=1.5, rank=rank)
     assert mechanism.privacy_loss.epsilon(0.0) == 1.5
     for size in range(4):
         for data in itertools.combinations_with_replacement(range(TOP + 1), size):
@@ -70,9 +70,7 @@ def test_extremes_follow_their_distribution_at_their_cost(side: Any, left_out: i
         dict(enumerate(extreme_distribution(mechanism, data))),
         flatter=dict(enumerate(extreme_distribution(replace(mechanism, epsilon=1.0), data))),
         steeper=dict(enumerate(extreme_distribution(replace(mechanism, epsilon=2.25), data))),
-        one_more_left_out=dict(
-            enumerate(extreme_distribution(replace(mechanism, left_out=left_out + 1), data))
-        ),
+        one_rank_more=dict(enumerate(extreme_distribution(replace(mechanism, rank=rank + 1), data))),
     )
 
 
@@ -82,7 +80,7 @@ def test_extremes_leave_out_about_as_many_as_they_say() -> None:
         mechanism = Extreme(side=side, bounds=(0.0, 1e6), epsilon=1.0)
         released = mechanism.release(data, rng=3).value
         beyond = int((data > released).sum() if side == "max" else (data < released).sum())
-        assert 0 < beyond < 3 * mechanism.left_out
+        assert 0 < beyond < 3 * mechanism.rank
     draw = RankSampler(Fraction(1), Fraction(1), 0, 10, -2)
     assert draw.offset == -2
 
@@ -250,7 +248,11 @@ def test_theil_sen_finds_the_line_of_most_records(matchings: int | None) -> None
     x = rng.uniform(0, 10, 8000)
     y = np.where(rng.random(8000) < 0.15, 1e5, 3 + 0.5 * x + rng.normal(0, 0.1, 8000))
     mechanism = TheilSen(
-        slope_bounds=(-10.0, 10.0), intercept_bounds=(-100.0, 100.0), epsilon=1.0, matchings=matchings
+        slope_bounds=(-10.0, 10.0),
+        intercept_bounds=(-100.0, 100.0),
+        epsilon=1.0,
+        matchings=matchings,
+        neighboring=Neighboring.REPLACE_ONE,
     )
     assert mechanism.privacy_loss.epsilon(0.0) == 1.0
     line = mechanism.release(np.stack([x, y], axis=1), rng).value
@@ -267,7 +269,11 @@ def test_many_matchings_halve_the_error_of_a_slope() -> None:
         x = rng.uniform(0, 10, 1000)
         data = np.stack([x, 3 + 0.5 * x + rng.normal(0, 2, 1000)], axis=1)
         for place, matchings in enumerate((1, None)):
-            line = TheilSen(**bounds, epsilon=2.0, matchings=matchings).release(data, rng).value
+            line = (
+                TheilSen(**bounds, epsilon=2.0, matchings=matchings, neighboring=Neighboring.REPLACE_ONE)
+                .release(data, rng)
+                .value
+            )
             run[place] = line.slopes[0] - 0.5
     one, many = np.sqrt((errors**2).mean(axis=0))
     assert many < 0.7 * one
@@ -277,8 +283,8 @@ def test_many_matchings_halve_the_error_of_a_slope() -> None:
     ("make", "error", "message"),
     [
         (lambda: Extreme(bounds=(0, 1), epsilon=1, side="top"), ParameterError, "side must"),  # type: ignore[arg-type]
-        (lambda: Extreme(bounds=(0, 1), epsilon=1, left_out=-1), ParameterError, "left_out must"),
-        (lambda: Extreme(bounds=(0, 1), epsilon=1, left_out=2**70), ParameterError, "left_out must"),
+        (lambda: Extreme(bounds=(0, 1), epsilon=1, rank=-1), ParameterError, "rank must"),
+        (lambda: Extreme(bounds=(0, 1), epsilon=1, rank=2**70), ParameterError, "rank must"),
         (lambda: Extreme(bounds=(0, 1), epsilon=1e-30), ParameterError, "epsilon must be at least"),
         (lambda: Extreme(bounds=(0, 1), epsilon=1e-310), ParameterError, "epsilon must be at least"),
         (lambda: LeastSquares(bounds=((2**53, 2**53 + 1), (0, 1))), ParameterError, "bounds must"),
@@ -289,7 +295,13 @@ def test_many_matchings_halve_the_error_of_a_slope() -> None:
         (lambda: LeastSquares(bounds=((0, 1),)), ParameterError, "bounds must"),
         (lambda: LeastSquares(bounds=((0, 1), (1, 1))), ParameterError, "bounds must"),
         (
-            lambda: TheilSen(slope_bounds=(0, 1), intercept_bounds=(0, 1), epsilon=1, matchings=0),
+            lambda: TheilSen(
+                slope_bounds=(0, 1),
+                intercept_bounds=(0, 1),
+                epsilon=1,
+                matchings=0,
+                neighboring=Neighboring.REPLACE_ONE,
+            ),
             ParameterError,
             "matchings must",
         ),
@@ -312,6 +324,8 @@ def test_data_of_another_shape_is_refused() -> None:
         LeastSquares(bounds=((0, 1), (0, 1))).steps(np.zeros((3, 3)))
     with pytest.raises(ParameterError, match=r"its records have the shape \(3,\) and are float64"):
         LeastSquares(bounds=((0, 1), (0, 1))).steps(np.zeros((77, 3)))
-    line = TheilSen(slope_bounds=(0, 1), intercept_bounds=(0, 1), epsilon=1)
+    line = TheilSen(
+        slope_bounds=(0, 1), intercept_bounds=(0, 1), epsilon=1, neighboring=Neighboring.REPLACE_ONE
+    )
     with pytest.raises(ParameterError, match="value must"):
         line.release(np.zeros(3))

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.columns import as_array
 from sfumato.mechanisms.base.rational import Number, ceil_log2, floor_log2, power_of_two, sqrt_up
 
 __all__ = ["LIMIT", "Grid", "as_grid", "clamp", "whole"]
@@ -111,7 +112,7 @@ class Grid:
         """
         if not isinstance(value, bool) and isinstance(value, Rational):
             return clamp(round(Fraction(int(value.numerator), int(value.denominator)) / self.step))
-        array = np.asarray(value)
+        array = as_array(value)
         if array.dtype.kind == "f" and array.dtype.itemsize <= 8 and not isinstance(value, list | tuple):
             steps = self._round_floats(array.astype(np.float64))
         elif array.dtype.kind in "iu" and not isinstance(value, list | tuple):
@@ -253,7 +254,7 @@ def whole(value: Any, *, name: str = "value", remedy: str = "") -> Any:
     """
     if not isinstance(value, bool) and isinstance(value, Integral):
         return clamp(int(value))
-    array = np.asarray(value)
+    array = as_array(value)
     if array.dtype.kind not in "iu" or isinstance(value, list | tuple):
         if isinstance(value, list | tuple):
             remedy = "convert it with numpy.asarray"

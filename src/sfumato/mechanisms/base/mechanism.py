@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from typing import Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sfumato import _check
 from sfumato.mechanisms.base.release import Release
@@ -14,6 +16,14 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["Mechanism"]
 
 _AnyRelease = TypeVar("_AnyRelease", bound=Release)
+
+
+@cache
+def _parameters(kind: type) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what a class takes, and what of it has no default."""
+    found = inspect.signature(kind).parameters.values()
+    required = (parameter.name for parameter in found if parameter.default is parameter.empty)
+    return frozenset(parameter.name for parameter in found), frozenset(required)
 
 
 class Mechanism(ABC):
@@ -33,6 +43,20 @@ class Mechanism(ABC):
     """
 
     __slots__ = ()
+
+    if not TYPE_CHECKING:  # what the constructor takes is the subclass's own
+
+        def __new__(cls, *args: Any, **given: Any) -> Self:
+            """Name ``calibrated`` where the noise is missing, or an epsilon is in its place."""
+            taken, required = _parameters(cls)
+            if given and not required <= given.keys() and hasattr(cls, "calibrated"):
+                missing = ", ".join(sorted(required - given.keys()))
+                if given.keys() - taken <= {"epsilon", "delta"} and not inspect.isabstract(cls):
+                    raise TypeError(
+                        f"{cls.__name__} must have {missing}, which is missing; or pass epsilon= to "
+                        f"{cls.__name__}.calibrated to have the noise chosen"
+                    )
+            return super().__new__(cls)
 
     @property
     @abstractmethod

@@ -6,9 +6,13 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+
 from sfumato import _check
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.base.release_table import Rows
+from sfumato.numerics.interval import Interval
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -28,7 +32,7 @@ class ParallelRelease(Release):
         The value of each part, by its name.
     parts : dict
         The release of each part, with its error; its ``loss`` is that of the part alone.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`, of all parts together.
 
     Examples
@@ -41,6 +45,21 @@ class ParallelRelease(Release):
     """
 
     parts: Mapping[Hashable, Release]
+
+    def _rows(self, level: float | None) -> Rows:
+        """Return the rows of all parts below each other, which have the same columns."""
+        tables = [part.table(intervals=True, level=level) for part in self.parts.values()]
+        if len({tuple(table) for table in tables}) > 1:
+            found = "they are of several kinds"
+            _check.refuse_state("parts", "have the same columns for one table", found, "show one of parts")
+        columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+        sizes = [table["value"].size for table in tables]
+        parts = [name for name, size in zip(self.parts, sizes, strict=True) for _ in range(size)]
+        value = columns.pop("value")
+        ends = Interval(columns.pop("lower"), columns.pop("upper")) if "lower" in columns else None
+        return Rows(
+            {"part": parts} | {name: column.tolist() for name, column in columns.items()}, value, ends
+        )
 
 
 @final

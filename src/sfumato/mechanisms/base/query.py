@@ -29,7 +29,8 @@ class Query(ABC):
     function, and a mechanism adds its integer noise to it; only then is the result multiplied by the step.
 
     Data is a numpy array with one record per entry of its first axis, each the record of one privacy unit
-    (see ``after`` for units with several records).
+    (see ``after`` for units with several records); or a list, a column of pandas, Polars or Arrow, or a frame
+    where a record has several numbers. A null counts as NaN does: as the number 0, and in no cell.
 
     Notes
     -----

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.rational import floor_log2, power_of_two
+from sfumato.mechanisms.base.release_table import Rows, as_pandas, as_polars, drawn, rows_of
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_down, fraction_up
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 __all__ = ["LatticeRelease", "Release", "read_only"]
 
@@ -39,6 +44,8 @@ class Release:
         Proof of the charge, where a ledger was charged.
     simulated : bool
         Whether the randomness came from a seed; such a release protects nobody.
+    labels : mapping of str to sequence, or None
+        What the entries of the value are, as columns of its table; from public parameters.
 
     Examples
     --------
@@ -53,6 +60,7 @@ class Release:
     neighboring: Neighboring
     receipt: Receipt | None = None
     simulated: bool = False
+    labels: Mapping[str, Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "value", read_only(self.value))
@@ -83,6 +91,104 @@ class Release:
             simulated=self.simulated,
         )
 
+    def table(self, *, intervals: bool = False, level: float | None = None) -> dict[str, NDArray[Any]]:
+        """Return the answer as columns: what each row is, its value, and the ends of its interval.
+
+        Parameters
+        ----------
+        intervals : bool
+            Add ``lower`` and ``upper``, where the release has intervals.
+        level : float, optional
+            Coverage of the intervals, strictly between 0 and 1; 0.95, or that of the release if it has one.
+
+        Returns
+        -------
+        dict of str to array
+            One row for a number, one for each entry of an array, a list or a mapping; ``pyarrow.table`` takes
+            it.
+
+        Raises
+        ------
+        ParameterError
+            If the value is neither, or the level is not one of the release's intervals.
+
+        Notes
+        -----
+        Post-processing: it costs nothing. The row of a query that estimates a number, such as `Mean`, is that
+        number with its interval; the rows of any other are what was measured.
+
+        Examples
+        --------
+        >>> from sfumato.mechanisms import Histogram, Laplace
+        >>> colours = Laplace.for_query(Histogram(categories=("red", "green")), epsilon=1.0)
+        >>> table = colours.release(["red"] * 50, rng=1).table(intervals=True)
+        >>> {name: column.tolist() for name, column in table.items()}
+        {'category': ['red', 'green'], 'value': [49, 0], 'lower': [46.0, -3.0], 'upper': [52.0, 3.0]}
+        """
+        return self._rows(level).table(intervals=intervals)
+
+    def to_pandas(self, *, intervals: bool = False, level: float | None = None) -> pd.DataFrame:
+        """Return the answer as a pandas DataFrame; needs the extra ``sfumato[pandas]``.
+
+        Parameters
+        ----------
+        intervals, level
+            As for `table`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return as_pandas(self.table(intervals=intervals, level=level))
+
+    def to_polars(self, *, intervals: bool = False, level: float | None = None) -> pl.DataFrame:
+        """Return the answer as a Polars DataFrame; needs the extra ``sfumato[polars]``.
+
+        Parameters
+        ----------
+        intervals, level
+            As for `table`.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        return as_polars(self.table(intervals=intervals, level=level))
+
+    def plot(self, ax: Any = None, *, level: float | None = None) -> Any:
+        """Draw the answer with its intervals, if it has any; return the axes, and show nothing.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones if left out.
+        level : float, optional
+            As for `table`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            With bars for categories and cells, a line over quantiles, or points.
+
+        Raises
+        ------
+        MissingExtra
+            If matplotlib is absent and no axes are given.
+        """
+        return drawn(self._rows(level), ax)
+
+    def _rows(self, level: float | None) -> Rows:
+        """Return the rows of the table, with intervals where the release has any."""
+        if level is not None:
+            _check.unit_interval("level", level)
+        rows = rows_of(self.value, self.labels)
+        interval, own = getattr(self, "interval", None), getattr(self, "level", None)
+        if isinstance(interval, Interval) and level not in (None, own):
+            _check.refuse("level", f"be {own}, which the interval was made for", level, "leave it out")
+        return rows._replace(
+            ends=interval(0.95 if level is None else level) if callable(interval) else interval
+        )
+
 
 def read_only(value: Any) -> Any:
     """Return an array as a view that cannot be written to, and anything else as it is."""
@@ -108,7 +214,7 @@ class LatticeRelease(Release):
         Distribution of the noise of every entry, in steps; public.
     query : Query or None
         What was asked, where a `Measurement` released it.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Attributes
@@ -142,6 +248,16 @@ class LatticeRelease(Release):
         return (
             f"LatticeRelease(value={self.value!r}, stddev={self.stddev:.6g}, loss={self.loss!r}{simulated})"
         )
+
+    def _rows(self, level: float | None) -> Rows:
+        """Return what the query estimates with its interval, or else the measured entries with theirs."""
+        level = 0.95 if level is None else _check.unit_interval("level", level)
+        asked: Any = getattr(self.query, "before_transformations", lambda: None)()
+        estimate_interval = getattr(asked, "estimate_interval", None)
+        if callable(estimate_interval):
+            return rows_of(asked.estimate(self), self.labels, estimate_interval(self, level))
+        labels = getattr(asked, "labels", None) if self.labels is None else self.labels
+        return rows_of(self.value, labels, self.interval(level))
 
     @property
     def stddev(self) -> float:

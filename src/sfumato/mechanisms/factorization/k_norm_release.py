@@ -35,7 +35,7 @@ class KNormRelease(Release):
         Standard deviation of the noise of each entry.
     scale, step : float
         Of the noise, and of its lattice, in the unit of the values.
-    value, loss, neighboring, receipt, simulated
+    value, loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples

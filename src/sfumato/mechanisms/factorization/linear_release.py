@@ -26,7 +26,7 @@ class LinearRelease(Release):
         The answers; those of a stream have its steps along the first axis.
     error : LinearError
         That of each answer, or of each step's.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`; the loss of a stream's release is that of all its steps, to be charged once.
 
     Examples

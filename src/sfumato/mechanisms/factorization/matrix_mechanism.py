@@ -80,6 +80,8 @@ class MatrixMechanism(Mechanism):
 
     @one_thread()
     def __post_init__(self) -> None:
+        remedy = "pass epsilon= to MatrixMechanism.calibrated to have it chosen"
+        _check.instance("measurement", self.measurement, Measurement, remedy)
         query = self.measurement.query
         if not isinstance(query, LinearWorkload) or query.histogram != self.workload.histogram:
             remedy = "measure a LinearWorkload with the same histogram"

@@ -41,7 +41,7 @@ class MultiplicativeWeightsRelease(Release):
         The synthetic histogram: positive numbers that sum to the noisy total.
     measured : tuple of (int, float)
         Which query was measured in each round, and its noisy answer.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples

@@ -45,13 +45,14 @@ class SmallDatabaseRelease(Release):
         The workload's answers on the synthetic database, times records over size.
     counts : int64 array of shape (cells,)
         How many of the synthetic records are in each cell; they sum to the size.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples
     --------
     >>> halves = LinearWorkload(matrix=[[1, 1, 0, 0], [0, 0, 1, 1]])
-    >>> mechanism = SmallDatabase(workload=halves, records=400, size=4, epsilon=1.0)
+    >>> relation = Neighboring.REPLACE_ONE
+    >>> mechanism = SmallDatabase(workload=halves, records=400, size=4, epsilon=1.0, neighboring=relation)
     >>> release = mechanism.release(np.repeat([0, 3], [100, 300]), rng=2)
     >>> isinstance(release, SmallDatabaseRelease), release.value.tolist(), int(release.counts.sum())
     (True, [100.0, 300.0], 4)
@@ -81,7 +82,7 @@ class SmallDatabase(Mechanism):
     epsilon : int, float or Fraction
         Taken as the exact rational; at least 2**-30.
     neighboring : Neighboring
-        REPLACE_ONE or ZERO_OUT: the number of records is public.
+        To be stated, as REPLACE_ONE or ZERO_OUT: the number of records is public.
 
     Notes
     -----
@@ -107,7 +108,8 @@ class SmallDatabase(Mechanism):
     Examples
     --------
     >>> prefixes = LinearWorkload(matrix=np.tril(np.ones((6, 6))))
-    >>> mechanism = SmallDatabase(workload=prefixes, records=1000, size=10, epsilon=1.0)
+    >>> relation = Neighboring.REPLACE_ONE
+    >>> mechanism = SmallDatabase(workload=prefixes, records=1000, size=10, epsilon=1.0, neighboring=relation)
     >>> release = mechanism.release(np.random.default_rng(0).binomial(5, 0.4, 1000), rng=1)
     >>> release.value.tolist()
     [100.0, 300.0, 700.0, 900.0, 1000.0, 1000.0]
@@ -119,7 +121,7 @@ class SmallDatabase(Mechanism):
     records: int
     size: int
     epsilon: Number
-    neighboring: Neighboring = Neighboring.REPLACE_ONE
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
 
     def __post_init__(self) -> None:
         _check.instance("workload", self.workload, LinearWorkload, "pass LinearWorkload(matrix=...)")
@@ -171,7 +173,7 @@ class SmallDatabase(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             The cell of each record.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -208,7 +210,7 @@ class SmallDatabase(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             The cell of each record.
 
         Returns

@@ -63,7 +63,8 @@ class InverseSensitivity(Mechanism):
         What records and answers are rounded to: 1 for int bounds, else 2**-40 of the larger bound for a
         quantile, and 2**-30 for a mean.
     neighboring : Neighboring
-        REPLACE_ONE or ZERO_OUT: the number of records is public. Under add/remove use `Quantile`.
+        To be stated, as REPLACE_ONE or ZERO_OUT: the number of records is public. Under add/remove use
+        `Quantile`.
 
     Notes
     -----
@@ -84,7 +85,7 @@ class InverseSensitivity(Mechanism):
     Examples
     --------
     >>> import numpy as np
-    >>> median = InverseSensitivity(bounds=(0, 120), epsilon=1.0)
+    >>> median = InverseSensitivity(bounds=(0, 120), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
     >>> median.release(np.arange(9000) % 90, rng=1).value, median.length_bound(0.05)
     (44, 16)
     """
@@ -95,7 +96,7 @@ class InverseSensitivity(Mechanism):
     quantile: Number = Fraction(1, 2)
     radius: Number = 0
     grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
-    neighboring: Neighboring = Neighboring.REPLACE_ONE
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
 
     def __post_init__(self) -> None:
         if self.of not in ("quantile", "mean"):
@@ -111,7 +112,7 @@ class InverseSensitivity(Mechanism):
         object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
         _check.non_negative("radius", self.radius)
         if self.neighboring not in (Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT):
-            remedy = "use Quantile where the number of records is private"
+            remedy = "pass Neighboring.REPLACE_ONE, or use Quantile where the number of records is private"
             _check.refuse("neighboring", "be REPLACE_ONE or ZERO_OUT", self.neighboring, remedy)
 
     @property
@@ -145,7 +146,7 @@ class InverseSensitivity(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; not changed.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.

@@ -211,10 +211,12 @@ class ProposeTestRelease(Mechanism):
             remedy = "pass StableQuantile(...), or an object with value(data) and distance(data, bound)"
             _check.refuse_type("statistic", "be a Statistic", given, remedy)
         object.__setattr__(self, "bound", as_bound("bound", self.bound))
-        exact_scale("test_scale", self.test_scale)
+        remedy = "pass epsilon= and delta= to ProposeTestRelease.calibrated to have it chosen"
         for name in ("test_scale", "scale"):
-            object.__setattr__(self, name, as_number(name, getattr(self, name)))
-        object.__setattr__(self, "threshold", _check.integer("threshold", self.threshold, minimum=1))
+            object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
+        exact_scale("test_scale", self.test_scale)
+        threshold = _check.integer("threshold", self.threshold, minimum=1, remedy=remedy)
+        object.__setattr__(self, "threshold", threshold)
         _ = self.privacy_loss  # the parts check the rest
 
     @classmethod

@@ -18,6 +18,7 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.records import as_records
 from sfumato.mechanisms.query.sums import Mean
 from sfumato.mechanisms.statistics.quantile.quantiles import Quantile
 from sfumato.numerics.decimals import outward
@@ -132,8 +133,9 @@ class SampleAndAggregate(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n, ...)
-            Records along the first axis; not changed.
+        value : array of shape (n, ...), column, frame, or list of real numbers
+            Records along the first axis; not changed. The estimator is given arrays; nulls are NaN there, 0
+            among whole numbers.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
 
@@ -142,10 +144,7 @@ class SampleAndAggregate(Mechanism):
         Release
             Of a float, or of an int for int bounds and the median.
         """
-        if not isinstance(value, np.ndarray) or not value.ndim:
-            rule = "be an array of records"
-            remedy = "convert it with numpy.asarray"
-            _check.refuse_state("value", rule, f"it is a value of type {type(value).__name__}", remedy)
+        value = as_records(value)
         source = random_source(rng)
         chosen = uniform_integers(self.blocks, len(value), source)
         order = np.argsort(chosen, kind="stable")

@@ -152,7 +152,7 @@ class SmoothStatistic(Mechanism):
 
         Parameters
         ----------
-        data : numpy array of shape (n,)
+        data : array, list or column of shape (n,)
 
         Returns
         -------
@@ -166,7 +166,7 @@ class SmoothStatistic(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; not changed.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.

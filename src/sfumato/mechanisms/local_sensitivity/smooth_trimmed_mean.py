@@ -34,7 +34,8 @@ class SmoothTrimmedMean(SmoothStatistic):
     bounds, noise_multiplier, smoothness, noise, grid
         As in `SmoothQuantile`.
     neighboring : Neighboring
-        REPLACE_ONE or ZERO_OUT: the number of records is public. Under add/remove use `TrimmedMean`.
+        To be stated, as REPLACE_ONE or ZERO_OUT: the number of records is public. Under add/remove use
+        `TrimmedMean`.
 
     Notes
     -----
@@ -64,7 +65,7 @@ class SmoothTrimmedMean(SmoothStatistic):
     """
 
     trim: Number
-    neighboring: Neighboring = Neighboring.REPLACE_ONE
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
 
     def _settle(self) -> None:
         trim = as_proportion("trim", self.trim)
@@ -72,7 +73,7 @@ class SmoothTrimmedMean(SmoothStatistic):
             _check.refuse("trim", "be above 0 and below 1/2", self.trim, "take SmoothQuantile for the median")
         object.__setattr__(self, "trim", trim)
         if self.neighboring is Neighboring.ADD_REMOVE:
-            remedy = "use TrimmedMean where the number of records is private"
+            remedy = "pass Neighboring.REPLACE_ONE, or use TrimmedMean where the number of records is private"
             _check.refuse("neighboring", "be REPLACE_ONE or ZERO_OUT", self.neighboring, remedy)
 
     def _around(self, data: Any) -> tuple[int, Fraction]:

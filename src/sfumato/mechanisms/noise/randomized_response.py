@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.columns import read_column
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.base.release_table import Rows, rows_of
 from sfumato.numerics.certified.fixed_point import exp_bounds
 from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 from sfumato.numerics.interval import Interval
@@ -43,7 +45,7 @@ class ResponseRelease(Release):
         How often each category was reported, in the order of the mechanism's categories.
     truth : Fraction
         The probability of a true report.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`; the loss is that of each respondent's own report.
 
     Examples
@@ -104,6 +106,10 @@ class ResponseRelease(Release):
         )
         return Interval(np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1))
 
+    def _rows(self, level: float | None) -> Rows:
+        """Return the estimated share of each category."""
+        return rows_of(self.frequencies, self.labels, self.interval(0.95 if level is None else level))
+
     @property
     def _lie(self) -> Fraction:
         return (1 - self.truth) / (len(self.counts) - 1)
@@ -155,7 +161,8 @@ class RandomizedResponse(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "categories", _categories(self.categories))
-        truth = _check.fraction("truth", self.truth)
+        remedy = "pass epsilon= to RandomizedResponse.calibrated to have it chosen"
+        truth = _check.fraction("truth", self.truth, remedy)
         count = len(self.categories)
         if not Fraction(1, count) < truth < 1:
             remedy = "pass less to hide more of the answers, more to learn more from them"
@@ -251,7 +258,7 @@ class RandomizedResponse(Mechanism):
 
         Parameters
         ----------
-        value : one category, or a list, tuple or array of them
+        value : one category, or a list, tuple, array or column of them
             The true categories, one for each respondent.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -265,6 +272,9 @@ class RandomizedResponse(Mechanism):
         ParameterError
             If the type does not fit; never for an answer.
         """
+        column = read_column(value)
+        if column is not None:
+            value = column.values if column.nulls is None else _with_none(column.values, column.nulls)
         many = _several(value)
         if isinstance(value, np.ndarray):
             if value.ndim > 1:
@@ -293,6 +303,7 @@ class RandomizedResponse(Mechanism):
             source,
             counts=np.bincount(reported, minlength=count),
             truth=truth,
+            labels={"category": self.categories},
         )
 
     def probabilities(self, answer: Any) -> dict[Hashable, Fraction]:
@@ -349,6 +360,11 @@ class RandomizedResponse(Mechanism):
 
 def _several(value: object) -> bool:
     return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
+
+
+def _with_none(values: NDArray[Any], nulls: NDArray[np.bool_]) -> list[Any]:
+    """Return the answers of a column, None for a null, which is a category only where it is listed as one."""
+    return [None if null else answer for answer, null in zip(values.tolist(), nulls.tolist(), strict=True)]
 
 
 def _index(index_of: dict[Hashable, int], value: Any) -> int:

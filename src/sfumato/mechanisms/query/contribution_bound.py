@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.columns import records_at
 from sfumato.mechanisms.base.sensitivity import Stability
-from sfumato.mechanisms.query.records import as_records
+from sfumato.mechanisms.query.records import as_column, record_count
 from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["ContributionBound"]
@@ -67,31 +68,56 @@ class ContributionBound:
         """How many records of the result one unit moves."""
         return Stability(add_remove=self.limit, zero_out=self.limit)
 
-    def __call__(self, data: Any) -> NDArray[Any]:
+    def __call__(self, data: Any) -> Any:
         """Return the records that are retained, in their order.
 
         Parameters
         ----------
-        data : tuple of two numpy arrays
-            For each record its unit, and the record itself; of equal length. Units may be integers or text.
+        data : tuple of units and records
+            For each record its unit, and the record itself; of equal length, arrays, lists or columns.
+            Units are integers, texts, or other objects that can be compared. A record without a unit (None,
+            NaN in a list, a null) is left out.
+
+        Returns
+        -------
+        array, list, or column
+            Of the kind of the records.
         """
         if not isinstance(data, tuple) or len(data) != 2:
             rule = "be a tuple of units and records"
             remedy = "pass (units, records)"
             _check.refuse_state("data", rule, f"it is a value of type {type(data).__name__}", remedy)
-        units, records = (as_records(part) for part in data)
-        if units.ndim != 1 or units.dtype.kind not in "biuSU" or len(units) != len(records):
-            rule = "be as long as the records, a one-dimensional array of integers or text"
-            _check.refuse_state(
-                "units",
-                rule,
-                f"they have {units.ndim} axes of type {units.dtype}, or another length",
-                "give each record its unit",
-            )
-        _, unit = np.unique(units, return_inverse=True)
+        units, present = _unit_indices(data[0])
+        if present.size != record_count(data[1]):
+            remedy = "give each record its unit"
+            _check.refuse_state("units", "be as many as the records", "they have another length", remedy)
         lot = random_source(self.rng).words(len(units))
-        order = np.lexsort((lot, unit))
-        sorted_units = unit[order]
+        order = np.lexsort((lot, units))
+        sorted_units = units[order]
         firsts = np.flatnonzero(np.diff(sorted_units, prepend=-1))
         index = np.arange(len(units)) - np.repeat(firsts, np.diff(np.append(firsts, len(units))))
-        return np.asarray(records[np.sort(order[index < self.limit])])
+        retained = np.sort(order[index < self.limit])
+        return records_at(data[1], np.flatnonzero(present)[retained])
+
+
+def _unit_indices(data: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the units of records as indices, and which records have a unit; the indices are of these."""
+    units, nulls = as_column(data)
+    present = np.ones(units.size, np.bool_) if nulls is None else ~nulls
+    if units.dtype.kind == "O":
+        present &= np.fromiter((_is_unit(unit) for unit in units), np.bool_, units.size)
+        index_of: dict[object, int] = {}
+        found = [index_of.setdefault(unit, len(index_of)) for unit in units[present]]
+        return np.array(found, np.int64), present
+    if units.dtype.kind not in "biuSU":
+        rule = "be a one-dimensional array of integers or text"
+        _check.refuse_state("units", rule, f"they are of type {units.dtype}", "give each record its unit")
+    return np.unique(units[present], return_inverse=True)[1].astype(np.int64), present
+
+
+def _is_unit(unit: Any) -> bool:
+    try:
+        hash(unit)
+        return unit is not None and bool(unit == unit)  # noqa: PLR0124 - NaN alone differs from itself
+    except Exception:  # what cannot be compared is no unit, and whether it can depends on the record
+        return False

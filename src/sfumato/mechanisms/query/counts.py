@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.columns import read_column
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.mechanisms.query.records import as_numbers, as_records
+from sfumato.mechanisms.query.records import as_column, as_numbers, record_count
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Count", "Histogram"]
@@ -65,7 +66,7 @@ class Count(Query):
         int
             In steps of `step`; private.
         """
-        return len(as_records(data))
+        return record_count(data)
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """One record moves a count by one.
@@ -154,6 +155,14 @@ class Histogram(Query):
         """They are numbers of records."""
         return True
 
+    @property
+    def labels(self) -> dict[str, tuple[Any, ...]]:
+        """What each count is of: a category, or the edges of a cell."""
+        if self.categories is not None:
+            return {"category": tuple(self.categories)}
+        edges = tuple(self.edges or ())
+        return {"lower_edge": edges[:-1], "upper_edge": edges[1:]}
+
     def steps(self, data: Any) -> NDArray[np.int64]:
         """Return the count of each cell.
 
@@ -184,17 +193,19 @@ class Histogram(Query):
             Index of the cell of each record; private.
         """
         if self.edges is not None:
-            return _between(as_numbers(data, integral=False), self.edges)
-        records = as_records(data)
-        if records.ndim != 1:
-            # Each number of a row would be counted, and one unit would move as many cells.
-            _check.refuse_state("data", "have one axis", f"it has {records.ndim}", "pass one column")
+            given = read_column(data)
+            cells = _between(as_numbers(data, integral=False), self.edges)
+            return cells if given is None or given.nulls is None else np.where(given.nulls, -1, cells)
+        records, nulls = as_column(data)
         categories = self.categories or ()
+        cell_of = {category: cell for cell, category in enumerate(categories)}
         numerals = [category for category in categories if isinstance(category, int)]
         if records.dtype.kind in "iu" and len(numerals) == len(categories):
-            return _integer_cells(records, numerals)
-        cell_of = {category: cell for cell, category in enumerate(categories)}
-        return np.fromiter((_cell(cell_of, record) for record in records.tolist()), np.int64, len(records))
+            cells = _integer_cells(records, numerals)
+        else:
+            found = (_cell(cell_of, record) for record in records.tolist())
+            cells = np.fromiter(found, np.int64, len(records))
+        return cells if nulls is None else np.where(nulls, cell_of.get(None, -1), cells)
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return one entry by one, or two under replace-one.

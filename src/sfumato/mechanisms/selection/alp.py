@@ -57,7 +57,7 @@ class ALPRelease(Release):
         The most of a column's places that other keys take, if there are no more than was expected.
     maximum : int
         Larger counts were clamped to this.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples

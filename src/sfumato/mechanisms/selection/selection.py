@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound, as_number
 from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
+from sfumato.mechanisms.base.columns import read_column
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.lattice import Lattice
 from sfumato.mechanisms.base.mechanism import Mechanism
@@ -287,7 +288,7 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
     if isinstance(scores, list | tuple):
         steps = np.array([lattice.steps(_worst(score), name="scores") for score in scores], np.int64)
     else:
-        array = np.asarray(scores)
+        array, nulls = read_column(scores) or (np.asarray(scores), None)
         if array.ndim != 1:
             _check.refuse_state(
                 "scores", "have one axis", f"they have {array.ndim}", "pass one score for each candidate"
@@ -296,6 +297,8 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
         for start in range(0, max(1, array.size), _CHUNK):  # the temporaries stay in the cache
             part = slice(start, start + _CHUNK)
             steps[part] = lattice.steps(_worst(array[part]), name="scores")
+        if nulls is not None:
+            steps[nulls] = -_LIMIT
     if candidates is not None and len(candidates) != steps.size:
         rule = f"be {len(candidates)}, one for each candidate"
         remedy = "pass the scores in the order of the candidates"

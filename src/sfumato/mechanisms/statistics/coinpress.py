@@ -44,7 +44,7 @@ class MeanRelease(Release):
         Of the population's mean, at ``level``.
     level : float
         Its coverage, if the conditions of the mechanism hold.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples
@@ -139,7 +139,8 @@ class CoinPress(Mechanism):
             _check.refuse("bounds", rule, self.bounds, remedy)
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
         object.__setattr__(self, "stddev", _check.positive("stddev", self.stddev))
-        object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise)))
+        remedy = "pass epsilon= and delta= to CoinPress.calibrated to have it chosen"
+        object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise, remedy)))
         given: int | None = self.steps
         if given is None:
             ratio = (self.bounds[1] - self.bounds[0]) / self.stddev
@@ -211,7 +212,7 @@ class CoinPress(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; NaN counts as 0.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.columns import read_column
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, drawn_epsilon
 from sfumato.mechanisms.base.release import Release, read_only
@@ -54,7 +55,7 @@ class DistinctCountRelease(Release):
         The sketch: the highest level of an item in each bucket, 0 for none.
     stddev : float
         Standard error of the estimate, in the limit of many buckets.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples
@@ -191,6 +192,9 @@ class DistinctCountSketch(Mechanism):
         ParameterError
             If an item is of another type; never for a value.
         """
+        column = read_column(value)
+        if column is not None:
+            value = column.values if column.nulls is None else column.values[~column.nulls]
         if isinstance(value, str | bytes) or not isinstance(value, Iterable):
             remedy = "pass a list, a generator or an array"
             _check.refuse_state("value", "be many items", f"it is a {type(value).__name__}", remedy)
@@ -228,6 +232,8 @@ class DistinctCountSketch(Mechanism):
         key = source.words(4).tobytes()
         digests: list[bytes] = []
         for item in items:
+            if item is None:
+                continue
             digests.append(hashlib.blake2b(encoded_key(item), key=key, digest_size=8 * _WORDS).digest())
             if len(digests) == _BLOCK:
                 yield np.frombuffer(b"".join(digests), "<u8").reshape(-1, _WORDS)

@@ -35,14 +35,15 @@ class HeavyTailedMean(Mechanism):
     ----------
     bounds : tuple of two numbers
         Public; the population's mean lies between them.
-    deviation : float
-        Public bound on :math:`(E|X - \mu|^k)^{1/k}`, k the order.
+    moment_bound : float
+        Public bound on the central moment of the order k, as its k-th root :math:`(E|X - \mu|^k)^{1/k}` in
+        the unit of the data: on the standard deviation for order 2.
     expected_records : int
         About how many records there are: a public guess, which only sets how far out to clamp.
     epsilon : float
         A quarter pays for the median, the rest for the mean.
     order : float
-        At least 2; 2 bounds the variance alone.
+        Of the moment, k; at least 2, which bounds the variance alone.
     level : float
         Coverage of the interval that is released with the mean.
     grid : Grid, optional
@@ -53,7 +54,7 @@ class HeavyTailedMean(Mechanism):
     -----
     Guarantee: basic composition of a `Quantile` and of `Laplace` noise on a `Mean` of private size, whatever
     the data. Records are clamped to within r of the private median, :math:`r = s\,(n\epsilon)^{1/k}` with the
-    guess n and the bound s on the deviation, at least 3 s.
+    guess n and the bound s on the moment, at least 3 s.
 
     The interval is for a population as declared; a third of its error each is the noise's, the sampling's and
     the median's. Let d be the distance of the released median m from :math:`\mu`. Nearly half of the records
@@ -73,7 +74,7 @@ class HeavyTailedMean(Mechanism):
     >>> import numpy as np
     >>> data = 40 + np.random.default_rng(0).standard_t(3, 50_000)
     >>> mechanism = HeavyTailedMean(
-    ...     bounds=(-1e6, 1e6), deviation=2.0, expected_records=50_000, epsilon=1.0
+    ...     bounds=(-1e6, 1e6), moment_bound=2.0, expected_records=50_000, epsilon=1.0
     ... )
     >>> release = mechanism.release(data, rng=1)
     >>> round(release.value), release.interval.upper - release.interval.lower < 1
@@ -81,7 +82,7 @@ class HeavyTailedMean(Mechanism):
     """
 
     bounds: tuple[float, float]
-    deviation: float
+    moment_bound: float
     expected_records: int
     epsilon: float
     order: float = 2.0
@@ -92,7 +93,7 @@ class HeavyTailedMean(Mechanism):
     def __post_init__(self) -> None:
         lower, upper = checked_bounds(self.bounds)
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
-        _check.positive("deviation", self.deviation)
+        _check.positive("moment_bound", self.moment_bound)
         _check.integer("expected_records", self.expected_records, minimum=1, remedy="pass a public guess")
         _check.positive("epsilon", self.epsilon)
         if not 2 <= _check.finite("order", self.order) <= 64:
@@ -103,13 +104,13 @@ class HeavyTailedMean(Mechanism):
         if self.reach < math.ulp(max(map(abs, self.bounds))):
             # Around some medians the ends of the clamping would be one float: an error that data decides.
             rule = "be no less than floats between the bounds are apart"
-            _check.refuse("deviation", rule, self.deviation, "pass a larger one, or bounds nearer to 0")
+            _check.refuse("moment_bound", rule, self.moment_bound, "pass a larger one, or bounds nearer to 0")
 
     @property
     def reach(self) -> float:
         """How far from the median records are clamped."""
         far = float((self.expected_records * self.epsilon) ** (1 / self.order))
-        return self.deviation * max(3.0, far)
+        return self.moment_bound * max(3.0, far)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -121,7 +122,7 @@ class HeavyTailedMean(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; NaN counts as 0.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -152,12 +153,12 @@ class HeavyTailedMean(Mechanism):
         if beyond <= 0:
             return whole
         odds = math.log(2 / error)
-        sampling_error = math.sqrt(2 * self.deviation**2 * odds / minimum) + 4 * self.reach * odds / (
+        sampling_error = math.sqrt(2 * self.moment_bound**2 * odds / minimum) + 4 * self.reach * odds / (
             3 * minimum
         )
         lower, upper = noisy.lower - sampling_error, noisy.upper + sampling_error
         off = max(abs(lower - median), abs(upper - median))
-        far = self.deviation * beyond ** (-1 / self.order)
+        far = self.moment_bound * beyond ** (-1 / self.order)
         for _ in range(60):
             far = min(far, off + self._bias(far))
         bias = self._bias(far)
@@ -166,7 +167,7 @@ class HeavyTailedMean(Mechanism):
 
     def _bias(self, far: float) -> float:
         """Return how far clamping moves the mean at most, around a point that is so far from it."""
-        order, maximum = self.order, self.deviation + far
+        order, maximum = self.order, self.moment_bound + far
         return float(
             ((order - 1) / order) ** (order - 1) / order * maximum * (maximum / self.reach) ** (order - 1)
         )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.base.release import Release
@@ -74,6 +75,8 @@ class PrivateBounds(Mechanism):
             _check.refuse("exponents", rule, given, "pass (-10, 30) for magnitudes from 2**-10 to 2**30")
         object.__setattr__(self, "exponents", (low, high))
         _check.unit_interval("beta", self.beta)
+        remedy = "pass epsilon= to PrivateBounds.calibrated to have it chosen"
+        object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         object.__setattr__(self, "scale", self._noise.scale)
 
     @classmethod
@@ -119,7 +122,7 @@ class PrivateBounds(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; NaN counts as 0.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.

@@ -67,7 +67,8 @@ class TheilSen(Mechanism):
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(0, 10, 5000)
     >>> y = np.where(rng.random(5000) < 0.1, 1e6, 3 + 0.5 * x + rng.normal(0, 0.1, 5000))
-    >>> mechanism = TheilSen(slope_bounds=(-10.0, 10.0), intercept_bounds=(-100.0, 100.0), epsilon=2.0)
+    >>> bounds = {"slope_bounds": (-10.0, 10.0), "intercept_bounds": (-100.0, 100.0)}
+    >>> mechanism = TheilSen(**bounds, epsilon=2.0, neighboring=Neighboring.REPLACE_ONE)
     >>> line = mechanism.release(np.stack([x, y], axis=1), rng=1).value
     >>> round(line.intercept, 1), line.slopes.round(1).tolist()
     (3.0, [0.5])
@@ -78,7 +79,7 @@ class TheilSen(Mechanism):
     epsilon: float
     matchings: int | None = None
     grid: Grid | None = None
-    neighboring: Neighboring = Neighboring.REPLACE_ONE
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
 
     def __post_init__(self) -> None:
         _check.positive("epsilon", self.epsilon)
@@ -102,7 +103,7 @@ class TheilSen(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n, 2)
+        value : array, frame or list of rows, of shape (n, 2)
             The feature and the response of each record; NaN counts as 0. Slopes of equal features count as
             the response's sign says, as the outermost slopes.
         rng : None, int, numpy Generator or RandomSource

@@ -127,7 +127,7 @@ class TukeyMedian(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n, 2)
+        value : array, frame or list of rows, of shape (n, 2)
             Two numbers for each record; NaN counts as 0.
 
         Returns
@@ -146,7 +146,7 @@ class TukeyMedian(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n, 2)
+        value : array, frame or list of rows, of shape (n, 2)
             Two numbers for each record; NaN counts as 0.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.

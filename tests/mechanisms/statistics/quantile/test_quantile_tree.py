@@ -422,7 +422,7 @@ def test_bad_requests_are_refused(parameters: dict[str, Any], message: str) -> N
 
 def test_data_of_another_shape_is_refused() -> None:
     mechanism = QuantileTree.calibrated(bounds=(0, 1), epsilon=1, quantiles=(0.5,))
-    for data in (np.zeros((2, 2)), np.array(["a"]), [1, 2], 5):
+    for data in (np.zeros((2, 2)), np.array(["a"]), {1, 2}, 5):
         with pytest.raises(ParameterError, match="data must"):
             mechanism.release(data)
     with pytest.raises(ParameterError, match="level must"):

@@ -295,6 +295,6 @@ def test_bad_parameters_are_refused(
 
 def test_data_of_another_shape_is_refused() -> None:
     mechanism = Quantile(bounds=(0, 1), epsilon=1)
-    for data in (np.zeros((2, 2)), np.array(["a"]), [1, 2], 5):
+    for data in (np.zeros((2, 2)), np.array(["a"]), {1, 2}, 5):
         with pytest.raises(ParameterError, match="data must"):
             mechanism.release(data)

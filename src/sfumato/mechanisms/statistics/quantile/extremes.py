@@ -28,22 +28,24 @@ _MAXIMUM: Final = 1 << 48
 class Extreme(RankMechanism):
     """A value that only about so many records exceed, or fall below.
 
-    No private answer can follow a single record; this one leaves out as few records as its budget allows.
+    No private answer can follow a single record; this one is an order statistic as near to the end as its
+    budget allows.
 
     Parameters
     ----------
     side : {"max", "min"}
         Which end.
     bounds, epsilon, grid, neighboring
-        As in `Quantile`; the finer the grid between the bounds, the more records are left out.
-    left_out : int, optional
-        How many records should lie beyond the answer. By default so many that an answer beyond all records
-        has a probability of at most 1/20.
+        As in `Quantile`; the finer the grid between the bounds, the larger the rank.
+    rank : int, optional
+        Of the order statistic that is asked for, from the end: 0 is the extreme value itself, k the value
+        with k records beyond it. By default so large that an answer beyond all records has a probability of
+        at most 1/20.
 
     Notes
     -----
     Guarantee: epsilon-DP, of bounded range, as `Quantile`; the score is minus the distance of a point's rank
-    from the number that is left out, counted from the end, which one record moves by at most 1 under any
+    from ``rank``, counted from the end, which one record moves by at most 1 under any
     relation.
 
     Examples
@@ -51,12 +53,12 @@ class Extreme(RankMechanism):
     >>> import numpy as np
     >>> largest = Extreme(side="max", bounds=(0, 10_000), epsilon=1.0)
     >>> incomes = np.arange(5000)
-    >>> largest.left_out, largest.release(incomes, rng=1).value
+    >>> largest.rank, largest.release(incomes, rng=1).value
     (25, 4975)
     """
 
     side: Literal["max", "min"] = "max"
-    left_out: int = None  # type: ignore[assignment]  # settled in _check_rates
+    rank: int = None  # type: ignore[assignment]  # settled in _check_rates
 
     def _check_rates(self) -> None:
         if self.side not in ("max", "min"):
@@ -64,14 +66,14 @@ class Extreme(RankMechanism):
         if self._rate < MINIMUM_RATE:
             remedy = "pass a larger one; such an answer carries no information"
             _check.refuse("epsilon", "be at least about 2**-35", self.epsilon, remedy)
-        given: int | None = self.left_out
+        given: int | None = self.rank
         if given is None:
             lower, upper = self._ends()
             odds = math.log(20 * (upper - lower + 1))
             given = math.ceil(Fraction(odds) / self._rate)
-        if _check.integer("left_out", given) > _MAXIMUM:
-            _check.refuse("left_out", "be at most 2**48", given, "pass fewer; no data has so many records")
-        object.__setattr__(self, "left_out", int(given))
+        if _check.integer("rank", given) > _MAXIMUM:
+            _check.refuse("rank", "be at most 2**48", given, "pass fewer; no data has so many records")
+        object.__setattr__(self, "rank", int(given))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -83,7 +85,7 @@ class Extreme(RankMechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; not changed.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -115,9 +117,7 @@ class Extreme(RankMechanism):
         size = _check.integer("size", size, minimum=1)
         lower, upper = self._ends()
         top = self.side == "max"
-        draw = RankSampler(
-            Fraction(int(top)), self._rate, lower, upper, -self.left_out if top else self.left_out
-        )
+        draw = RankSampler(Fraction(int(top)), self._rate, lower, upper, -self.rank if top else self.rank)
         ranks = PartitionedNumbers(without_nan(value), self.grid, lower, upper)
         return [self._value(point) for point in draw.draws(ranks, size, random_source(rng)).tolist()]
 

@@ -19,7 +19,7 @@ from sfumato.mechanisms.statistics.quantile.joint_sampling import (
     joint_sampler,
     parts_of,
 )
-from sfumato.mechanisms.statistics.quantile.quantiles import as_quantiles, without_nan
+from sfumato.mechanisms.statistics.quantile.quantiles import as_quantiles, quantile_labels, without_nan
 from sfumato.mechanisms.statistics.quantile.rank_mechanism import RankMechanism
 from sfumato.numerics.decimals import outward
 from sfumato.numerics.randomness.source import Rng, random_source
@@ -117,7 +117,7 @@ class JointQuantiles(RankMechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; not changed.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -131,7 +131,12 @@ class JointQuantiles(RankMechanism):
         lower, upper = self._ends()
         steps = np.clip(self.grid.round(without_nan(value)), lower, upper)
         found = self._distribution().points(steps - lower, self.parts, source)
-        return self._release_as(Release, np.array([self._value(lower + at) for at in found]), source)
+        return self._release_as(
+            Release,
+            np.array([self._value(lower + at) for at in found]),
+            source,
+            labels=quantile_labels(self.quantiles),
+        )
 
     def _distribution(self) -> JointSampler:
         """Return the distribution over the parts, with a part of a record as the unit."""

@@ -20,7 +20,7 @@ from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.sums import distinct_bounds
 from sfumato.mechanisms.statistics.quantile.count_tree import CountTree, TreeCounts, TreeShape
-from sfumato.mechanisms.statistics.quantile.quantiles import as_quantiles, without_nan
+from sfumato.mechanisms.statistics.quantile.quantiles import as_quantiles, quantile_labels, without_nan
 from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS, estimate_quantiles, quantile_leaves
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.randomness.source import Rng, random_source
@@ -46,7 +46,7 @@ class QuantilesRelease(Release):
         The ends of their intervals at the levels 0.5, 0.8, 0.9, 0.95 and 0.99.
     bounds : tuple of two numbers
         What no quantile is beyond.
-    loss, neighboring, receipt, simulated
+    loss, neighboring, receipt, simulated, labels
         As in `Release`.
 
     Examples
@@ -224,7 +224,7 @@ class QuantileTree(Mechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; not changed.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -243,6 +243,7 @@ class QuantileTree(Mechanism):
             source,
             lower=self._values(found.lower[0]),
             upper=self._values(found.upper[0]),
+            labels=quantile_labels(self.quantiles),
             bounds=self.bounds,
         )
 

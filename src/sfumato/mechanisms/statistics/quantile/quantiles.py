@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, final
@@ -34,7 +34,7 @@ from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Quantile", "Quantiles", "as_quantiles", "without_nan"]
+__all__ = ["Quantile", "Quantiles", "as_quantiles", "quantile_labels", "without_nan"]
 
 _TIE_BITS: Final = 16
 
@@ -103,7 +103,7 @@ class Quantile(RankMechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; not changed.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -114,7 +114,8 @@ class Quantile(RankMechanism):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
-        return self._release_as(Release, self.outputs(value, 1, source)[0], source)
+        labels = quantile_labels([self.quantile])
+        return self._release_as(Release, self.outputs(value, 1, source)[0], source, labels=labels)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many answers at once; see `Mechanism.outputs`.
@@ -238,7 +239,7 @@ class Quantiles(RankMechanism):
 
         Parameters
         ----------
-        value : numpy array of shape (n,)
+        value : array, list or column of shape (n,)
             One real number per record; not changed.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
@@ -253,7 +254,10 @@ class Quantiles(RankMechanism):
         steps = np.clip(self.grid.round(np.sort(without_nan(value))), lower, upper)
         draw = self._joint if self.joint else self._by_halving
         return self._release_as(
-            Release, np.array([self._value(point) for point in draw(steps, source)]), source
+            Release,
+            np.array([self._value(point) for point in draw(steps, source)]),
+            source,
+            labels=quantile_labels(self.quantiles),
         )
 
     def _joint(self, steps: NDArray[np.int64], source: RandomSource) -> list[int]:
@@ -330,6 +334,11 @@ def as_quantiles(given: object) -> tuple[Fraction, ...]:
             _check.refuse("quantiles", rule, number, "pass 0.5 for the median")
         found.append(nearest)
     return tuple(found)
+
+
+def quantile_labels(quantiles: Iterable[Number]) -> dict[str, tuple[float, ...]]:
+    """Return the column that says which quantile each entry of a release is."""
+    return {"quantile": tuple(float(quantile) for quantile in quantiles)}
 
 
 def without_nan(value: Any) -> NDArray[Any]:
