@@ -16,8 +16,8 @@ from sfumato.learning.estimators.logistic_information import LogisticInformation
 from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
 from sfumato.learning.estimators.private_estimator import PrivateClassifier, box, encoded, scaled
 from sfumato.learning.estimators.vector_sums import SumSpecification, planned, products
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import exceeded_by, null_draws
 from sfumato.mechanisms.statistics.least_squares import CoefficientErrors
+from sfumato.mechanisms.statistics.null_draws import exceeded_by, null_draws
 
 __all__ = ["LogisticRegression"]
 

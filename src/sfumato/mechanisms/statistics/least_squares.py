@@ -17,7 +17,7 @@ from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.query.records import as_table, relative_positions
 from sfumato.mechanisms.statistics.covariance import separated_bounds
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import exceeded_by, null_draws
+from sfumato.mechanisms.statistics.null_draws import exceeded_by, null_draws
 from sfumato.mechanisms.statistics.upper_triangle import (
     entries_of,
     product_sums,

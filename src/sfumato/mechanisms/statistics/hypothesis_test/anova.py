@@ -21,8 +21,8 @@ from sfumato.mechanisms.statistics.hypothesis_test.groups import (
     checked_release,
     real_column,
 )
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import null_draws, rank_among
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
+from sfumato.mechanisms.statistics.null_draws import null_draws, rank_among
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["AbsoluteVariation", "OneWayAnova"]

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.release import LatticeRelease
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import drawn_noise, null_draws, rank_among
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     LARGEST,
     HypothesisTestResult,
     check_counts,
     size_of_release,
 )
+from sfumato.mechanisms.statistics.null_draws import drawn_noise, null_draws, rank_among
 
 __all__ = ["goodness_of_fit", "independence_test"]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import drawn_noise, null_draws
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import size_of_release
+from sfumato.mechanisms.statistics.null_draws import drawn_noise, null_draws
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy.neighboring import Neighboring
 

@@ -17,8 +17,8 @@ from sfumato.mechanisms.statistics.hypothesis_test.counted_statistic import (
     order_of,
     real_numbers,
 )
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import Alternative, as_side, rank_on_side
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
+from sfumato.mechanisms.statistics.null_draws import Alternative, as_side, rank_on_side
 
 __all__ = ["KendallTau", "SpearmanRho"]
 

@@ -18,14 +18,14 @@ from sfumato.mechanisms.statistics.hypothesis_test.groups import (
     checked_release,
     real_column,
 )
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import (
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
+from sfumato.mechanisms.statistics.null_draws import (
     Alternative,
     as_side,
     null_draws,
     rank_among,
     rank_on_side,
 )
-from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy.neighboring import Neighboring
 

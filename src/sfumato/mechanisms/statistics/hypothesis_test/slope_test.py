@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import (
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
+from sfumato.mechanisms.statistics.least_squares import LeastSquares
+from sfumato.mechanisms.statistics.null_draws import (
     Alternative,
     as_side,
     drawn_noise,
     null_draws,
     rank_on_side,
 )
-from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
-from sfumato.mechanisms.statistics.least_squares import LeastSquares
 from sfumato.mechanisms.statistics.upper_triangle import triangle
 
 __all__ = ["slope_test"]

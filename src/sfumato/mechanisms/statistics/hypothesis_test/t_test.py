@@ -13,7 +13,8 @@ from sfumato import _check
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.statistics.covariance import Variance
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import (
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
+from sfumato.mechanisms.statistics.null_draws import (
     Alternative,
     as_side,
     drawn_noise,
@@ -22,7 +23,6 @@ from sfumato.mechanisms.statistics.hypothesis_test.null_draws import (
     rank_among,
     rank_on_side,
 )
-from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 from sfumato.numerics.interval import Interval
 
 __all__ = ["t_interval", "t_test", "variance_interval"]

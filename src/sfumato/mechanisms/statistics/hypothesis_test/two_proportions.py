@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.release import LatticeRelease
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import (
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
+    LARGEST,
+    HypothesisTestResult,
+    check_counts,
+    size_of_release,
+)
+from sfumato.mechanisms.statistics.null_draws import (
     Alternative,
     as_side,
     drawn_noise,
     exceeded_by,
     null_draws,
     rank_on_side,
-)
-from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
-    LARGEST,
-    HypothesisTestResult,
-    check_counts,
-    size_of_release,
 )
 from sfumato.numerics.interval import Interval
 

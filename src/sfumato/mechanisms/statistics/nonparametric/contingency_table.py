@@ -17,12 +17,12 @@ from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.query.counts import Histogram
 from sfumato.mechanisms.query.records import as_records
 from sfumato.mechanisms.statistics.hypothesis_test.chi_square import independence_test
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import exceeded_by, null_draws
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     LARGEST,
     HypothesisTestResult,
     size_of_release,
 )
+from sfumato.mechanisms.statistics.null_draws import exceeded_by, null_draws
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["AssociationEstimate", "ContingencyTable"]

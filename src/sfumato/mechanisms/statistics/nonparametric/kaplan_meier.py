@@ -16,7 +16,7 @@ from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.query.records import as_table
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import exceeded_by, null_draws
+from sfumato.mechanisms.statistics.null_draws import exceeded_by, null_draws
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["KaplanMeier", "SurvivalBand", "SurvivalCurve"]

@@ -17,8 +17,8 @@ from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.query.records import as_numbers, relative_positions
 from sfumato.mechanisms.statistics.covariance import separated_bounds
-from sfumato.mechanisms.statistics.hypothesis_test.null_draws import exceeded_by, null_draws
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import LARGEST, size_of_release
+from sfumato.mechanisms.statistics.null_draws import exceeded_by, null_draws
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["DensityBand", "DensityEstimate", "KernelDensity"]

@@ -17,7 +17,8 @@ from sfumato.mechanisms.base.rational import Number, ceil_log2
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.sums import distinct_bounds
-from sfumato.mechanisms.statistics.quantile.quantiles import Quantile, RankMechanism, without_nan
+from sfumato.mechanisms.statistics.quantile.quantiles import Quantile, without_nan
+from sfumato.mechanisms.statistics.quantile.rank_mechanism import RankMechanism
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 
