@@ -128,12 +128,14 @@ def explain(
         typer.echo(words)
         return
     priced = session.priced(query, params=params)
-    deltas = [each.query.options.delta for each in priced]
+    deltas = [each.charged_delta for each in priced]
     facts = {
         "explanation": words.splitlines(),
         "cost": cost_facts(sum_above(each.query.options.epsilon for each in priced), sum_above(deltas)),
         "losses": [json.loads(each.loss.to_json()) for each in priced],
-        "remaining": guarantee_facts(session.account.remaining(max(deltas))),
+        "remaining": guarantee_facts(
+            session.account.remaining(max(each.query.options.delta for each in priced))
+        ),
     }
     print_json(_EXPLANATION, facts)
 
@@ -170,7 +172,7 @@ def _facts(session: Session, release: TableRelease | PostprocessedRelease) -> di
     if isinstance(release, PostprocessedRelease):
         paid, receipts = release.cost, release.receipts
     else:
-        paid = (0.0, 0.0) if release.replayed else (release.epsilon, release.delta)
+        paid = (0.0, 0.0) if release.replayed else (release.epsilon, release.charged_delta)
         receipts = () if release.receipt is None else (release.receipt,)
     return ANSWER.wrap(
         {
@@ -183,7 +185,8 @@ def _facts(session: Session, release: TableRelease | PostprocessedRelease) -> di
 
 
 def _account(session: Session, release: TableRelease | PostprocessedRelease) -> str:
-    cost = f"({release.epsilon:g}, {release.delta:g})-DP"
+    charged = release.delta if isinstance(release, PostprocessedRelease) else release.charged_delta
+    cost = f"({release.epsilon:g}, {charged:g})-DP"
     paid = f"cost nothing: the answer was paid for before, at {cost}" if release.replayed else f"cost {cost}"
     if not release.replayed and isinstance(release, PostprocessedRelease):
         paid = f"cost ({release.cost[0]:g}, {release.cost[1]:g})-DP"

@@ -18,7 +18,15 @@ from sfumato.numerics.decimals import at_most_decimal, decimal_of, decimal_up
 from sfumato.numerics.rounding import mul_up
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["epsilon_cost", "gdp_cost", "meets", "pure_cost", "quick_epsilon_cost", "zcdp_cost"]
+__all__ = [
+    "delta_needed",
+    "epsilon_cost",
+    "gdp_cost",
+    "meets",
+    "pure_cost",
+    "quick_epsilon_cost",
+    "zcdp_cost",
+]
 
 Exact: TypeAlias = Fraction | float
 """A rational; a float only where it is infinite, or no number."""
@@ -80,6 +88,28 @@ def quick_epsilon_cost(loss: PrivacyLoss, delta: float) -> float:
 def meets(loss: PrivacyLoss, epsilon: float, delta: float) -> bool:
     """Whether a loss is proven to be (epsilon, delta)-DP, of numbers as floats and as decimals."""
     return max(quick_epsilon_cost(loss, delta), loss.quick_epsilon(delta)) <= epsilon
+
+
+def delta_needed(loss: PrivacyLoss, epsilon: float, delta: float) -> float:
+    """Return 0 for a loss that is proven to be (epsilon, 0)-DP, else ``delta``.
+
+    A mass that no noise and no threshold uses need not be charged, and without it epsilon is the exact sum of
+    the parts' own: at a delta, Laplace noise of epsilon 0.5 has one of 0.49999998.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+    epsilon, delta : float
+        The guarantee that was asked for.
+
+    Returns
+    -------
+    float
+    """
+    try:
+        return 0.0 if delta and meets(loss, epsilon, 0.0) else delta
+    except UnsupportedView:
+        return delta
 
 
 def _rounded(amount: Exact, mass: Exact) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import RandomSource
+from sfumato.privacy.decimal_cost import delta_needed
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.query import AggregationJob
@@ -71,7 +72,7 @@ def answer_all(
     charges = [
         {
             "loss": priced[index].loss,
-            "delta": priced[index].query.options.delta,
+            "delta": priced[index].charged_delta,
             "request": requests[index],
             "description": descriptions[index],
             "simulated": source.simulated,
@@ -88,7 +89,8 @@ def answer_all(
         query = priced[missing[0]].query
 
         def fits(loss: PrivacyLoss) -> bool:
-            return account.would_accept(loss, delta=query.options.delta)
+            options = query.options
+            return account.would_accept(loss, delta=delta_needed(loss, options.epsilon, options.delta))
 
         raise with_offered_parts(query, refused, fits) from None
 

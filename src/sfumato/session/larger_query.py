@@ -97,7 +97,7 @@ def _cost(priced: Sequence[PricedQuery], budget: Budget) -> list[str]:
     lines = [whole]
     filters, total = budget.filters, None
     for each in priced:
-        cost = filters.price(each.loss, each.query.options.delta)
+        cost = filters.price(each.loss, each.charged_delta)
         total = cost if total is None else filters.after(total, cost)
     if total is not None and not filters.hold(total):
         lines.append(f"Budget: this does not fit into {budget}; ask for smaller epsilons or fewer SELECTs.")

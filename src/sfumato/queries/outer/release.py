@@ -122,7 +122,7 @@ class PostprocessedRelease:
     def cost(self) -> tuple[float, float]:
         """Epsilon and delta of the private SELECTs that were charged now, not released before."""
         charged = [each for each in self.releases if not each.replayed]
-        return sum(each.epsilon for each in charged), sum(each.delta for each in charged)
+        return sum(each.epsilon for each in charged), sum(each.charged_delta for each in charged)
 
     @property
     def loss(self) -> PrivacyLoss:

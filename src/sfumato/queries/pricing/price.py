@@ -44,6 +44,7 @@ from typing import cast
 
 from sfumato.errors import OptionError
 from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
+from sfumato.privacy.decimal_cost import delta_needed
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.plan.measure import Measure
 from sfumato.queries.plan.query import AggregationJob, GroupSelection, Options, Query
@@ -113,6 +114,11 @@ class PricedQuery:
     searches: tuple[PricedSearch, ...] = ()
     bounds_known: bool = True
     truncation: PricedTruncation | None = None
+
+    @property
+    def charged_delta(self) -> float:
+        """The delta of the charge: that of OPTIONS, or 0 where the noise keeps epsilon without it."""
+        return delta_needed(self.loss, self.query.options.epsilon, self.query.options.delta)
 
     @property
     def jobs(self) -> tuple[AggregationJob, ...]:

@@ -85,7 +85,7 @@ def _lines(priced: PricedQuery, privacy_unit: str, found: tuple[FoundBounds, ...
 def _charge(priced: PricedQuery, budget: Budget) -> Iterator[str]:
     """Say what the budget's filter adds up; the noise is set by that, not by the accountant's number."""
     filters = budget.filters
-    added = filters.in_units(filters.price(priced.loss, priced.query.options.delta), up=True)
+    added = filters.in_units(filters.price(priced.loss, priced.charged_delta), up=True)
     yield "Charged to the budget: " + ", ".join(f"{name} {_added(value)}" for name, value in added.items())
 
 
@@ -94,7 +94,7 @@ def _added(value: float) -> str:
 
 
 def _misfit(priced: PricedQuery, budget: Budget) -> Iterator[str]:
-    delta = priced.query.options.delta
+    delta = priced.charged_delta
     if budget.filters.hold(budget.filters.price(priced.loss, delta)):
         return
     max_delta = max(member.delta for member in budget.filters.members)

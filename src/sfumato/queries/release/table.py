@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from sfumato import _check
 from sfumato.errors import LedgerError
 from sfumato.ledger.view import LedgerView
+from sfumato.privacy.decimal_cost import delta_needed
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -129,7 +130,9 @@ class TableRelease:
         report = self.truncation
         if report is not None:
             facts["cut off"] = str(report)
-        facts["cost"] = f"({self.epsilon:g}, {self.delta:g})-DP" + (", paid before" if self.replayed else "")
+        facts["cost"] = f"({self.epsilon:g}, {self.charged_delta:g})-DP" + (
+            ", paid before" if self.replayed else ""
+        )
         if self.receipt is not None:
             facts["receipt"] = str(self.receipt)
         if self.account is not None:
@@ -150,6 +153,11 @@ class TableRelease:
     def delta(self) -> float:
         """Delta of this answer alone."""
         return self.record.delta
+
+    @property
+    def charged_delta(self) -> float:
+        """What the ledger is charged of `delta`: nothing where the noise keeps epsilon without it."""
+        return delta_needed(self.loss, self.epsilon, self.delta)
 
     @property
     def loss(self) -> PrivacyLoss:
