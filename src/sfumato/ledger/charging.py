@@ -14,7 +14,7 @@ from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.accounts import AccountBook
-from sfumato.ledger.log.draws import claim_draw, undrawn_charge
+from sfumato.ledger.log.draws import RecentRequests, claim_draw
 from sfumato.ledger.log.event_log import EventLog, LogEnd, Snapshot
 from sfumato.ledger.log.events import AccountKey, Charged
 from sfumato.ledger.log.hash_chain import Event
@@ -90,6 +90,7 @@ class ChargeRecorder:
         self._identity = identity
         self._key = key
         self._version = version
+        self._requests = RecentRequests()
         self.written: set[str] = set()
         """Hashes of the charges that were to be recorded here: the chain holds those that were."""
 
@@ -110,9 +111,9 @@ class ChargeRecorder:
         """
         checked = [self._checked(charge) for charge in charges]
         made: list[tuple[Event, tuple[Spent, ...]]] = []
-        with self.log.transaction(write=True) as snapshot:
+        with self.log.transaction(write=True, ahead=self._accounts.ahead) as snapshot:
             balances = self._accounts.balances(snapshot, charges[0].account)
-            before = [undrawn_charge(snapshot, body) for _, body in checked]
+            before = [self._requests.undrawn_charge(snapshot, body) for _, body in checked]
             new = [price for (price, _), event in zip(checked, before, strict=True) if event is None]
             if fits := _fit_together([price.cost for price in new], balances):
                 made = self._written(snapshot, checked, before)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from sfumato.errors import BudgetExceeded
-from sfumato.ledger import Budget, Ledger
+from sfumato.ledger import Budget, Ledger, LedgerView
 from sfumato.privacy import Gaussian
 
 Open = Callable[..., Ledger]
@@ -51,3 +51,21 @@ def test_a_charge_costs_the_same_however_long_the_ledger_is(open_ledger: Open, k
     long = steps(ledger, act)
     assert long[0] == short[0] <= 8
     assert long[1] <= short[1] + 8
+
+
+def test_a_charge_that_draws_reads_what_is_new_and_not_the_last_thousand(open_ledger: Open) -> None:
+    ledger = open_ledger(budget=Budget.zcdp(rho=10.0))
+    question = {"loss": Gaussian(100.0), "delta": 1e-9, "draws": True}
+    view, numbers = LedgerView(ledger), itertools.count()
+
+    def draw() -> None:
+        view.charge_all([question | {"request": f"q{next(numbers)}"}])
+
+    fill(ledger, 10)
+    draw()
+    short = steps(ledger, draw)
+    fill(ledger, 200)
+    draw()
+    long = steps(ledger, draw)
+    assert long[0] == short[0]
+    assert long[1] <= short[1] + 20

@@ -109,7 +109,10 @@ def test_what_another_saw_before_it_was_on_the_disk_is_there_after_a_crash(
     crashing: tuple[Ledger, Ledger, Callable[[], None]], monkeypatch: pytest.MonkeyPatch, refused: bool
 ) -> None:
     one, other, crash = crashing
-    monkeypatch.setattr(one._store, "_sync", lambda *_, **__: None)  # as if it had come no further
+    store: Any = one._store
+    monkeypatch.setattr(
+        store, "_finish", lambda: store._connection.exec_driver_sql("COMMIT")
+    )  # and no further
     one.charge(PureDP(0.1), delta=0.0)
     if refused:
         with pytest.raises(BudgetExceeded):
@@ -124,12 +127,14 @@ def test_what_only_the_server_itself_has_is_told_to_nobody(
     crashing: tuple[Ledger, Ledger, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other, _ = crashing
-    monkeypatch.setattr(one._store, "_sync", lambda *_, **__: None)  # as if it had come no further
+    store: Any = one._store
+    monkeypatch.setattr(
+        store, "_finish", lambda: store._connection.exec_driver_sql("COMMIT")
+    )  # and no further
     one.charge(PureDP(0.1), delta=0.0)
     assert len(other.entries()) == 2  # on the server's own disk, whose loss a synchronous standby survives
     seen: list[int] = []
     reading = threading.Thread(target=lambda: seen.append(len(other.entries())))
-    store: Any = one._store
     url = store._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(url, autocommit=True) as owner:
         owner.execute("ALTER SYSTEM SET synchronous_standby_names = 'elsewhere'")
@@ -170,6 +175,29 @@ def test_a_sync_is_shared_where_its_function_has_an_argument_more(
     assert again.charge(PureDP(0.1), delta=0.0).sequence == 4
     store: Any = again._store
     assert store._shares
+
+
+@pytest.mark.parametrize("analyst", ["", "ada"])
+def test_a_charge_waits_for_three_answers_of_the_server(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, analyst: str
+) -> None:
+    ledger.grant("ada", Budget.pure(epsilon=0.5))
+    asked: list[str] = []
+
+    def noted(send: Callable[..., Any]) -> Callable[..., Any]:
+        def sent(connection: object, statement: object, *rest: Any, **more: Any) -> Any:
+            asked.append(str(statement))
+            return send(connection, statement, *rest, **more)
+
+        return sent
+
+    connection: Any = ledger._store._connection
+    for name in ("execute", "exec_driver_sql"):
+        monkeypatch.setattr(type(connection), name, noted(getattr(type(connection), name)))
+    ledger.charge(PureDP(0.01), delta=0.0, analyst=analyst)
+    del asked[:]  # the first one reads the accounts
+    ledger.charge(PureDP(0.01), delta=0.0, analyst=analyst)
+    assert [statement.split()[0] for statement in asked] == ["BEGIN", "INSERT", "COMMIT;"]
 
 
 def test_a_connection_lost_while_idle_is_made_anew(ledger: Ledger, postgres_url: str) -> None:

@@ -7,7 +7,7 @@ grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,9 +20,10 @@ from sfumato.ledger.budget.renewal import check_period
 from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import NOTHING_CHARGED, corrupt, unreadable
 from sfumato.ledger.identity import Identity
-from sfumato.ledger.log.event_log import Snapshot, events_after
+from sfumato.ledger.log.event_log import Snapshot, events_after, reading_after
 from sfumato.ledger.log.events import AccountKey, AccountSet, Body, Charged, body_of
 from sfumato.ledger.log.hash_chain import GENESIS
+from sfumato.ledger.store.base import Read
 
 __all__ = ["AccountBook", "AccountTotals", "AnalystAccount", "check_analyst", "check_budget"]
 
@@ -187,6 +188,10 @@ class AccountBook:
         else:
             dataset = totals.balance(key.charged[0], identity.budget)
         return (dataset, *(totals.balance(each, identity.budget) for each in key.charged[1:]))
+
+    def ahead(self) -> Sequence[Read]:
+        """Return what `balances` will read, if it has read before: then it reads on."""
+        return (reading_after(self._position),) if self._position else ()
 
     def totals(self, snapshot: Snapshot) -> AccountTotals:
         """Return the totals of all accounts now, after reading on; a ledger without accounts is not read."""

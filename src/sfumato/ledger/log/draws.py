@@ -19,6 +19,9 @@ depends on the log and the request alone, never on data.
 
 from __future__ import annotations
 
+import re
+from collections import deque
+from itertools import islice
 from typing import Final
 
 from sfumato.ledger.failures import corrupt
@@ -28,35 +31,65 @@ from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.store.base import Transaction
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["claim_draw", "undrawn_charge"]
+__all__ = ["RecentRequests", "claim_draw"]
 
 WINDOW: Final = 1000
-"""How many of the last events are looked at, so that a charge costs the same however long the log is."""
+"""How many of the last events count, so that a charge costs the same however long the log is."""
+MOST: Final = 8
+"""How many charges of one request are looked at, the last ones."""
 
-RECENT: Final = """SELECT charge FROM event WHERE position > :after AND kind = :kind AND body LIKE :request
-    ORDER BY position DESC LIMIT 8"""
+CHARGES: Final = """SELECT position, charge, body FROM event WHERE position > :after AND kind = :kind
+    ORDER BY position"""
+REQUEST: Final = re.compile(r'"request":"([^"\\]*)"')
+"""A charge's request in its body; a quotation mark within a text has a backslash before it."""
 
 
-def undrawn_charge(snapshot: Snapshot, wanted: Charged) -> Event | None:
-    """Return the last charge of the same request, loss and terms whose noise was not drawn, if there is one.
+class RecentRequests:
+    """The requests of the last charges, as far as this process has read them: each event is read once."""
 
-    Parameters
-    ----------
-    snapshot : Snapshot
-        The log, in a transaction that writes.
-    wanted : Charged
-        What would be charged.
-    """
-    if not (wanted.draws and wanted.request):
+    def __init__(self) -> None:
+        self._position = 0
+        self._charges: deque[tuple[int, int, str]] = deque()
+
+    def undrawn_charge(self, snapshot: Snapshot, wanted: Charged) -> Event | None:
+        """Return the last charge of the same request, loss and terms whose noise was not drawn, if any.
+
+        Parameters
+        ----------
+        snapshot : Snapshot
+            The log, in a transaction that writes and has not written yet.
+        wanted : Charged
+            What would be charged.
+        """
+        if not (wanted.draws and wanted.request):
+            return None
+        self._read_on(snapshot)
+        same = (number for _, number, request in reversed(self._charges) if request == wanted.request)
+        for number in islice(same, MOST):
+            event = event_of_charge(snapshot.connection, Charged.kind, number)
+            body = None if event is None else body_of(event)
+            if (
+                isinstance(body, Charged)
+                and _same(body, wanted)
+                and _is_untouched(snapshot.connection, number)
+            ):
+                return event
         return None
-    after = snapshot.end.event.position - WINDOW
-    search = {"after": after, "kind": Charged.kind, "request": f'%"request":"{wanted.request}"%'}
-    for (number,) in list(snapshot.connection.execute(RECENT, search)):
-        event = event_of_charge(snapshot.connection, Charged.kind, number)
-        body = None if event is None else body_of(event)
-        if isinstance(body, Charged) and _same(body, wanted) and _is_untouched(snapshot.connection, number):
-            return event
-    return None
+
+    def _read_on(self, snapshot: Snapshot) -> None:
+        """Take the charges among the last events that were not read before, and forget those before them."""
+        last = snapshot.end.event.position
+        while self._charges and self._charges[0][0] <= last - WINDOW:
+            self._charges.popleft()
+        after = max(self._position, last - WINDOW)
+        rows = (
+            snapshot.connection.execute(CHARGES, {"after": after, "kind": Charged.kind})
+            if after < last
+            else ()
+        )
+        for position, number, body in rows:
+            self._charges.extend((position, number, found) for found in REQUEST.findall(body) if found)
+        self._position = last
 
 
 def claim_draw(snapshot: Snapshot, receipt: Receipt) -> Event | None:

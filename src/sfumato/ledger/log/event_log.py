@@ -7,7 +7,7 @@ costs the same however long the log is.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +15,7 @@ from sfumato.ledger.budget.spent import Spent
 from sfumato.ledger.failures import corrupt
 from sfumato.ledger.log.events import Body, RunningTotals, totals_of, write_body
 from sfumato.ledger.log.hash_chain import EVENT, GENESIS, Event, link
-from sfumato.ledger.store.base import Store, Transaction
+from sfumato.ledger.store.base import Read, ReadAhead, Store, Transaction
 
 __all__ = [
     "EventLog",
@@ -26,6 +26,7 @@ __all__ = [
     "event_of_charge",
     "events_after",
     "last_event",
+    "reading_after",
     "utc_now",
     "walk",
 ]
@@ -100,9 +101,16 @@ class EventLog:
         self._claimed: dict[int, int] = {}
 
     @contextlib.contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Snapshot]:
-        """Run one transaction, after checking that the log still holds what this process has seen."""
-        with self.store.transaction(write=write) as connection:
+    def transaction(self, *, write: bool, ahead: ReadAhead = tuple) -> Iterator[Snapshot]:
+        """Run one transaction, after checking that the log still holds what this process has seen.
+
+        ``ahead`` says what else will be read in it; see `Store.transaction`.
+        """
+
+        def reads() -> Sequence[Read]:
+            return (LAST, {"seen": self._seen[0]}), *ahead()
+
+        with self.store.transaction(write=write, ahead=reads) as connection:
             end = last_event(connection, self._seen)
             self.remember(end.event)
             yield Snapshot(connection, end)
@@ -197,9 +205,12 @@ def walk(connection: Transaction, kinds: tuple[str, ...] = ()) -> Iterator[Event
             yield event
 
 
+def reading_after(position: int) -> Read:
+    """Return the statement by which `events_after` reads."""
+    return f"{COLUMNS} WHERE position > :position ORDER BY position", {"position": position}
+
+
 def events_after(connection: Transaction, position: int) -> Iterator[Event]:
     """Yield the events after a position, in order, unchecked."""
-    rows = connection.execute(
-        f"{COLUMNS} WHERE position > :position ORDER BY position", {"position": position}
-    )
+    rows = connection.execute(*reading_after(position))
     return (Event(*row) for row in rows)

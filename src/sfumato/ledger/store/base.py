@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -19,7 +19,16 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 from sfumato.ledger.failures import NOTHING_CHARGED, PERHAPS_CHARGED
 
-__all__ = ["SCHEMA_VERSION", "Rows", "Store", "Transaction", "WriteFirst", "stating_outcome"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "Read",
+    "ReadAhead",
+    "Rows",
+    "Store",
+    "Transaction",
+    "WriteFirst",
+    "stating_outcome",
+]
 
 LiveConnection = TypeVar("LiveConnection")
 
@@ -46,6 +55,12 @@ class Transaction(Protocol):
 
 SCHEMA_VERSION = 1
 """Version of the tables, which a store is marked with; a store of a later version is refused."""
+
+Read: TypeAlias = tuple[str, Mapping[str, int]]
+"""A statement that reads, with its parameters."""
+
+ReadAhead: TypeAlias = Callable[[], Sequence[Read]]
+"""Returns what will be read in a transaction; asked once no other thread is in one."""
 
 WriteFirst: TypeAlias = Callable[[Transaction], None]
 """Writes the first rows of a new ledger, in the transaction that makes its tables."""
@@ -82,11 +97,11 @@ class Store(ABC, Generic[LiveConnection]):
             _STORES.add(self)
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Transaction]:
+    def transaction(self, *, write: bool, ahead: ReadAhead = tuple) -> Iterator[Transaction]:
         """Run one transaction: all of it is durable when the block ends, none of it if anything is raised.
 
         One that writes holds the ledger's lock from its beginning: of two processes only one at a time sees
-        what is left of a budget and spends it.
+        what is left of a budget and spends it. A server is asked for what ``ahead`` says with the beginning.
         """
         if write and self.read_only:
             raise LedgerUnavailable(
@@ -95,7 +110,7 @@ class Store(ABC, Generic[LiveConnection]):
         with self._lock, self._explained():
             self._require_usable()
             try:
-                yield self._begin(write=write)
+                yield self._begin(write=write, ahead=ahead())
             except BaseException as error:
                 self._undo(failed=self._is_own(error))
                 raise
@@ -113,8 +128,8 @@ class Store(ABC, Generic[LiveConnection]):
             self._drop_connection()
 
     @abstractmethod
-    def _begin(self, *, write: bool) -> Transaction:
-        """Begin a transaction, on a new connection where there is none."""
+    def _begin(self, *, write: bool, ahead: Sequence[Read]) -> Transaction:
+        """Begin a transaction, on a new connection where there is none; ``ahead`` will be read in it."""
 
     @abstractmethod
     def _finish(self) -> None:

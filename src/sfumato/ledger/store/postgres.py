@@ -17,14 +17,15 @@ import contextlib
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, final
 
 from sfumato import _check
 from sfumato.errors import LedgerUnavailable, MissingExtra
 from sfumato.ledger.failures import NOTHING_CHARGED
-from sfumato.ledger.store.base import SCHEMA_VERSION, Rows, Store, WriteFirst
+from sfumato.ledger.store.base import SCHEMA_VERSION, Read, Rows, Store, WriteFirst
+from sfumato.ledger.store.postgres_batch import FetchedRows, collect_batches, run_batch, with_integers
 from sfumato.ledger.store.postgres_failures import BEFORE_COMMIT, LOCK_HELD, explained, sqlstate_of
 from sfumato.ledger.store.postgres_schema import (
     APPLICATION,
@@ -51,6 +52,8 @@ SETTINGS: Mapping[str, str] = {
     # A commit that is returned is on the disk, whatever the server's own default is.
     "synchronous_commit": "on",
 }
+BEGIN_AND_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+BEGIN_AND_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 LOCK = "SELECT position FROM head WHERE id = 1 FOR UPDATE"
 LOCK_AND_SHARE = (
     "SELECT position, set_config('synchronous_commit', 'off', true) FROM head WHERE id = 1 FOR UPDATE"
@@ -90,21 +93,43 @@ def is_address(location: object) -> bool:
 class _PostgresTransaction:
     """One transaction's statements."""
 
-    __slots__ = ("_connection", "_highest", "_text", "writes")
+    __slots__ = ("_connection", "_fetched", "_highest", "_text", "writes")
 
     def __init__(self, connection: sqlalchemy.Connection, text: Callable[[str], Any]) -> None:
         self._connection = connection
         self._text = text
         self._highest: int | None = None
+        self._fetched: list[tuple[Read, list[Any]]] = []
         self.writes = False
 
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> Rows:
+        for place, (read, rows) in enumerate(self._fetched):
+            if read == (statement, parameters):
+                del self._fetched[place]
+                return FetchedRows(rows)
+        if not statement.startswith("SELECT"):
+            self._fetched = []  # as it was before this
         return self._connection.execute(self._text(statement), parameters or {})
 
-    def lock(self, *, share: bool) -> None:
-        self.writes = True
-        row = self.execute(LOCK_AND_SHARE if share else LOCK).fetchone()
-        self._highest = None if row is None else row[0]
+    def begin(self, *, write: bool, share: bool, ahead: Sequence[Read]) -> None:
+        """Begin, lock if it writes, and read ``ahead``: in one message."""
+        self.writes = write
+        # Each statement after the lock sees all that was committed before it was had.
+        batch = [BEGIN_AND_WRITE, LOCK_AND_SHARE if share else LOCK] if write else [BEGIN_AND_READ]
+        _, *results = run_batch(self._connection, *batch, *(with_integers(*read) for read in ahead))
+        if write:
+            locked = results.pop(0)
+            self._highest = locked[0][0] if locked else None
+        self._fetched = list(zip(ahead, results, strict=True))
+
+    def commit(self, *, share: bool) -> None:
+        """Commit, and wait until all that was written or seen is on the disk, where commits do not."""
+        if not share:
+            self._connection.exec_driver_sql("COMMIT")
+            return
+        _, ((synced,),) = run_batch(self._connection, "COMMIT", SYNC if self.writes else IS_SYNCED)
+        if not (self.writes or synced):
+            self._connection.exec_driver_sql(SYNC).close()
 
     def highest(self) -> int | None:
         if self._highest is None:
@@ -166,32 +191,27 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
                 self._make(make_first)
             self._connection = self._open()
 
-    def _begin(self, *, write: bool) -> _PostgresTransaction:
+    def _begin(self, *, write: bool, ahead: Sequence[Read]) -> _PostgresTransaction:
         reused = self._connection is not None
         try:
-            return self._begun(write=write)
+            return self._begun(write=write, ahead=ahead)
         except self._alchemy.exc.DBAPIError as error:
             if not (reused and error.connection_invalidated):
                 raise
         # The connection was lost while nothing was asked of it: no harm in asking once more.
         self._drop_connection()
-        return self._begun(write=write)
+        return self._begun(write=write, ahead=ahead)
 
-    def _begun(self, *, write: bool) -> _PostgresTransaction:
+    def _begun(self, *, write: bool, ahead: Sequence[Read]) -> _PostgresTransaction:
         if self._connection is None:
             self._connection = self._open()
         work = _PostgresTransaction(self._connection, self._text)
-        if write:
-            # Each statement after the lock sees all that was committed before it was had.
-            work.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            try:
-                work.lock(share=self._shares)
-            except self._alchemy.exc.DBAPIError as error:
-                if sqlstate_of(error) == LOCK_HELD:
-                    self._holders = self._who_holds(self._connection)
-                raise
-        else:
-            work.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            work.begin(write=write, share=self._shares, ahead=ahead)
+        except self._alchemy.exc.DBAPIError as error:
+            if sqlstate_of(error) == LOCK_HELD:
+                self._holders = self._who_holds(self._connection)
+            raise
         self._work = work
         return work
 
@@ -206,21 +226,19 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
 
     def _finish(self) -> None:
         if self._connection is not None and self._work is not None:
-            self._connection.exec_driver_sql("COMMIT")
-            self._sync(self._work, wrote=self._work.writes)
-
-    def _sync(self, work: _PostgresTransaction, *, wrote: bool) -> None:
-        """Wait until all that a transaction wrote or saw is on the disk, where commits do not."""
-        if self._shares and (wrote or not work.execute(IS_SYNCED).fetchone()[0]):
-            work.execute(SYNC).fetchone()
+            self._work.commit(share=self._shares)
 
     def _undo(self, *, failed: bool) -> None:
         rolled_back = False
         with contextlib.suppress(*self._own):
             if self._connection is not None and not self._connection.invalidated:
                 self._connection.exec_driver_sql("ROLLBACK")
-                if not failed and self._work is not None:
-                    self._sync(self._work, wrote=False)
+                if (
+                    not failed
+                    and self._shares
+                    and not self._connection.exec_driver_sql(IS_SYNCED).scalar_one()
+                ):
+                    self._connection.exec_driver_sql(SYNC).close()
                 rolled_back = True
         if failed or not rolled_back:
             # Nothing is begun again on a connection of which it is not known where it stands.
@@ -349,4 +367,5 @@ def _engine(alchemy: Any, url: sqlalchemy.URL, lock_timeout: float) -> sqlalchem
         # Statements are written to be shown to nobody: parameters stay out of the driver's messages.
         hide_parameters=True,
     )
+    collect_batches(alchemy.event, engine)
     return engine

@@ -12,14 +12,14 @@ import glob
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, final
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 from sfumato.ledger.failures import NOTHING_CHARGED, unavailable
-from sfumato.ledger.store.base import Rows, Store, WriteFirst
+from sfumato.ledger.store.base import Read, Rows, Store, WriteFirst
 from sfumato.ledger.store.sqlite_schema import check_schema, write_schema
 
 __all__ = ["SQLiteStore", "create_file", "explained"]
@@ -123,7 +123,8 @@ class SQLiteStore(Store[sqlite3.Connection]):
                 _remove_draft_links(path)
                 self._connection = self._open_file(path)
 
-    def _begin(self, *, write: bool) -> _SQLiteTransaction:
+    def _begin(self, *, write: bool, ahead: Sequence[Read]) -> _SQLiteTransaction:
+        del ahead
         if self._connection is None and self.path is not None:
             self._connection = self._open_file(self.path)
         if self._connection is None:
