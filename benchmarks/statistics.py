@@ -132,7 +132,7 @@ def several_slopes(runs: int) -> Iterator[list[str]]:
         "do not fit",
         "`TheilSen`",
         "`LeastSquares`",
-        "least squares without privacy",
+        "no privacy",
     ]
     rng, slopes = np.random.default_rng(9), np.array([0.5, -1.0, 2.0, 0.25])
     for d, n, share in ((2, 1000, 0.0), (2, 1000, 0.1), (4, 1000, 0.1), (4, 10_000, 0.0), (4, 10_000, 0.1)):

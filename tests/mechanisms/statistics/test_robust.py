@@ -297,14 +297,15 @@ NUMBER = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.sampled_
         )
     )
 )
-def test_a_replaced_record_moves_one_group_of_a_matching(drawn: Any) -> None:
+def test_a_replaced_record_moves_one_group_of_each_matching(drawn: Any) -> None:
     rows, new, seed = drawn
     data = np.array(rows)
     other = data.copy()
     other[seed % len(data)] = new
-    here, there = (theil_sen._slopes_of_matching(each, random_source(seed)) for each in (data, other))
-    assert len(here) == len(there) == len(data) // data.shape[1]
-    assert (here != there).any(axis=1).sum() <= 1
+    here, there = (theil_sen._slopes_of_matchings(each, 3, random_source(seed)) for each in (data, other))
+    assert here.shape == there.shape == (3 * (len(data) // data.shape[1]), data.shape[1] - 1)
+    moved = (here != there).any(axis=1).reshape(3, -1)
+    assert (moved.sum(axis=1) <= 1).all()
 
 
 def test_systems_are_solved_one_by_one() -> None:

@@ -30,6 +30,7 @@ __all__ = ["TheilSen"]
 _MOST: Final = 100
 _SLOPES: Final = 1 << 23
 _FEATURES: Final = 16
+_AT_ONCE: Final = 1 << 16
 _Array = NDArray[np.float64]
 
 
@@ -68,7 +69,7 @@ class TheilSen(Mechanism):
     *Several features.* The published private estimator is that of one feature; the medians of the slopes
     through d + 1 records, one feature at a time, are those of Dang et al. without privacy. A share a of bad
     records spoils :math:`1 - (1 - a)^{d+1}` of the groups, and more than half of them is too many: a fifth of
-    the records for two features, an eighth for four. `LeastSquares` errs less where all records fit.
+    the records for two features, an eighth for four.
 
     References
     ----------
@@ -142,7 +143,13 @@ class TheilSen(Mechanism):
         maximum = np.finfo(np.float64).max / 4
         real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=maximum, neginf=-maximum)
         matchings = self.matchings or min(_MOST, max(1, _SLOPES // max(1, len(real))))
-        found = np.concatenate([_slopes_of_matching(real, source) for _ in range(matchings)])
+        at_once = max(1, _AT_ONCE // max(1, len(real)))
+        found = np.concatenate(
+            [
+                _slopes_of_matchings(real, min(at_once, matchings - first), source)
+                for first in range(0, matchings, at_once)
+            ]
+        )
         slopes = np.array(
             [
                 float(self._median(bounds, self._share / matchings).release(column, source).value)
@@ -178,11 +185,11 @@ class TheilSen(Mechanism):
         )
 
 
-def _slopes_of_matching(records: _Array, source: RandomSource) -> _Array:
+def _slopes_of_matchings(records: _Array, matchings: int, source: RandomSource) -> _Array:
     """Return the slopes through groups of as many records as there are columns, a row for each group."""
-    size = records.shape[1]
-    order = np.argsort(source.words(len(records)), kind="stable")
-    groups = records[order[: len(records) // size * size]].reshape(-1, size, size)
+    (count, size), words = records.shape, source.words(matchings * len(records))
+    order = np.argsort(words.reshape(matchings, count), axis=1, kind="stable")[:, : count // size * size]
+    groups = records[order].reshape(-1, size, size)
     with np.errstate(all="ignore"):
         return np.nan_to_num(_solved(groups[:, 1:] - groups[:, :1]), nan=0.0, posinf=np.inf, neginf=-np.inf)
 
