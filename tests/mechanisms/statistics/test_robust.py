@@ -308,6 +308,25 @@ def test_a_replaced_record_moves_one_group_of_each_matching(drawn: Any) -> None:
     assert (moved.sum(axis=1) <= 1).all()
 
 
+def test_medians_of_slopes_share_epsilon_among_matchings(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent: list[tuple[Fraction, int]] = []
+
+    def release(self: Quantile, value: Any, source: Any) -> Any:
+        spent.append((Fraction(self.epsilon), len(value)))
+        return SimpleNamespace(value=0.0)
+
+    monkeypatch.setattr(Quantile, "release", release)
+    for features, matchings in ((1, 7), (3, 5)):
+        mechanism = TheilSen(
+            slope_bounds=[(-1, 1)] * features, intercept_bounds=(-1, 1), epsilon=2.0, matchings=matchings
+        )
+        mechanism.release(np.ones((20, features + 1)), 1)
+        share = Fraction(2, features + 1)
+        groups = 20 // (features + 1) * matchings
+        assert spent == [(share / matchings, groups)] * features + [(share, 20)]
+        spent.clear()
+
+
 def test_systems_are_solved_one_by_one() -> None:
     rng = np.random.default_rng(13)
     for size in (1, 2, 5):
