@@ -23,8 +23,10 @@ from sfumato.mechanisms import (
     CoinPress,
     CoinPressCovariance,
     CoinPressVectorMean,
+    Gaussian,
     JointQuantiles,
     Laplace,
+    LeastSquares,
     Quantiles,
     SmoothTrimmedMean,
     StabilityHistogram,
@@ -122,6 +124,33 @@ def slopes(runs: int) -> Iterator[list[str]]:
                 run[place] = mechanism.release(data, rng).value.slopes[0] - 0.5
             run[2] = np.polyfit(x, data[:, 1], 1)[0] - 0.5
         yield [str(n), *(f"{error:.4f}" for error in np.sqrt((errors**2).mean(axis=0)))]
+
+
+def several_slopes(runs: int) -> Iterator[list[str]]:
+    """Yield the errors of several slopes, with features from 0 to 10 and residuals of deviation 2."""
+    yield [
+        "features",
+        "records",
+        "do not fit",
+        "`TheilSen`",
+        "`LeastSquares`",
+        "no privacy",
+    ]
+    rng, slopes = np.random.default_rng(9), np.array([0.5, -1.0, 2.0, 0.25])
+    for d, n, share in ((2, 1000, 0.0), (2, 1000, 0.1), (4, 1000, 0.1), (4, 10_000, 0.0), (4, 10_000, 0.1)):
+        truth, errors = slopes[:d], np.zeros((min(runs, 50), 3))
+        robust = TheilSen(slope_bounds=[(-10.0, 10.0)] * d, intercept_bounds=(-100.0, 100.0), epsilon=2.0)
+        query = LeastSquares(bounds=[(0.0, 10.0)] * d + [(-30.0, 100.0)])
+        replace = Neighboring.REPLACE_ONE
+        squares = Gaussian.for_query(query, epsilon=2.0, delta=1e-6, neighboring=replace)
+        for run in errors:
+            x = rng.uniform(0, 10, (n, d))
+            y = np.where(rng.random(n) < share, 100.0, 3 + x @ truth + rng.normal(0, 2, n))
+            data = np.column_stack([x, y])
+            exact = np.linalg.lstsq(np.column_stack([np.ones(n), x]), y, rcond=None)[0][1:]
+            found = robust.release(data, rng).value, query.estimate(squares.release(data, rng))
+            run[:] = [((each - truth) ** 2).mean() for each in (found[0].slopes, found[1].slopes, exact)]
+        yield [str(d), str(n), f"{share:.0%}", *(f"{e:.4f}" for e in np.sqrt(errors.mean(axis=0)))]
 
 
 def trimmed(runs: int) -> Iterator[list[str]]:
@@ -294,6 +323,7 @@ PARTS = {
     "tests": sizes,
     "selection": selections,
     "slopes": slopes,
+    "several-slopes": several_slopes,
     "trimmed": trimmed,
     "quantiles": quantiles,
     "unbounded": unbounded,

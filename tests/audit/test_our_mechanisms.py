@@ -450,6 +450,9 @@ ONE_BY_ONE: dict[str, Entry] = {
         pair(np.array([[0.0, 0.0], [1.0, 2.0]]), np.array([[0.0, 0.0], [1.0, -2.0]])),
         trials=1500,
     ),
+    "plane by Theil and Sen": one_by_one(
+        TheilSen(slope_bounds=((-2, 2), (-2, 2)), intercept_bounds=(-4, 4), epsilon=1.0), trials=1000
+    ),
     "Kronecker mechanism": one_by_one(
         KroneckerMechanism.calibrated(factors=[np.tril(np.ones((2, 2))), np.eye(2)], epsilon=1.0, delta=2e-2),
         pair(np.zeros((2, 2), int), np.array([[1, 0], [0, 0]])),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import singledispatch
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,7 +227,12 @@ def _(mechanism: Any) -> list[InputPair]:
 
 @default_pairs.register
 def _(mechanism: TheilSen) -> list[InputPair]:
-    lower, upper = mechanism.slope_bounds
+    if mechanism.features > 1:
+        # All but the last record are the origin and units of all features but the last, with a response of 0.
+        up, down = np.zeros((2, mechanism.features + 1))
+        up[-2:], down[-2:] = (1.0, 1e300), (1.0, -1e300)
+        return [neighbors(np.eye(mechanism.features, len(up), k=-1), up, down, mechanism.neighboring)]
+    lower, upper = cast("tuple[float, float]", mechanism.slope_bounds)
     return line_pairs((float(lower), float(upper)), mechanism.neighboring)
 
 

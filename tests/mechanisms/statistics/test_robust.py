@@ -27,8 +27,9 @@ from sfumato.mechanisms import (
     TheilSen,
     TrimmedMean,
 )
-from sfumato.mechanisms.statistics import trimmed_mean
+from sfumato.mechanisms.statistics import theil_sen, trimmed_mean
 from sfumato.mechanisms.statistics.quantile.rank_sampling import RankSampler
+from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy.loss import compose
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
@@ -262,6 +263,82 @@ def test_theil_sen_finds_the_line_of_most_records(matchings: int | None) -> None
         assert abs(mechanism.release(odd).value.intercept) <= 100
 
 
+def test_several_slopes_are_found_where_records_do_not_fit() -> None:
+    rng, slopes, errors = np.random.default_rng(12), np.array([0.5, -1.0, 2.0]), np.zeros((6, 2))
+    mechanism = TheilSen(slope_bounds=[(-10.0, 10.0)] * 3, intercept_bounds=(-100.0, 100.0), epsilon=2.0)
+    assert mechanism.privacy_loss.epsilon(0.0) == pytest.approx(2.0, rel=1e-9)
+    query = LeastSquares(bounds=(*[(0.0, 10.0)] * 3, (-30.0, 100.0)))
+    squares = Gaussian.for_query(query, epsilon=2.0, delta=1e-6, neighboring=Neighboring.REPLACE_ONE)
+    for run in errors:
+        x = rng.uniform(0, 10, (3000, 3))
+        y = np.where(rng.random(3000) < 0.1, 100.0, 3 + x @ slopes + rng.normal(0, 2, 3000))
+        data = np.column_stack([x, y])
+        found = mechanism.release(data, rng).value
+        assert found.intercept == pytest.approx(3, abs=2)
+        run[0] = np.abs(found.slopes - slopes).max()
+        run[1] = np.abs(query.estimate(squares.release(data, rng)).slopes - slopes).max()
+    ours, theirs = errors.mean(axis=0)
+    assert ours < 0.15
+    assert theirs > 2 * ours
+    for odd in (np.zeros((0, 4)), np.zeros((3, 4)), np.full((9, 4), math.inf), np.full((8, 4), math.nan)):
+        line = mechanism.release(odd, 1).value
+        assert np.abs(line.slopes).max() <= 10
+        assert abs(line.intercept) <= 100
+
+
+NUMBER = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([0.0, 1.0, 2.0]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(1, 3).flatmap(
+        lambda features: st.tuples(
+            st.lists(st.tuples(*[NUMBER] * (features + 1)), min_size=1, max_size=12),
+            st.tuples(*[NUMBER] * (features + 1)),
+            st.integers(0, 2**32),
+        )
+    )
+)
+def test_a_replaced_record_moves_one_group_of_each_matching(drawn: Any) -> None:
+    rows, new, seed = drawn
+    data = np.array(rows)
+    other = data.copy()
+    other[seed % len(data)] = new
+    here, there = (theil_sen._slopes_of_matchings(each, 3, random_source(seed)) for each in (data, other))
+    assert here.shape == there.shape == (3 * (len(data) // data.shape[1]), data.shape[1] - 1)
+    moved = (here != there).any(axis=1).reshape(3, -1)
+    assert (moved.sum(axis=1) <= 1).all()
+
+
+def test_medians_of_slopes_share_epsilon_among_matchings(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent: list[tuple[Fraction, int]] = []
+
+    def release(self: Quantile, value: Any, source: Any) -> Any:
+        spent.append((Fraction(self.epsilon), len(value)))
+        return SimpleNamespace(value=0.0)
+
+    monkeypatch.setattr(Quantile, "release", release)
+    for features, matchings in ((1, 7), (3, 5)):
+        mechanism = TheilSen(
+            slope_bounds=[(-1, 1)] * features, intercept_bounds=(-1, 1), epsilon=2.0, matchings=matchings
+        )
+        mechanism.release(np.ones((20, features + 1)), 1)
+        share = Fraction(2, features + 1)
+        groups = 20 // (features + 1) * matchings
+        assert spent == [(share / matchings, groups)] * features + [(share, 20)]
+        spent.clear()
+
+
+def test_systems_are_solved_one_by_one() -> None:
+    rng = np.random.default_rng(13)
+    for size in (1, 2, 5):
+        systems = rng.normal(size=(200, size, size + 1))
+        found = theil_sen._solved(systems)
+        exact = np.linalg.solve(systems[:, :, :-1], systems[:, :, -1:])[..., 0]
+        assert found == pytest.approx(exact, rel=1e-6, abs=1e-6)
+        np.testing.assert_array_equal(theil_sen._solved(systems[17:18]), found[17:18])
+
+
 def test_many_matchings_halve_the_error_of_a_slope() -> None:
     rng, errors = np.random.default_rng(0), np.zeros((40, 2))
     bounds: dict[str, Any] = {"slope_bounds": (-10.0, 10.0), "intercept_bounds": (-100.0, 100.0)}
@@ -304,6 +381,16 @@ def test_many_matchings_halve_the_error_of_a_slope() -> None:
             ),
             ParameterError,
             "matchings must",
+        ),
+        (
+            lambda: TheilSen(slope_bounds=[(0, 1)] * 17, intercept_bounds=(0, 1), epsilon=1),
+            ParameterError,
+            "slope_bounds must",
+        ),
+        (
+            lambda: TheilSen(slope_bounds=[(0, 1), (1, 1)], intercept_bounds=(0, 1), epsilon=1),
+            ParameterError,
+            "bounds must",
         ),
         (
             lambda: TheilSen(
