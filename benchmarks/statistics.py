@@ -3,8 +3,9 @@
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
 how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes: their error.
+Growth: the CPU time of large strategies and long streams.
 
-``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes]``
+``python -m benchmarks statistics [--runs N] [--part means|tests|selection|slopes|growth]``
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.growth import growth
 from sfumato.mechanisms import (
     Laplace,
     StabilityHistogram,
@@ -117,7 +119,7 @@ def _recall(listed: Sequence[object]) -> float:
     return len({key for key in listed if isinstance(key, int) and key < 10}) / 10
 
 
-PARTS = {"means": means, "tests": sizes, "selection": selections, "slopes": slopes}
+PARTS = {"means": means, "tests": sizes, "selection": selections, "slopes": slopes, "growth": growth}
 
 
 def main(argv: Sequence[str]) -> int:
