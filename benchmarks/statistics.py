@@ -4,7 +4,8 @@ Means: the width and the coverage of intervals from one release of `Variance`, o
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
 how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed means,
 quantiles, `CoinPress`, for vectors too: their error. Proportions, ranks, slope-tests and variances: sizes,
-powers and coverages (`benchmarks.hypothesis_tests`). The other parts stand in `benchmarks.nonparametric`.
+powers and coverages (`benchmarks.hypothesis_tests`). Growth: the CPU time of large
+strategies and long streams. The other parts stand in `benchmarks.nonparametric`.
 
 ``python -m benchmarks statistics [--runs N] [--part NAME]``
 """
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import hypothesis_tests, nonparametric
+from benchmarks.growth import growth
 from sfumato.mechanisms import (
     CoinPress,
     CoinPressCovariance,
@@ -332,6 +334,7 @@ PARTS = {
     "ranks": hypothesis_tests.ranks,
     "slope-tests": hypothesis_tests.slope_tests,
     "variances": hypothesis_tests.variances,
+    "growth": growth,
     **nonparametric.PARTS,
 }
 

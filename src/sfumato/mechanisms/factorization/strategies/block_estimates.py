@@ -25,17 +25,15 @@ class PrefixEstimates:
 
     def __init__(self) -> None:
         self._blocks: list[Any] = []
-        self._sums: list[Any] = []  # of a block and of all that are longer
 
     def add(self, measured: list[Any]) -> Any:
         """Take the measurements of the blocks that end with this step, by height; return the prefix's sum."""
         estimate = measured[0]
         for height, own in enumerate(measured[1:], 1):
-            self._sums.pop()
             share = own_weight(height)
             estimate = share * own + (1 - share) * (self._blocks.pop() + estimate)
-        self._push(estimate)
-        return self._sums[-1]
+        self._blocks.append(estimate)
+        return sum(self._blocks)
 
     def extend(self, measured: list[Array], before: int, steps: int) -> Array:
         """Take the measurements of the blocks that end with some steps, by height; return all prefixes' sums.
@@ -64,14 +62,8 @@ class PrefixEstimates:
             if len(blocks) % 2:
                 remaining.append(blocks[-1] if blocks.ndim > 1 else float(blocks[-1]))
             halves = blocks[: 2 * pairs].reshape(pairs, 2, *blocks.shape[1:]).sum(axis=1)
-        self._blocks, self._sums = [], []
-        for block in reversed(remaining):
-            self._push(block)
+        self._blocks = waiting + remaining[::-1]
         return total
-
-    def _push(self, block: Any) -> None:
-        self._sums.append(self._sums[-1] + block if self._sums else block)
-        self._blocks.append(block)
 
 
 def block_squares(steps: int, participation: Participation) -> int:

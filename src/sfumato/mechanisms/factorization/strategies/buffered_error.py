@@ -59,10 +59,9 @@ class BufferedError:
     Examples
     --------
     >>> from sfumato.mechanisms.factorization.strategies.participation import ONCE
-    >>> error = BufferedError(1024, ONCE, "max")
-    >>> value, gradient = error(error.start(1))
-    >>> gradient.shape, 2 < value < 5
-    ((2,), True)
+    >>> decays, weights = best_buffers(BufferedError(1024, ONCE, "max"), 3)
+    >>> decays.shape, 0.4 < float(weights.sum()) < 0.5
+    ((3,), True)
     """
 
     def __init__(self, steps: int, participation: Participation, objective: str) -> None:

@@ -16,6 +16,7 @@ from sfumato.mechanisms.factorization.strategies.power_series import check_steps
 from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream, check_unfinished
 from sfumato.mechanisms.factorization.strategies.toeplitz import ToeplitzStrategy
 from sfumato.mechanisms.factorization.strategies.toeplitz_error import ToeplitzError, check_objective
+from sfumato.numerics.blas_threads import one_thread
 
 __all__ = ["BufferedToeplitz"]
 
@@ -96,6 +97,7 @@ class BufferedToeplitz(ToeplitzStrategy):
         return _Buffers(self)
 
     @classmethod
+    @one_thread()
     def optimal(
         cls,
         *,

@@ -25,6 +25,7 @@ from sfumato.mechanisms.factorization.strategies.power_series import (
     product,
     worst_participation,
 )
+from sfumato.numerics.blas_threads import one_thread
 
 __all__ = ["IntegerToeplitz"]
 
@@ -48,6 +49,7 @@ class IntegerToeplitz(IntegerStrategy):
         If coefficients do not fall, or the entries are too large to be multiplied exactly.
     """
 
+    @one_thread()
     def __init__(self, coefficients: Array, steps: int, bits: int) -> None:
         c = np.rint(np.ldexp(coefficients, bits)).astype(np.int64)
         if not is_decreasing(c):

@@ -14,7 +14,7 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, 
 
 __all__ = ["OnlineProduct"]
 
-_BLOCK: Final = 512
+_BLOCK: Final = 1024
 _SINGLE: Final = 16
 _LONGEST: Final = 1 << 17
 _RETAINED: Final = 1 << 16
@@ -40,7 +40,7 @@ class OnlineProduct:
     *Blocks.* For :math:`i < t` there is one power of two :math:`b` at which both are in neighboring blocks of
     b steps that begin at an even multiple of b. So when an odd multiple of b is reached, the last b terms are
     multiplied by the first 2b weights and added to the next b sums, by a fast Fourier transform of 2b points;
-    blocks of less than 512 terms are multiplied one by one. Over n steps that is :math:`O(n \log^2 n)`. Each
+    blocks of less than 1,024 are multiplied one by one. Over n steps that is :math:`O(n \log^2 n)`. Each
     step is answered at once; the one at an odd multiple of b takes a time in proportion to :math:`b \log b`.
 
     *Exactness.* Weights and terms are written in digits around 0, as few as the bounds on both allow: a
@@ -216,7 +216,8 @@ class _Whole(_Kernel):
         for count in range(1, 5):
             width = -(-(int(weights.max(initial=0)).bit_length() + 1) // count)
             digits = _digits(weights, width, count)
-            norm = max(float(np.linalg.norm(digit)) for digit in digits)
+            # Not by a library's dot product, whose threads would wait for one another.
+            norm = math.sqrt(max(float(np.square(digit).sum()) for digit in digits))
             # Digits of terms are at most half of 2**bits, and the error is to be below 1/4.
             bits = math.floor(-math.log2(gamma * max(norm, 1.0) * math.sqrt(size))) - 1
             if bits > 1:

@@ -17,6 +17,7 @@ from sfumato.mechanisms.factorization.strategies.power_series import (
     product,
     worst_participation,
 )
+from sfumato.numerics.blas_threads import one_thread
 
 __all__ = ["ToeplitzError", "check_objective", "optimal_coefficients"]
 
@@ -59,6 +60,7 @@ class ToeplitzError:
         return float(np.log(error) + np.log(squares)), moved / squares - correlated / error
 
 
+@one_thread()
 def optimal_coefficients(start: Array, criterion: ToeplitzError) -> Array:
     """Return coefficients that fall from 1, with no more error than ``start`` and nearly the smallest.
 
