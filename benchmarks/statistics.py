@@ -3,7 +3,8 @@
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
 how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes: their error.
-Proportions, ranks, slope-tests and variances: sizes, powers and coverages (`benchmarks.hypothesis_tests`).
+Proportions, ranks, slope-tests, variances and quantile-intervals: sizes, powers and coverages, in
+`benchmarks.hypothesis_tests`.
 
 ``python -m benchmarks statistics [--runs N] [--part NAME]``
 """
@@ -128,6 +129,7 @@ PARTS = {
     "ranks": hypothesis_tests.ranks,
     "slope-tests": hypothesis_tests.slope_tests,
     "variances": hypothesis_tests.variances,
+    "quantile-intervals": hypothesis_tests.quantile_intervals,
 }
 
 
