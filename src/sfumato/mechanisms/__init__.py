@@ -91,7 +91,6 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.hypothesis_test.rank_correlation import KendallTau, SpearmanRho
     from sfumato.mechanisms.statistics.hypothesis_test.rank_tests import KruskalWallis, MannWhitney
     from sfumato.mechanisms.statistics.hypothesis_test.signed_rank import WilcoxonSignedRank
-    from sfumato.mechanisms.statistics.hypothesis_test.slope_test import slope_test
     from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_interval, t_test, variance_interval
     from sfumato.mechanisms.statistics.hypothesis_test.two_proportions import (
         two_proportions_interval,
@@ -106,6 +105,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.quantile.quantile_tree import QuantilesRelease, QuantileTree
     from sfumato.mechanisms.statistics.quantile.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.statistics.second_moments import PrincipalComponents, SecondMoments
+    from sfumato.mechanisms.statistics.slope_test import slope_test
     from sfumato.mechanisms.statistics.theil_sen import TheilSen
     from sfumato.mechanisms.statistics.trimmed_mean import TrimmedMean
     from sfumato.mechanisms.statistics.tukey_median import TukeyMedian
@@ -356,7 +356,7 @@ __getattr__, __dir__ = attach(
         "SpearmanRho": "sfumato.mechanisms.statistics.hypothesis_test.rank_correlation",
         "TwoSampleKolmogorovSmirnov": "sfumato.mechanisms.statistics.hypothesis_test.two_sample_distance",
         "WilcoxonSignedRank": "sfumato.mechanisms.statistics.hypothesis_test.signed_rank",
-        "slope_test": "sfumato.mechanisms.statistics.hypothesis_test.slope_test",
+        "slope_test": "sfumato.mechanisms.statistics.slope_test",
         "two_proportions_interval": "sfumato.mechanisms.statistics.hypothesis_test.two_proportions",
         "two_proportions_test": "sfumato.mechanisms.statistics.hypothesis_test.two_proportions",
         "variance_interval": "sfumato.mechanisms.statistics.hypothesis_test.t_test",
