@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from sfumato.mechanisms import (
     CanonicalNoise,
@@ -20,6 +21,8 @@ from sfumato.mechanisms import (
     Laplace,
     LatticeRelease,
     LeastSquares,
+    Quantile,
+    QuantileInterval,
     Query,
     SpearmanRho,
     TwoSampleKolmogorovSmirnov,
@@ -33,7 +36,7 @@ from sfumato.mechanisms import (
 )
 from sfumato.privacy import Neighboring
 
-__all__ = ["proportions", "ranks", "slope_tests", "variances"]
+__all__ = ["proportions", "quantile_intervals", "ranks", "slope_tests", "variances"]
 
 Array = NDArray[np.float64]
 REPLACE = Neighboring.REPLACE_ONE
@@ -255,3 +258,31 @@ def _percentiles(release: LatticeRelease, rng: np.random.Generator) -> Array:
     total = np.maximum(2.0, sums.sum(axis=0))
     drawn = np.clip(sums[0] / total - ((sums[0] + sums[1] / 2) / total) ** 2, 0, 0.25)
     return np.asarray(1e4 * np.quantile(drawn, [0.025, 0.975]))
+
+
+def quantile_intervals(runs: int) -> Iterator[list[str]]:
+    """Yield coverages and widths of intervals for a median of normal records, at epsilon 1."""
+    rng, bounds = np.random.default_rng(9), (-5.0, 5.0)
+    ours = QuantileInterval(bounds=bounds, epsilon=1.0)
+    end = Quantile(bounds=bounds, epsilon=0.5, grid=ours.grid)
+    yield ["n", "covers", "width", "public n (Drechsler et al.) covers", "width", "no privacy"]
+    for n in (200, 2000, 20_000):
+        # Without a private n: half of epsilon for either end, and as many records added at a bound.
+        reach = n / 2 - float(binom.ppf(0.025 * 0.95, n, 0.5)) + end.rank_bound(0.025 * 0.05)
+        added = np.ceil(2 * reach).astype(int)
+        ends = np.zeros((3, runs, 2))
+        for run in range(runs):
+            data = np.sort(rng.normal(size=n))
+            ends[0, run] = ours.release(data, rng).value
+            for place, bound in enumerate(bounds):
+                ends[1, run, place] = end.release(np.append(data, np.full(added, bound)), rng).value
+            ends[2, run] = data[[int(binom.ppf(share, n, 0.5)) for share in (0.025, 0.975)]]
+        covers = ((ends[..., 0] <= 0) & (ends[..., 1] >= 0)).mean(axis=1)
+        widths = np.median(ends[..., 1] - ends[..., 0], axis=1)
+        yield [
+            str(n),
+            f"{covers[0]:.3f}",
+            f"{widths[0]:.3f}",
+            f"{covers[1]:.3f}",
+            *(f"{w:.3f}" for w in widths[1:]),
+        ]

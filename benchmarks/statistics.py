@@ -3,8 +3,8 @@
 Means: the width and the coverage of intervals from one release of `Variance`, over the central 95 % of the
 error of the mean that the same three numbers give. Tests: how often a true mean is refused at 5 %. Selection:
 how many of the ten most frequent keys are listed, where a unit has so many keys. Slopes, trimmed means,
-quantiles, `CoinPress`, for vectors too: their error. Proportions, ranks, slope-tests and variances: sizes,
-powers and coverages (`benchmarks.hypothesis_tests`). Growth: the CPU time of large
+quantiles, `CoinPress`, for vectors too: their error. Proportions, ranks, slope-tests, variances and
+quantile-intervals: sizes, powers and coverages (`benchmarks.hypothesis_tests`). Growth: the CPU time of large
 strategies and long streams. The other parts stand in `benchmarks.nonparametric`.
 
 ``python -m benchmarks statistics [--runs N] [--part NAME]``
@@ -334,6 +334,7 @@ PARTS = {
     "ranks": hypothesis_tests.ranks,
     "slope-tests": hypothesis_tests.slope_tests,
     "variances": hypothesis_tests.variances,
+    "quantile-intervals": hypothesis_tests.quantile_intervals,
     "growth": growth,
     **nonparametric.PARTS,
 }

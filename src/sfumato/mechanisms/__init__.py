@@ -93,7 +93,6 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.hypothesis_test.rank_correlation import KendallTau, SpearmanRho
     from sfumato.mechanisms.statistics.hypothesis_test.rank_tests import KruskalWallis, MannWhitney
     from sfumato.mechanisms.statistics.hypothesis_test.signed_rank import WilcoxonSignedRank
-    from sfumato.mechanisms.statistics.hypothesis_test.slope_test import slope_test
     from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_interval, t_test, variance_interval
     from sfumato.mechanisms.statistics.hypothesis_test.two_proportions import (
         two_proportions_interval,
@@ -126,6 +125,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.quantile.quantile_tree import QuantilesRelease, QuantileTree
     from sfumato.mechanisms.statistics.quantile.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.statistics.second_moments import PrincipalComponents, SecondMoments
+    from sfumato.mechanisms.statistics.slope_test import slope_test
     from sfumato.mechanisms.statistics.theil_sen import TheilSen
     from sfumato.mechanisms.statistics.trimmed_mean import TrimmedMean
     from sfumato.mechanisms.statistics.tukey_median import TukeyMedian
@@ -346,7 +346,6 @@ __getattr__, __dir__ = attach(
             "statistics.hypothesis_test.rank_correlation": ("KendallTau", "SpearmanRho"),
             "statistics.hypothesis_test.rank_tests": ("KruskalWallis", "MannWhitney"),
             "statistics.hypothesis_test.signed_rank": ("WilcoxonSignedRank",),
-            "statistics.hypothesis_test.slope_test": ("slope_test",),
             "statistics.hypothesis_test.t_test": ("t_interval", "t_test", "variance_interval"),
             "statistics.hypothesis_test.two_proportions": (
                 "two_proportions_interval",
@@ -365,6 +364,7 @@ __getattr__, __dir__ = attach(
             "statistics.quantile.quantile_tree": ("QuantileTree", "QuantilesRelease"),
             "statistics.quantile.quantiles": ("Quantile", "Quantiles"),
             "statistics.second_moments": ("PrincipalComponents", "SecondMoments"),
+            "statistics.slope_test": ("slope_test",),
             "statistics.theil_sen": ("TheilSen",),
             "statistics.trimmed_mean": ("TrimmedMean",),
             "statistics.tukey_median": ("TukeyMedian",),
