@@ -229,7 +229,8 @@ class LogisticRegression(PrivateClassifier):
         -------
         CoefficientErrors
             Around the coefficients without the bias of the ridge, which ``coef_`` has; infinite where the
-            information cannot be distinguished from its noise: then more rows or a larger ``error_share`` are needed.
+            information cannot be distinguished from its noise: then more rows are needed, or a larger
+            ``error_share``.
 
         Raises
         ------

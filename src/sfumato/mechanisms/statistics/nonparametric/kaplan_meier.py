@@ -161,11 +161,6 @@ class KaplanMeier(Query):
         return sum(map(len, _trees(len(self.times), self.branching)))
 
     @property
-    def counts_records(self) -> bool:
-        """They are numbers of records."""
-        return True
-
-    @property
     def levels(self) -> int:
         """How many nodes each record is in."""
         return _height(len(self.times) + 1, self.branching)

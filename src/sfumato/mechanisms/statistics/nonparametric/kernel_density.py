@@ -326,7 +326,7 @@ class KernelDensity(Query):
             noise = np.asarray(release.distribution.sample((number, self.entries), generator))
             return sample @ kernel + noise * float(self.step), shares @ kernel
 
-        seen = np.asarray(release.value, np.float64)
+        seen = np.asarray(self.check_release(release).value, np.float64)
         around, _ = drawn(seen)
         again, exact = drawn(around)
         off = again @ weights / _counted(again, size) - exact @ weights
