@@ -24,7 +24,7 @@ def numbers(figure: str) -> list[float]:
 
 
 def agrees(one: str, other: str) -> bool:
-    """Whether figures are of one error; seeds are fixed, so a quarter is for other draws of the same noise."""
+    """Whether figures are of one error; seeds are fixed, so a quarter allows for other draws of it."""
     pairs = zip(numbers(one), numbers(other), strict=True)
     return all(abs(found - stated) <= 0.25 * stated for found, stated in pairs)
 
