@@ -239,6 +239,7 @@ def test_texts_are_counted_in_every_form() -> None:
         pl.Series(texts, dtype=pl.Categorical),
         pa.array(texts),
         pa.chunked_array([texts]).dictionary_encode(),
+        pa.chunked_array([pa.array(part).dictionary_encode() for part in (texts[:2], texts[2:])]),
     ]
     survey = RandomizedResponse.calibrated(categories=("a", "b"), epsilon=1.0)
     distinct = DistinctCountSketch(epsilon=9.0)
