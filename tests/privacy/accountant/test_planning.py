@@ -149,3 +149,14 @@ def test_what_only_one_law_has_keeps_pairs_apart(swapped: bool, monkeypatch: pyt
     assert found.lower == pytest.approx(one.lower, rel=1e-9)
     assert found.upper == pytest.approx(one.upper, rel=1e-9)
     assert 0 < found.upper < 1
+
+
+@cases("error", [0.01, 0.001])
+def test_the_bounds_of_a_plan_are_no_further_apart_than_its_error(error: float) -> None:
+    """What smoothing uses up of the error is not there for the bins."""
+    log_delta = math.log(1e-5)
+    pairs = [(PoissonSubsampled(Gaussian(1.0), 0.01).dominating_pair(), 1000)]
+    look = planning.survey(pairs, 1e-5)
+    order = certified.Order(look.plan(look.saddle_at_delta(log_delta), error), error)
+    lower, upper = (order.bound(error, upper=side).solve(log_delta) for side in (False, True))
+    assert 0.5 * error < upper - lower < error

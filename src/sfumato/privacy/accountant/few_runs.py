@@ -77,16 +77,11 @@ class FewRuns:
         rows : sequence of (ndarray, ndarray)
             For each loss the edges of its bins and their masses.
         """
-        return [
-            count
-            * mass
-            * np.maximum(
-                self._others(row, epsilon - edges[:-1]) - self._others(row, epsilon - edges[1:]), 0.0
-            )
-            * np.diff(edges)
-            / 8
-            for row, ((edges, mass), (_, count)) in enumerate(zip(rows, self._rows, strict=True))
-        ]
+        moved = []
+        for row, ((edges, mass), (_, count)) in enumerate(zip(rows, self._rows, strict=True)):
+            others = np.maximum(-np.diff(self._others(row, epsilon - edges)), 0.0)
+            moved.append(count * mass * others * np.diff(edges) / 8)
+        return moved
 
     def _others(self, row: int, losses: _Array) -> _Array:
         """Return about the probability that the sum of all losses but one is below these values."""
