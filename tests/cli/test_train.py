@@ -54,7 +54,7 @@ def predicted(people: Path, model: Path) -> None:
 def test_an_evaluation_is_charged_stored_and_free_when_asked_again(people: Path, tmp_path: Path) -> None:
     """It is a noisy count, charged to the ledger, which knows the budget."""
     model, ledger = tmp_path / "model.pt", tmp_path / "people.ledger"
-    shape = ("--epochs", 2, "--batch-size", 500, "--learning-rate", 0.4)
+    shape = ("--epochs", 4, "--batch-size", 500, "--learning-rate", 0.2)
     spending = ("--epsilon", 40, "--spend", 30)
     assert run(people, *WORDS, "--output", model, "--ledger", ledger, *shape, *spending).exit_code == 0
     words = ["evaluate", str(model), str(people), "--spend", "0.5", "--ledger", str(ledger)]
