@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 from pathlib import Path
@@ -15,6 +16,11 @@ from sfumato.cli.commands import app
 from sfumato.cli.process.epoch_bar import EpochBar
 from sfumato.cli.process.interrupts import Interrupts
 from sfumato.ledger import Ledger
+from tests.run_time import run_time
+
+if run_time(__name__):
+    with contextlib.suppress(ImportError):  # without torch all is skipped
+        import sfumato.learning.training.table_training  # noqa: F401 - its time is no test's own
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 WORDS = ["--target", "rich=no,yes", "--number", "age=0:100", "--category", "town=A,B", "--delta", "1e-4"]
@@ -45,8 +51,12 @@ def predicted(people: Path, model: Path) -> None:
     assert 0.5 <= first["probability"] <= 1.0
 
 
-def evaluated(people: Path, model: Path, ledger: Path) -> None:
-    """An evaluation is a noisy count, charged to the ledger, which knows the budget."""
+def test_an_evaluation_is_charged_stored_and_free_when_asked_again(people: Path, tmp_path: Path) -> None:
+    """It is a noisy count, charged to the ledger, which knows the budget."""
+    model, ledger = tmp_path / "model.pt", tmp_path / "people.ledger"
+    shape = ("--epochs", 4, "--batch-size", 500, "--learning-rate", 0.2)
+    spending = ("--epsilon", 40, "--spend", 30)
+    assert run(people, *WORDS, "--output", model, "--ledger", ledger, *shape, *spending).exit_code == 0
     words = ["evaluate", str(model), str(people), "--spend", "0.5", "--ledger", str(ledger)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
@@ -98,7 +108,6 @@ def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) ->
     assert "learns about each row at most (" in done.stderr
     assert "by 24 noisy steps; charged as a whole" in done.stderr
     predicted(people, model)
-    evaluated(people, model, ledger)
     refused = run(people, *WORDS, *again, "--epochs", 3)
     assert refused.exit_code == 3
     assert "charge must fit" in refused.stderr
