@@ -76,6 +76,7 @@ DATA: list[tuple[Query, Any]] = [
     (MannWhitney(sizes=(20, 10)), ONES),
     (KruskalWallis(sizes=(10, 20)), ONES),
     (OneWayAnova(sizes=(10, 20), bounds=(0, 1)), ONES),
+    (LinearWorkload(matrix=[[1, 0, 0], [0, 0, 1], [0, 1, 0]]), ONES.astype(int)),
     (LinearWorkload(matrix=[[1, 1, 0], [0, 1, 1], [1, 0, 1]]), ONES.astype(int)),
     (LinearWorkload(matrix=[[1, 2, 0], [0, 1, 1], [1, 0, 1]]), ONES.astype(int)),
     (VARIANCE, ONES),
@@ -139,7 +140,7 @@ def counts(query: Query) -> int:
     if isinstance(query, BoundedSum):
         return int(query.bounds == (0, 1))
     if isinstance(query, LinearWorkload):
-        return 3 * int(np.max(np.asarray(query.matrix)) == 1)
+        return 3 * int(np.asarray(query.matrix).sum(axis=0).max() == 1)  # none is counted twice
     return {Count: 1, Histogram: 3}.get(type(query), 0)
 
 

@@ -200,7 +200,7 @@ class Query(ABC):
 
     @property
     def counts_records(self) -> bool:
-        """Whether each entry is a number of records."""
+        """Whether each entry is a number of records, none of which is counted by two entries."""
         return False
 
     def after(

@@ -114,8 +114,9 @@ class LinearWorkload(Query):
 
     @property
     def counts_records(self) -> bool:
-        """Whether the matrix holds zeros and ones."""
-        return bool(np.isin(self.matrix, (0, 1)).all())
+        """Whether the matrix holds zeros and ones, and no cell is counted by two queries."""
+        matrix = np.asarray(self.matrix)
+        return bool(np.isin(matrix, (0, 1)).all() and (matrix.sum(axis=0) <= 1).all())
 
     def weights(self) -> NDArray[np.int64]:
         """Return the matrix in whole steps.

@@ -24,6 +24,7 @@ from sfumato.mechanisms.base.grid import clamp
 
 __all__ = [
     "as_column",
+    "as_columns",
     "as_numbers",
     "as_records",
     "as_table",
@@ -129,6 +130,37 @@ def as_table(data: Any, columns: int, *, name: str = "data") -> NDArray[Any]:
     return array
 
 
+def as_columns(data: Any, columns: int) -> list[Any]:
+    """Return so many columns of records, each in a form that `as_column` takes, whatever is in them.
+
+    A row of a list that is no list or tuple of so many entries is one of nulls.
+
+    Raises
+    ------
+    ParameterError
+        If the type or the number of columns does not fit; never for a value or for the number of records.
+    """
+    if isinstance(data, list | tuple):
+        rows = [_entries(record, columns) or [None] * columns for record in data]
+        return [[row[place] for row in rows] for place in range(columns)]
+    frame = columns_of(data)
+    if frame is not None and len(frame) == columns:
+        return list(frame)
+    records = as_records(data)
+    if records.ndim != 2 or records.shape[1] != columns:
+        found = f"its records have the shape {records.shape[1:]}"
+        rule = f"have the shape (n, {columns})"
+        _check.refuse_state("data", rule, found, "stack the columns, or pass a frame of them")
+    return list(records.T)
+
+
+def _entries(record: Any, columns: int) -> list[Any] | None:
+    """Return the entries of a row of a list, None where it is no row of so many."""
+    if isinstance(record, np.ndarray) and record.ndim == 1:
+        record = record.tolist()
+    return list(record) if isinstance(record, list | tuple) and len(record) == columns else None
+
+
 def _each(data: list[Any] | tuple[Any, ...], read: Callable[[Any], Any], dtype: Any) -> NDArray[Any]:
     return np.fromiter(map(read, data), dtype=dtype, count=len(data))
 
@@ -162,11 +194,8 @@ def _whole(record: Any) -> int:
 
 
 def _row(record: Any, columns: int) -> list[float]:
-    if isinstance(record, np.ndarray) and record.ndim == 1:
-        record = record.tolist()
-    if not isinstance(record, list | tuple) or len(record) != columns:
-        return [math.nan] * columns
-    return [_real(entry) for entry in record]
+    entries = _entries(record, columns)
+    return [math.nan] * columns if entries is None else [_real(entry) for entry in entries]
 
 
 def _stacked(columns: Sequence[Any]) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from sfumato.mechanisms import (
     Histogram,
     KolmogorovSmirnov,
     Laplace,
+    LinearWorkload,
     Variance,
     goodness_of_fit,
     independence_test,
@@ -284,3 +285,16 @@ def test_wrong_arguments_are_refused() -> None:
     for call, message in wrong:
         with pytest.raises(ParameterError, match=message):
             call()
+
+
+def test_counts_that_overlap_are_not_those_of_cells() -> None:
+    for matrix in ([[1, 0, 0], [0, 1, 1]], [[1, 1, 0], [0, 1, 1]]):
+        noisy = Gaussian.for_query(LinearWorkload(matrix=matrix), epsilon=1.0, delta=1e-6)
+        release = noisy.release(np.arange(900) % 3, rng=1)
+        if max(map(sum, zip(*matrix, strict=True))) == 1:
+            assert goodness_of_fit(release, shares=[1 / 3, 2 / 3], draws=199, rng=2).p_value > 0.01
+        else:
+            with pytest.raises(
+                ParameterError, match="release must be of counts of records, but it is of a Line"
+            ):
+                goodness_of_fit(release, shares=[0.5, 0.5])

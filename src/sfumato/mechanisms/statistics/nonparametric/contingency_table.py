@@ -15,7 +15,7 @@ from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.query.counts import Histogram
-from sfumato.mechanisms.query.records import as_records
+from sfumato.mechanisms.query.records import as_columns
 from sfumato.mechanisms.statistics.hypothesis_test.chi_square import independence_test
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
     LARGEST,
@@ -136,7 +136,7 @@ class ContingencyTable(Query):
 
         Parameters
         ----------
-        data : array of shape (n, 2)
+        data : array, frame or list of rows, of shape (n, 2)
             The two values of each record.
 
         Returns
@@ -144,12 +144,9 @@ class ContingencyTable(Query):
         array of int64, shape (rows, columns)
             Private.
         """
-        records = as_records(data)
-        if records.ndim != 2 or records.shape[1] != 2:
-            found = f"its records have the shape {records.shape[1:]}"
-            _check.refuse_state("data", "have the shape (n, 2)", found, "stack two columns")
-        row = Histogram(categories=self.rows).cells(records[:, 0])
-        column = Histogram(categories=self.columns).cells(records[:, 1])
+        rows, columns = as_columns(data, 2)
+        row = Histogram(categories=self.rows).cells(rows)
+        column = Histogram(categories=self.columns).cells(columns)
         cells = (row * len(self.columns) + column)[(row >= 0) & (column >= 0)]
         counts = np.bincount(cells, minlength=self.entries).astype(np.int64)
         return counts.reshape(len(self.rows), len(self.columns))
