@@ -141,7 +141,12 @@ def several_slopes(runs: int) -> Iterator[list[str]]:
     rng, slopes = np.random.default_rng(9), np.array([0.5, -1.0, 2.0, 0.25])
     for d, n, share in ((2, 1000, 0.0), (2, 1000, 0.1), (4, 1000, 0.1), (4, 10_000, 0.0), (4, 10_000, 0.1)):
         truth, errors = slopes[:d], np.zeros((min(runs, 50), 3))
-        robust = TheilSen(slope_bounds=[(-10.0, 10.0)] * d, intercept_bounds=(-100.0, 100.0), epsilon=2.0)
+        robust = TheilSen(
+            slope_bounds=[(-10.0, 10.0)] * d,
+            intercept_bounds=(-100.0, 100.0),
+            epsilon=2.0,
+            neighboring=Neighboring.REPLACE_ONE,
+        )
         query = LeastSquares(bounds=[(0.0, 10.0)] * d + [(-30.0, 100.0)])
         replace = Neighboring.REPLACE_ONE
         squares = Gaussian.for_query(query, epsilon=2.0, delta=1e-6, neighboring=replace)

@@ -64,6 +64,7 @@ from sfumato.mechanisms import (
     ProposeTestRelease,
     PureContinualSum,
     Quantile,
+    QuantileInterval,
     Quantiles,
     QuantileTree,
     RandomizedResponse,
@@ -442,6 +443,7 @@ ONE_BY_ONE: dict[str, Entry] = {
     "quartiles at once": one_by_one(
         JointQuantiles(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, trials=240
     ),
+    "interval of a median": one_by_one(QuantileInterval(bounds=(0, 5), epsilon=1.0), RECORDS, trials=600),
     "trimmed mean": one_by_one(TrimmedMean(trim=0.2, bounds=(0.0, 5.0), epsilon=1.0), RECORDS, trials=800),
     "line by Theil and Sen": one_by_one(
         TheilSen(
@@ -451,7 +453,8 @@ ONE_BY_ONE: dict[str, Entry] = {
         trials=1500,
     ),
     "plane by Theil and Sen": one_by_one(
-        TheilSen(slope_bounds=((-2, 2), (-2, 2)), intercept_bounds=(-4, 4), epsilon=1.0), trials=1000
+        TheilSen(slope_bounds=((-2, 2), (-2, 2)), intercept_bounds=(-4, 4), epsilon=1.0, neighboring=REPLACE),
+        trials=1000,
     ),
     "Kronecker mechanism": one_by_one(
         KroneckerMechanism.calibrated(factors=[np.tril(np.ones((2, 2))), np.eye(2)], epsilon=1.0, delta=2e-2),

@@ -37,6 +37,8 @@ from tests.chance import accepts_only, at_least, frequencies
 
 TOP = 4
 
+REPLACED = {"neighboring": Neighboring.REPLACE_ONE}
+
 
 def extreme_distribution(mechanism: Extreme, data: tuple[int, ...]) -> np.ndarray:
     """Probabilities of the points 0 to TOP, by the class's notes."""
@@ -265,7 +267,12 @@ def test_theil_sen_finds_the_line_of_most_records(matchings: int | None) -> None
 
 def test_several_slopes_are_found_where_records_do_not_fit() -> None:
     rng, slopes, errors = np.random.default_rng(12), np.array([0.5, -1.0, 2.0]), np.zeros((6, 2))
-    mechanism = TheilSen(slope_bounds=[(-10.0, 10.0)] * 3, intercept_bounds=(-100.0, 100.0), epsilon=2.0)
+    mechanism = TheilSen(
+        slope_bounds=[(-10.0, 10.0)] * 3,
+        intercept_bounds=(-100.0, 100.0),
+        epsilon=2.0,
+        neighboring=Neighboring.REPLACE_ONE,
+    )
     assert mechanism.privacy_loss.epsilon(0.0) == pytest.approx(2.0, rel=1e-9)
     query = LeastSquares(bounds=(*[(0.0, 10.0)] * 3, (-30.0, 100.0)))
     squares = Gaussian.for_query(query, epsilon=2.0, delta=1e-6, neighboring=Neighboring.REPLACE_ONE)
@@ -320,7 +327,11 @@ def test_medians_of_slopes_share_epsilon_among_matchings(monkeypatch: pytest.Mon
     monkeypatch.setattr(Quantile, "release", release)
     for features, matchings in ((1, 7), (3, 5)):
         mechanism = TheilSen(
-            slope_bounds=[(-1, 1)] * features, intercept_bounds=(-1, 1), epsilon=2.0, matchings=matchings
+            slope_bounds=[(-1, 1)] * features,
+            intercept_bounds=(-1, 1),
+            epsilon=2.0,
+            matchings=matchings,
+            neighboring=Neighboring.REPLACE_ONE,
         )
         mechanism.release(np.ones((20, features + 1)), 1)
         share = Fraction(2, features + 1)
@@ -383,12 +394,12 @@ def test_many_matchings_halve_the_error_of_a_slope() -> None:
             "matchings must",
         ),
         (
-            lambda: TheilSen(slope_bounds=[(0, 1)] * 17, intercept_bounds=(0, 1), epsilon=1),
+            lambda: TheilSen(slope_bounds=[(0, 1)] * 17, intercept_bounds=(0, 1), epsilon=1, **REPLACED),
             ParameterError,
             "slope_bounds must",
         ),
         (
-            lambda: TheilSen(slope_bounds=[(0, 1), (1, 1)], intercept_bounds=(0, 1), epsilon=1),
+            lambda: TheilSen(slope_bounds=[(0, 1), (1, 1)], intercept_bounds=(0, 1), epsilon=1, **REPLACED),
             ParameterError,
             "bounds must",
         ),

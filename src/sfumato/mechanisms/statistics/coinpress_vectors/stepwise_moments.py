@@ -70,7 +70,8 @@ class StepwiseMoments(Mechanism):
         columns = _check.integer("columns", self.columns, minimum=1)
         if columns > _MOST:
             _check.refuse("columns", f"be at most {_MOST}", columns, "project the records first")
-        object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise)))
+        remedy = f"pass epsilon= and delta= to {type(self).__name__}.calibrated to have it chosen"
+        object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise, remedy)))
         ratio, given = self._ratio(), cast("int | None", self.steps)
         if given is None:
             given = max(2, math.ceil(math.log10(max(1.0, ratio))))

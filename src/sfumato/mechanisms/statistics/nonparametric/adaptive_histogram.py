@@ -33,6 +33,7 @@ __all__ = ["AdaptiveHistogram", "AdaptiveHistogramRelease"]
 _Array = NDArray[np.float64]
 _Codes = NDArray[np.int64]
 _DEEPEST: Final = 48
+_REMEDY: Final = "pass epsilon= to AdaptiveHistogram.calibrated to have it chosen"
 _BITS: Final = 16
 _FINE: Final = 64
 _WORTH: Final = 30
@@ -194,7 +195,9 @@ class AdaptiveHistogram(Mechanism):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", _boxes(self.bounds))
-        _check.fraction("scale", self.scale, "use AdaptiveHistogram.calibrated")
+        _check.fraction(
+            "scale", self.scale, "pass epsilon= to AdaptiveHistogram.calibrated to have it chosen"
+        )
         depth = _check.integer("depth", self.depth, minimum=1)
         if depth > _DEEPEST:
             _check.refuse("depth", f"be at most {_DEEPEST}", depth, "pass fewer halvings")
@@ -203,10 +206,9 @@ class AdaptiveHistogram(Mechanism):
         moved = 2 if isinstance(noise, Laplace) and noise.neighboring is Neighboring.REPLACE_ONE else 1
         if not isinstance(noise, Laplace) or (noise.sensitivity, noise.integral) != (1, True):
             rule = "be Laplace noise on whole numbers that move by 1"
-            _check.refuse("noise", rule, noise, "use AdaptiveHistogram.calibrated")
+            _check.refuse("noise", rule, noise, _REMEDY)
         if noise.l0 < moved:
-            remedy = "use AdaptiveHistogram.calibrated"
-            _check.refuse("noise", f"have an l0 of at least {moved}", noise.l0, remedy)
+            _check.refuse("noise", f"have an l0 of at least {moved}", noise.l0, _REMEDY)
 
     @classmethod
     def calibrated(
