@@ -37,7 +37,7 @@ from tests.chance import accepts_only, at_least, frequencies
 
 TOP = 4
 
-REPLACED = {"neighboring": Neighboring.REPLACE_ONE}
+REPLACED: dict[str, Any] = {"neighboring": Neighboring.REPLACE_ONE}
 
 
 def extreme_distribution(mechanism: Extreme, data: tuple[int, ...]) -> np.ndarray:

@@ -13,6 +13,7 @@ from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
 from sfumato.learning.training.identity import sampler_kind
 from sfumato.learning.training.setup.assembly import RunParts
+from sfumato.numerics.decimals import outward
 
 __all__ = ["card_of"]
 
@@ -31,7 +32,8 @@ def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
     ledger: dict[str, str | int] = {}
     epsilon = loss.epsilon(delta)
     if whole and reservation.run is not None:
-        epsilon = min(epsilon, reservation.run.epsilon_charged(steps=steps, delta=delta))
+        # A charge is at least the decimal that the float is written as.
+        epsilon = min(outward(epsilon), reservation.run.epsilon_charged(steps=steps, delta=delta))
     if reservation.ledger is not None and reservation.run is not None:
         ledger = {
             "id": reservation.run.ledger_id,
