@@ -1,6 +1,6 @@
 """Published tables: a declared domain, and noisy marginals with intervals.
 
-:class:`Domain` says what each column may hold, :class:`Marginals` which tables of counts are wanted, and
+:class:`TableDomain` says what each column may hold, :class:`Marginals` which tables of counts are wanted, and
 :class:`ResidualMechanism` releases them with the least squared error and a certified loss. Like every raw
 mechanism it charges nobody: charge its ``privacy_loss`` to a ledger first.
 """
@@ -13,7 +13,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.synthetic.domain.attributes import Categorical, Ordered
-    from sfumato.synthetic.domain.domain import Domain
+    from sfumato.synthetic.domain.domain import TableDomain
     from sfumato.synthetic.marginals.marginal_table import MarginalTable
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
     from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Categorical",
-    "Domain",
     "MarginalTable",
     "Marginals",
     "MarginalsRelease",
     "Ordered",
     "ResidualMechanism",
+    "TableDomain",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "Categorical": "sfumato.synthetic.domain.attributes",
-        "Domain": "sfumato.synthetic.domain.domain",
+        "TableDomain": "sfumato.synthetic.domain.domain",
         "MarginalTable": "sfumato.synthetic.marginals.marginal_table",
         "Marginals": "sfumato.synthetic.marginals.workload",
         "MarginalsRelease": "sfumato.synthetic.marginals.marginals_release",

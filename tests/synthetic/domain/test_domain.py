@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.synthetic import Categorical, Domain, Ordered
+from sfumato.synthetic import Categorical, Ordered, TableDomain
 from tests.cases import cases
 
 DAYS = [dt.date(2020, 1, 1), dt.date(2020, 2, 1), dt.date(2021, 1, 1)]
@@ -72,11 +72,11 @@ def test_other_types_are_refused_even_without_rows(attribute: Any, column: list[
     kind = pa.array(column).type
     for rows in (pa.array(column), pa.array([], kind), pa.array([None], kind)):
         with pytest.raises(ParameterError, match=r"column 'x' must be .*, but it is of .*; cast it"):
-            Domain(x=attribute).encode(pa.table({"x": rows}))
+            TableDomain(x=attribute).encode(pa.table({"x": rows}))
 
 
 def test_rows_without_a_cell_are_left_out_and_columns_are_read_by_name() -> None:
-    domain = Domain(age=Ordered.integers(0, 9), sex=["f", "m"])
+    domain = TableDomain(age=Ordered.integers(0, 9), sex=["f", "m"])
     table = pa.table({"sex": ["m", "f", "x"], "more": [1, 2, 3], "age": [3, None, 4]})
     assert domain.encode(table).tolist() == [[3, 1]]
     assert domain.decode(np.array([[3, 1], [0, 0]])).to_pylist() == [
@@ -89,7 +89,7 @@ def test_rows_without_a_cell_are_left_out_and_columns_are_read_by_name() -> None
             domain.encode(wrong)
 
 
-EVERY = Domain(
+EVERY = TableDomain(
     age=Ordered.integers(0, 9, missing=True),
     when=Ordered(edges=DAYS),
     share=Ordered(0, 1, bins=3),
@@ -99,11 +99,11 @@ EVERY = Domain(
 
 
 def test_a_domain_reads_what_it_wrote() -> None:
-    assert Domain.from_json(EVERY.to_json()).to_json() == EVERY.to_json()
-    again = Domain.from_json(EVERY.to_json())
+    assert TableDomain.from_json(EVERY.to_json()).to_json() == EVERY.to_json()
+    again = TableDomain.from_json(EVERY.to_json())
     assert again.sizes == EVERY.sizes == (11, 2, 3, 3, 2)
     assert [each.labels for each in again.values()] == [each.labels for each in EVERY.values()]
-    assert hash(Domain(sex=["f"])) == hash(Domain({"sex": Categorical(("f",))}))
+    assert hash(TableDomain(sex=["f"])) == hash(TableDomain({"sex": Categorical(("f",))}))
 
 
 @cases(
@@ -127,7 +127,7 @@ def test_what_declares_no_cells_is_refused(tmp_path: Path, text: str, part: str)
     path = tmp_path / "d.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ParameterError, match=part):
-        Domain.from_toml(path)
+        TableDomain.from_toml(path)
 
 
 def test_a_toml_file_declares_every_kind(tmp_path: Path) -> None:
@@ -138,4 +138,4 @@ def test_a_toml_file_declares_every_kind(tmp_path: Path) -> None:
         "old = {values = [true, false]}\n",
         encoding="utf-8",
     )
-    assert Domain.from_toml(path).to_json() == EVERY.to_json()
+    assert TableDomain.from_toml(path).to_json() == EVERY.to_json()

@@ -15,13 +15,13 @@ from scipy.optimize import minimize
 from sfumato.errors import ParameterError
 from sfumato.privacy import Neighboring
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
-from sfumato.synthetic import Domain, Marginals, Ordered, ResidualMechanism
+from sfumato.synthetic import Marginals, Ordered, ResidualMechanism, TableDomain
 from sfumato.synthetic.marginals.contingency import contingency_table, integer_residual
 from sfumato.synthetic.marginals.residual_plan import l2_squared_shift, residual_plan, share_of
 from tests.cases import cases
 
 ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
-PERSON = Domain(a=[0, 1], b=[0, 1, 2], c=[0, 1, 2, 3])
+PERSON = TableDomain(a=[0, 1], b=[0, 1, 2], c=[0, 1, 2, 3])
 
 
 def moved(shape: tuple[int, ...], *, two: bool) -> int:
@@ -55,7 +55,7 @@ def table(rows: Any) -> pa.Table:
 @cases("relation", list(Neighboring))
 def test_every_pair_of_neighbors_is_within_the_loss(relation: Neighboring) -> None:
     """The drawn noise's own parameters against the exact shift of what it was added to."""
-    domain = Domain(a=[0, 1], b=[0, 1, 2])
+    domain = TableDomain(a=[0, 1], b=[0, 1, 2])
     mechanism = ResidualMechanism(domain=domain, workload=Marginals.every(2), scale=9, neighboring=relation)
     leaves = [leaf for leaf, count in mechanism.privacy_loss.terms for _ in range(count)]
     charged = sum(leaf.l2_squared / leaf.stddev**2 for leaf in leaves)  # type: ignore[attr-defined]
@@ -167,7 +167,7 @@ def table_of_none() -> pa.Table:
 
 
 def test_columns_of_one_cell_and_no_rows_are_answered() -> None:
-    domain = Domain(one=[7], b=[0, 1, 2])
+    domain = TableDomain(one=[7], b=[0, 1, 2])
     mechanism = ResidualMechanism.calibrated(domain, Marginals.every(2), epsilon=1.0, delta=1e-6)
     released = mechanism.release(pa.table({"one": [7] * 600, "b": [0, 1, 2] * 200}), rng=2)
     found = released.marginal("one", "b")
@@ -195,7 +195,7 @@ def test_nearest_counts_are_not_negative_and_sum_to_the_rows() -> None:
 
 
 def test_what_is_too_large_or_was_not_measured_is_refused() -> None:
-    wide = Domain(a=Ordered(0, 1, bins=5000), b=Ordered(0, 1, bins=5000))
+    wide = TableDomain(a=Ordered(0, 1, bins=5000), b=Ordered(0, 1, bins=5000))
     with pytest.raises(
         ParameterError, match="workload must be of tables of at most 16777216 cells, but the larg"
     ):

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.synthetic import Domain, Marginals
+from sfumato.synthetic import Marginals, TableDomain
 from sfumato.synthetic.marginals.workload import subsets
 from tests.cases import cases
 
-DOMAIN = Domain({name: [0, 1] for name in "abcd"})
+DOMAIN = TableDomain({name: [0, 1] for name in "abcd"})
 
 
 @cases(
@@ -54,7 +54,7 @@ def test_columns_and_weights_that_do_not_fit_are_refused() -> None:
         Marginals.every(5).cliques(DOMAIN)
     with pytest.raises(ParameterError, match="columns must be at least 1 where a target is given"):
         Marginals.every(0, target="a").cliques(DOMAIN)
-    many = Domain({str(i): [0, 1] for i in range(60)})
+    many = TableDomain({str(i): [0, 1] for i in range(60)})
     for target in (None, "3"):
         with pytest.raises(ParameterError, match="columns must make at most 65536 tables"):
             Marginals.every(20, target=target).cliques(many)

@@ -18,7 +18,7 @@ from sfumato.errors import ParameterError
 from sfumato.frames.arrow import as_arrow
 from sfumato.synthetic.domain.attributes import Attribute, Categorical, Codes, Ordered, attribute_of
 
-__all__ = ["Domain"]
+__all__ = ["TableDomain"]
 
 _FORMAT: Final = Format("sfumato.domain", 1)
 _KEYS: Final = frozenset({"values", "other", "missing", "integers", "edges", "lower", "upper", "bins"})
@@ -26,7 +26,7 @@ _REMEDY: Final = "write values = [...], integers = [0, 9], edges = [...], or low
 
 
 @final
-class Domain(Mapping[str, Attribute]):
+class TableDomain(Mapping[str, Attribute]):
     """The columns of a table and the cells of each, declared.
 
     A domain that is read off the data (its distinct values, its smallest and largest) tells of single rows:
@@ -46,7 +46,7 @@ class Domain(Mapping[str, Attribute]):
 
     Examples
     --------
-    >>> domain = Domain(age=Ordered.integers(17, 90), sex=["f", "m"])
+    >>> domain = TableDomain(age=Ordered.integers(17, 90), sex=["f", "m"])
     >>> domain.sizes, domain.cells
     ((74, 2), 148)
     """
@@ -69,14 +69,14 @@ class Domain(Mapping[str, Attribute]):
         return len(self._attributes)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Domain) and list(self.items()) == list(other.items())
+        return isinstance(other, TableDomain) and list(self.items()) == list(other.items())
 
     def __hash__(self) -> int:
         return hash(tuple(self.items()))
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name}: {each.size}" for name, each in self.items())
-        return f"<Domain of {len(self)} columns, cells {columns}>"
+        return f"<TableDomain of {len(self)} columns, cells {columns}>"
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -180,7 +180,7 @@ class Domain(Mapping[str, Attribute]):
 
         Returns
         -------
-        Domain
+        TableDomain
 
         Raises
         ------
@@ -204,7 +204,7 @@ class Domain(Mapping[str, Attribute]):
 
         Returns
         -------
-        Domain
+        TableDomain
 
         Raises
         ------
@@ -217,8 +217,8 @@ class Domain(Mapping[str, Attribute]):
         >>> path = Path(tempfile.mkdtemp()) / "people.toml"
         >>> text = '[age]\nintegers = [17, 90]\n[sex]\nvalues = ["f", "m"]\nmissing = true\n'
         >>> _ = path.write_text(text)
-        >>> Domain.from_toml(path)
-        <Domain of 2 columns, cells age: 74, sex: 3>
+        >>> TableDomain.from_toml(path)
+        <TableDomain of 2 columns, cells age: 74, sex: 3>
         """
         try:
             document = tomllib.loads(Path(path).read_text(encoding="utf-8"))

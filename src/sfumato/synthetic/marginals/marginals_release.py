@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
-from sfumato.synthetic.domain.domain import Domain
+from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.marginal_table import MarginalTable
 from sfumato.synthetic.marginals.residual_noise import cell_noise, clique_of
 from sfumato.synthetic.marginals.workload import Clique, subsets
@@ -28,7 +28,7 @@ class MarginalsRelease(Release):
     ----------
     value : mapping of tuple of int to float64 array
         Residuals by the numbers of their columns, centred.
-    domain : Domain
+    domain : TableDomain
     distributions : mapping of tuple of int to DiscreteGaussianDistribution
         Of each residual's noise, in steps of one over the product of its columns' cells.
     loss, neighboring, receipt, simulated
@@ -38,7 +38,7 @@ class MarginalsRelease(Release):
     --------
     >>> import pyarrow as pa
     >>> from sfumato.synthetic import Marginals, ResidualMechanism
-    >>> domain = Domain(age=["young", "old"], sex=["f", "m"])
+    >>> domain = TableDomain(age=["young", "old"], sex=["f", "m"])
     >>> mechanism = ResidualMechanism.calibrated(domain, Marginals.every(2), epsilon=1.0, delta=1e-6)
     >>> released = mechanism.release(pa.table({"age": ["young"] * 900, "sex": ["f", "m"] * 450}), rng=1)
     >>> released.marginal("age", "sex")
@@ -47,7 +47,7 @@ class MarginalsRelease(Release):
     0.0
     """
 
-    domain: Domain
+    domain: TableDomain
     distributions: Mapping[Clique, DiscreteGaussianDistribution]
 
     def __repr__(self) -> str:

@@ -24,7 +24,7 @@ from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVect
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.attributes import Codes
-from sfumato.synthetic.domain.domain import Domain
+from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.contingency import centred, contingency_table, integer_residual
 from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
 from sfumato.synthetic.marginals.residual_noise import cell_noise, clique_of
@@ -46,7 +46,7 @@ class ResidualMechanism(Mechanism):
 
     Parameters
     ----------
-    domain : Domain
+    domain : TableDomain
         The columns and their cells.
     workload : Marginals
         The tables wanted; each of at most 2**24 cells.
@@ -82,7 +82,7 @@ class ResidualMechanism(Mechanism):
     Examples
     --------
     >>> import pyarrow as pa
-    >>> domain = Domain(age=["young", "old"], sex=["f", "m"])
+    >>> domain = TableDomain(age=["young", "old"], sex=["f", "m"])
     >>> mechanism = ResidualMechanism.calibrated(domain, Marginals.every(2), epsilon=1.0, delta=1e-6)
     >>> round(mechanism.stddev("age", "sex"), 1), mechanism.privacy_loss.epsilon(1e-6) <= 1.0
     (4.2, True)
@@ -92,14 +92,14 @@ class ResidualMechanism(Mechanism):
     [601.0, 393.0]
     """
 
-    domain: Domain
+    domain: TableDomain
     workload: Marginals
     scale: Number
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     _variances: Mapping[Clique, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check.instance("domain", self.domain, Domain, "declare one with sfumato.synthetic.Domain")
+        _check.instance("domain", self.domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
         _check.instance("workload", self.workload, Marginals, "write Marginals.every(2), say")
         _check.instance("neighboring", self.neighboring, Neighboring)
         object.__setattr__(self, "scale", as_number("scale", self.scale, _REMEDY))
@@ -117,7 +117,7 @@ class ResidualMechanism(Mechanism):
     @classmethod
     def calibrated(
         cls,
-        domain: Domain,
+        domain: TableDomain,
         workload: Marginals,
         *,
         epsilon: float,

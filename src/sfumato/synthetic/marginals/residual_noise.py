@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sfumato import _check
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
-from sfumato.synthetic.domain.domain import Domain
+from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.residual_plan import share_of
 from sfumato.synthetic.marginals.workload import Clique
 
@@ -50,12 +50,14 @@ def cell_noise(
     return CellNoise(math.sqrt(variance), math.sqrt(proxy))
 
 
-def clique_of(domain: Domain, columns: Sequence[str], measured: Container[Clique]) -> tuple[Clique, Clique]:
+def clique_of(
+    domain: TableDomain, columns: Sequence[str], measured: Container[Clique]
+) -> tuple[Clique, Clique]:
     """Return the numbers of columns, rising: of all, and of those with several cells.
 
     Parameters
     ----------
-    domain : Domain
+    domain : TableDomain
     columns : sequence of str
     measured : container of tuple of int
         The residuals that there are.

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, Final, Self, TypeAlias, final
 
 from sfumato import _check
-from sfumato.synthetic.domain.domain import Domain
+from sfumato.synthetic.domain.domain import TableDomain
 
 __all__ = ["Clique", "Marginals", "subsets"]
 
@@ -39,7 +39,7 @@ class Marginals:
 
     Examples
     --------
-    >>> domain = Domain(age=["young", "old"], sex=["f", "m"], income=["low", "high"])
+    >>> domain = TableDomain(age=["young", "old"], sex=["f", "m"], income=["low", "high"])
     >>> Marginals.every(2).cliques(domain)
     ((0, 1), (0, 2), (1, 2))
     >>> Marginals([("age", "income")]).cliques(domain)
@@ -98,12 +98,12 @@ class Marginals:
         most = _check.integer("columns", columns, minimum=1)
         return cls(_orders=tuple(range(1, most + 1)), _target=target)
 
-    def cliques(self, domain: Domain) -> tuple[Clique, ...]:
+    def cliques(self, domain: TableDomain) -> tuple[Clique, ...]:
         """Return the tables' columns by number.
 
         Parameters
         ----------
-        domain : Domain
+        domain : TableDomain
 
         Returns
         -------
