@@ -113,7 +113,7 @@ def test_a_table_has_the_intervals_and_the_cost_goes_to_stderr() -> None:
     assert "Iowa" in result.stdout
     assert result.stdout.count("95 % interval") == 2
     (line,) = result.stderr.splitlines()
-    assert "cost (0.5, 0)-DP; left (1.5, 5e-08)-DP" in line
+    assert "cost (0.5, 1e-08)-DP; left (1.5, 4e-08)-DP" in line
     assert "left (" in line
     assert "no --ledger" in line
 
@@ -425,7 +425,7 @@ def test_parameters_and_larger_sql(tmp_path: Path) -> None:
     records = json.loads(first.stdout)["rows"]
     assert sum(record["share"] for record in records) == pytest.approx(1)
     assert list(records[0]) == ["state", "n", "n_lower", "n_upper", "share", "share_lower", "share_upper"]
-    assert "cost (0.5, 0)-DP; left (1.5, 5e-08)-DP" in first.stderr
+    assert "cost (0.5, 1e-08)-DP; left (1.5, 4e-08)-DP" in first.stderr
     assert "cost nothing" in answered("sql", ACS, *budget, *params, text).stderr
     assert "Around them: SQL over the answers" in answered("explain", ACS, *budget, *params, text).stdout
     for wrong, phrase in (
