@@ -23,7 +23,7 @@ __all__ = ["FewRuns"]
 
 _Array = NDArray[np.float64]
 
-_MAX_RUNS: Final = 4
+_MAX_RUNS: Final = 2
 _LIMIT: Final = 1 << 15
 """Sums of two losses in one step."""
 _NOTHING: Final = LossDistribution(np.zeros(1), np.zeros(1))
