@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import numpy as np
 import pytest
@@ -112,37 +111,6 @@ def test_refuses_buffers_that_do_not_fit() -> None:
     frozen.flags.writeable = False
     with pytest.raises((ValueError, BufferError, TypeError)):
         _kernels.direct(table, words(1), frozen)
-
-
-ZONES = (0.5, 100.0, (0, 1, 2, 3), (0, 1, 0, 1), (45, 45, 0, 45))
-
-
-@cases(
-    ("zones", "sizes"),
-    [
-        (ZONES, (3, 2, 3, 3, 8)),
-        (ZONES, (3, 3, 3, 2, 8)),
-        (ZONES, (3, 3, 3, 3, 7)),
-        (ZONES, (3, 3, 3, 3, 0)),
-        ((0.6, *ZONES[1:]), (3, 3, 3, 3, 8)),
-        ((0.0, *ZONES[1:]), (3, 3, 3, 3, 8)),
-        ((float("nan"), *ZONES[1:]), (3, 3, 3, 3, 8)),
-        ((0.5, 1e15, *ZONES[2:]), (3, 3, 3, 3, 8)),
-        ((*ZONES[:4], (63, 45, 0, 45)), (3, 3, 3, 3, 8)),
-        ((*ZONES[:4], (45, 45, 0, -1)), (3, 3, 3, 3, 8)),
-    ],
-)
-def test_refuses_sums_that_do_not_fit(zones: Any, sizes: tuple[int, ...]) -> None:
-    a, p, b, q, sums = (np.ones(size) for size in sizes)
-    with pytest.raises(ValueError, match="values and masses must be as many"):
-        _kernels.pair_sums(zones, a, p, b, q, False, False, sums)
-    assert (sums == 1).all()
-
-
-def test_one_list_meets_itself_once_and_no_other() -> None:
-    three, two = np.ones(3), np.ones(2)
-    with pytest.raises(ValueError, match="values and masses must be as many"):
-        _kernels.pair_sums(ZONES, three, three, two, two, False, True, np.zeros(8))
 
 
 @cases("nothing", [None, 1, "table", b"", threading])

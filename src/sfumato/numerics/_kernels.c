@@ -6,7 +6,6 @@
 
 #include "_counting.h"
 #include "_keyed.h"
-#include "_sums.h"
 
 #define TABLE_NAME "sfumato.numerics._kernels.Table"
 /* Shorter requests are done before another thread could use the lock. */
@@ -342,44 +341,6 @@ static PyObject *py_count_hashes(PyObject *self, PyObject *args) {
     return bad ? NULL : Py_NewRef(Py_None);
 }
 
-static PyObject *py_pair_sums(PyObject *self, PyObject *args) {
-    (void)self;
-    Zones z;
-    Py_buffer at[4], sums;
-    int product, same;
-    double *block = NULL;
-    if (!PyArg_ParseTuple(args, "(dd(LLLL)(LLLL)(LLLL))y*y*y*y*ppw*:pair_sums", &z.near, &z.rate, &z.begin[0], &z.begin[1],
-                          &z.begin[2], &z.begin[3], &z.first[0], &z.first[1], &z.first[2], &z.first[3],
-                          &z.shift[0], &z.shift[1], &z.shift[2], &z.shift[3], &at[0], &at[1], &at[2], &at[3], &product,
-                          &same, &sums))
-        return NULL;
-    int bad = sums.len < 16 || sums.len % 16 || (uintptr_t)sums.buf % 8;
-    for (int i = 0; i < 4 && !bad; i++) bad = at[i].len % 8 || (uintptr_t)at[i].buf % 8;
-    bad = bad || at[0].len != at[1].len || at[2].len != at[3].len || (same && at[0].len != at[2].len) ||
-          !(z.near > 0 && z.near <= 0.5 && z.rate > 0 && z.rate < 1e15);
-    for (int i = 0; i < 4 && !bad; i++) bad = z.shift[i] < 0 || z.shift[i] > 62;
-    if (bad) {
-        PyErr_SetString(PyExc_ValueError, "values and masses must be as many aligned floats, sums pairs of them, and the "
-                                          "zones those of a counter");
-    } else {
-        z.cells = sums.len / 16;
-        block = calloc((size_t)z.cells, 2 * sizeof *block);
-        if (!block) {
-            PyErr_NoMemory();
-        } else {
-            PyThreadState *state = PyEval_SaveThread();
-            pair_sums(&z, at[0].buf, at[1].buf, at[0].len / 8, at[2].buf, at[3].buf, at[2].len / 8, product, same, block,
-                      sums.buf);
-            PyEval_RestoreThread(state);
-        }
-    }
-    for (int i = 0; i < 4; i++) PyBuffer_Release(&at[i]);
-    PyBuffer_Release(&sums);
-    int done = block != NULL;
-    free(block);
-    return done ? Py_NewRef(Py_None) : NULL;
-}
-
 static PyObject *py_variants(PyObject *self, PyObject *unused) {
     (void)self;
     (void)unused;
@@ -436,9 +397,6 @@ static PyMethodDef methods[] = {
      "count_bits(rows, width, counts): add to each count how many rows of `width` bytes have that bit."},
     {"count_hashes", py_count_hashes, METH_VARARGS,
      "count_hashes(seeds, lows, spans, keys, counts): add for each key how many seeds hash it to within their span."},
-    {"pair_sums", py_pair_sums, METH_VARARGS,
-     "pair_sums(zones, a, p, b, q, product, same, sums): add masses p q of sums or products of a and b, and masses "
-     "times values, to the cells of their values."},
     {"variants", py_variants, METH_NOARGS, "variants() -> list: instruction sets that this processor can run."},
     {"use", py_use, METH_VARARGS, "use(variant): run this one from now on; the bits stay the same."},
     {NULL, NULL, 0, NULL},

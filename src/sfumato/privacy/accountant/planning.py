@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -60,26 +59,23 @@ class Saddle(NamedTuple):
     slope: float = math.nan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PlannedPart:
-    """One pair in one order, or several of a kind, cut into bins."""
+    """One pair in one order, or several of a kind, cut into bins, with a lower distribution of the loss."""
 
     pair: Pair
     counts: _Array
     swapped: bool
     cuts: _Array
     bins: Bins
-
-    @cached_property
-    def distribution(self) -> DiscreteLoss:
-        """A lower distribution of the loss."""
-        return self.bins.merged()
+    distribution: DiscreteLoss
 
     @classmethod
     def cut(cls, pair: Pair, counts: _Array, cuts: _Array, *, swapped: bool) -> PlannedPart:
         """Cut a pair near the given cuts."""
         cuts = pair.snapped(cuts)
-        return cls(pair, counts, swapped, cuts, pair.bins(cuts, swapped=swapped))
+        bins = pair.bins(cuts, swapped=swapped)
+        return cls(pair, counts, swapped, cuts, bins, bins.merged())
 
     def mirrored(self) -> PlannedPart:
         """Return the other order, cut at the same points."""

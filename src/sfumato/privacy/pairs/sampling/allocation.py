@@ -9,9 +9,7 @@ Everything follows from the distribution of :math:`A` under :math:`Q`, see
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Final, NamedTuple, final
 
 import numpy as np
@@ -32,7 +30,7 @@ _Array = NDArray[np.float64]
 _LIMIT: Final = 500.0
 """Losses beyond count as infinite."""
 _BINS: Final = 3000
-_STEPS: Final = (0.017, 0.017, 0.0104, 0.006)
+_STEPS: Final = (0.018, 0.018, 0.011, 0.0065)
 """Widths of cells at the first look, in the first plan, and in those after it."""
 _LEVELS: Final = 2.0
 _MIN_REACH: Final = 8.0
@@ -61,21 +59,16 @@ class TwoSidedPair(Bins):
 
     Parameters
     ----------
-    read_below : callable
-        Returns the bins from below, which `merged` reads; everything else reads those from above.
+    below : Bins
+        Read by `merged`; everything else reads the bins from above.
     """
 
-    read_below: Callable[[], Bins] = field(default=lambda: Bins(NO_ATOMS, np.zeros(0), np.zeros(0)))
+    below: Bins = field(default_factory=lambda: Bins(NO_ATOMS, np.zeros(0), np.zeros(0)))
 
     @classmethod
-    def of(cls, read_below: Callable[[], Bins], above: Bins) -> TwoSidedPair:
+    def of(cls, below: Bins, above: Bins) -> TwoSidedPair:
         """Return what two cuts of one pair say together, each about its own side."""
-        return cls(**{f.name: getattr(above, f.name) for f in fields(Bins)}, read_below=read_below)
-
-    @property
-    def below(self) -> Bins:
-        """The bins from below, which are made when they are first read."""
-        return self.read_below()
+        return cls(**{f.name: getattr(above, f.name) for f in fields(Bins)}, below=below)
 
     @property
     def above(self) -> Bins:
@@ -84,11 +77,11 @@ class TwoSidedPair(Bins):
 
     def swapped(self) -> Bins:
         """Return the pair (Q, P)."""
-        return TwoSidedPair.of(cache(lambda: self.read_below().swapped()), self.above.swapped())
+        return TwoSidedPair.of(self.below.swapped(), self.above.swapped())
 
     def mixed(self, q: float) -> Bins:
         """Return the pair ((1 - q) Q + q P, Q), for q in (0, 1)."""
-        return TwoSidedPair.of(cache(lambda: self.read_below().mixed(q)), self.above.mixed(q))
+        return TwoSidedPair.of(self.below.mixed(q), self.above.mixed(q))
 
     def merged(self) -> DiscreteLoss:
         """Return a distribution from below."""
@@ -126,7 +119,7 @@ class AllocationPair(DerivedPair):
     ) -> None:
         self._base, self._steps, self._probability, self._runs = base, steps, probability, runs
         self._whole = whole
-        self._cut: dict[tuple[float, float, bool], Bins] = {}
+        self._cut: dict[tuple[float, int, bool], Bins] = {}
 
     symmetric = False
     """Never: the unit that is there is more easily seen."""
@@ -160,11 +153,12 @@ class AllocationPair(DerivedPair):
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return one distribution from below and one from above."""
-        key = float(cuts[0]), _STEPS[len(cuts) - 1], swapped
+        key = float(cuts[0]), len(cuts), swapped
         if key not in self._cut:
             cut = self._base_cut(cuts)
-            below = cache(lambda: self._one(cut, swapped=swapped, upper=False))
-            self._cut[key] = TwoSidedPair.of(below, self._one(cut, swapped=swapped, upper=True))
+            with np.errstate(under="ignore", over="ignore", divide="ignore"):
+                below, above_ = (self._one(cut, swapped=swapped, upper=upper) for upper in (False, True))
+            self._cut[key] = TwoSidedPair.of(below, above_)
         return self._cut[key]
 
     def sharper(self, cuts: _Array) -> _Array:
@@ -188,10 +182,6 @@ class AllocationPair(DerivedPair):
 
     def _one(self, cut: _Cut, *, swapped: bool, upper: bool) -> Bins:
         """Return the pair's bins in one order, from one side."""
-        with np.errstate(under="ignore", over="ignore", divide="ignore"):
-            return self._counted(cut, swapped=swapped, upper=upper)
-
-    def _counted(self, cut: _Cut, *, swapped: bool, upper: bool) -> Bins:
         side = (Side.FALLING if swapped else Side.RISING) if upper else Side.LOWER
         distribution = self._distribution(cut, swapped=swapped, upper=upper)
         if len(distribution.value):

@@ -29,7 +29,6 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics import _kernels
 from sfumato.privacy._outward import UNIT
 
 __all__ = ["TINY", "RatioDistribution", "Side", "joined", "thinned"]
@@ -41,13 +40,7 @@ TINY: Final = 1e-285
 """Outweighs all masses that are lost in one step."""
 _LOST: Final = 1e-290
 _BLOCK: Final = 1 << 14
-"""`SUMS_AT_ONCE` of the kernel that counts them."""
-_NEAR: Final = 6.0
-_WIDTH: Final = 0.003
-"""In deviations: how far from 1 cells are of one width, and that width."""
-_BITS: Final = 7, 9
-_MOST: Final = 4096
-"""Farther out cells double their width with each so many bits of the distance: fewer where they are many."""
+_FINE: Final = 6000
 _CLOSE: Final = 1e-13
 """Values this near each other become one."""
 _DIRECT: Final = 1024
@@ -56,6 +49,7 @@ _DEEP: Final = 1e7
 _COARSE: Final = 0.2
 """Tails nearer to the floor than this are distinguished less well."""
 _WIDEST: Final = 0.1
+_STRETCH: Final = 12.0
 
 
 class Side(Enum):
@@ -136,7 +130,6 @@ def joined(
     side : Side
     """
     first, second = one.value, two.value
-    product = weights is None
     if weights is None:
         join: _Join = np.multiply
         zero = one.zero + two.zero - one.zero * two.zero
@@ -163,7 +156,7 @@ def joined(
     ends = [join(first[i], second[i]) for i in (0, -1)]
     low = min([float(ends[0]), *(float(values[0]) for values, _ in alone)])
     counted = _Counter(low, float(ends[1]), deviation)
-    counted.pairs((first, one.mass), (second, two.mass), product=product, same=same)
+    counted.pairs(join, (first, one.mass), (second, two.mass), same=same)
     for values, mass in alone:
         counted.add(values, mass)
     return _closed(*_grouped(*_trimmed(start, counted.cells(), side), deviation), side)
@@ -180,87 +173,61 @@ def thinned(distribution: RatioDistribution, side: Side) -> RatioDistribution:
 
 
 class _Counter:
-    r"""Counts values in fine cells, which are of one width near 1 and widen with the distance from it.
+    r"""Counts values in fine cells, which are narrow near 1 and widen on both sides.
 
-    Below 1/2 they widen with the value itself. ``_sums.h`` finds the cell of a value, by its bits.
+    Of :math:`u = \log A / c` the cells are of one width in :math:`u / (1 + |u|)`.
     """
 
     def __init__(self, low: float, high: float, deviation: float) -> None:
-        if not 0 < low <= high < math.inf:
-            raise ValueError("values must be positive and finite")
+        self._scale = _STRETCH * deviation
         self._low, self._high = low, high
-        self._near = near = min(_NEAR * deviation, 0.5)
-        self._rate = 1 / (_WIDTH * min(deviation, 1.0))
-        self._shifts = _shift(low, 0.5), _shift(near, 0.5), 0, _shift(near, high)
-        tops = _leading(0.5, self._shifts[0]), _leading(0.5, self._shifts[1])
-        lowest = min(_leading(low, self._shifts[0]), tops[0])
-        self._firsts = lowest, tops[1], 0, _leading(near, self._shifts[3])
-        counts = (
-            tops[0] - lowest,
-            tops[1] - _leading(near, self._shifts[1]) + 1,
-            math.ceil(2 * near * self._rate) + 1,
-        )
-        self._begins: tuple[int, ...] = 0, counts[0], sum(counts[:2]), sum(counts)
-        self._offset, last = self._cell(low), self._cell(high)
-        self._begins = tuple(begin - self._offset for begin in self._begins)
-        self._sums = np.zeros((last - self._offset + 1, 2))
-        self._terms = 64
-
-    def _cell(self, value: float) -> int:
-        """Return the cell of a value, as ``zone_cell`` in ``_sums.h`` does."""
-        firsts, shifts, begins = self._firsts, self._shifts, self._begins
-        if value >= 1 + self._near:
-            return begins[3] + _leading(value - 1, shifts[3]) - firsts[3]
-        if value >= 1 - self._near:
-            return begins[2] + int((value - (1 - self._near)) * self._rate)
-        if value >= 0.5:
-            return begins[1] + firsts[1] - _leading(1 - value, shifts[1])
-        return begins[0] + _leading(value, shifts[0]) - firsts[0]
+        ends = [math.log(low) / self._scale, math.log(high) / self._scale]
+        self._first, last = (u / (1 + abs(u)) for u in ends)
+        self._rate = _FINE / max(last - self._first, 1e-300)
+        self._sums = np.zeros((2, _FINE + 2))
+        self._lists, self._longest = 0, 0
+        far = max(abs(u) for u in ends)
+        self._location_error = 64 * UNIT * (self._scale * (1 + far) ** 2 + far * self._scale + 4)
 
     def add(self, values: _Array, mass: _Array) -> None:
         """Count some values."""
-        self.pairs((np.zeros(1), np.ones(1)), (values, mass), product=False, same=False)
+        level = np.log(values)
+        level /= self._scale
+        level /= 1 + np.abs(level)
+        level -= self._first
+        level *= self._rate
+        cell = level.astype(np.intp).ravel()
+        self._sums[0] += np.bincount(cell, mass.ravel(), _FINE + 2)
+        self._sums[1] += np.bincount(cell, (values * mass).ravel(), _FINE + 2)
+        self._lists, self._longest = self._lists + 1, max(self._longest, cell.size)
 
     def pairs(
-        self, one: tuple[_Array, _Array], two: tuple[_Array, _Array], *, product: bool, same: bool
+        self, join: _Join, one: tuple[_Array, _Array], two: tuple[_Array, _Array], *, same: bool
     ) -> None:
-        """Count all sums, or products, of two values; if both lists are the same, each two only once."""
-        zones = self._near, self._rate, self._begins, self._firsts, self._shifts
-        a, p, b, q = map(np.ascontiguousarray, (*one, *two))
-        _kernels.pair_sums(zones, a, p, b, q, product, same, self._sums)
-        # A sum has at most one row more than a block's terms, and then one for each block.
-        self._terms += _BLOCK + 2 * len(two[0]) + 2 * (len(one[0]) * len(two[0]) // _BLOCK + 1)
+        """Count all pairs of values, some rows at a time; if both are the same, each two only once."""
+        (a, p), (b, q) = one, two
+        start = 0
+        while start < len(a):
+            rows = slice(start, start + max(1, _BLOCK // (len(b) - (start if same else 0))))
+            square = slice(start, min(rows.stop, len(b)))
+            if same:
+                self.add(join(a[rows, None], b[square]), p[rows, None] * q[square])
+            rest = slice(square.stop if same else 0, len(b))
+            if rest.start < len(b):
+                times = 2.0 if same else 1.0
+                self.add(join(a[rows, None], b[rest]), (times * p[rows, None]) * q[rest])
+            start = rows.stop
 
     def cells(self) -> _Cells:
         """Return what was counted."""
-        near, (low, half, _, edge), shifts = self._near, self._firsts, self._shifts
-        low_count, *counts = np.diff([*self._begins, len(self._sums)]).tolist()
-        lefts = (
-            np.minimum(_float_of(low + np.arange(low_count), shifts[0]), 0.5),
-            np.clip(1 - _float_of(half + 1 - np.arange(counts[0]), shifts[1]), 0.5, 1 - near),
-            np.minimum(1 - near + np.arange(counts[1]) / self._rate, 1 + near),
-            np.maximum(1 + _float_of(edge + np.arange(max(0, counts[2])), shifts[3]), 1 + near),
-        )
-        edges = np.append(np.concatenate(lefts)[self._offset :][: len(self._sums)], self._high)
-        edges[0] = self._low
+        level = self._first + np.arange(_FINE + 1) / self._rate
+        with np.errstate(divide="ignore"):
+            edges = np.exp(self._scale * level / (1 - np.minimum(np.abs(level), 1.0)))
+        edges[0], edges[-1] = self._low, self._high
         edges = np.maximum.accumulate(np.clip(edges, self._low, self._high))
-        mass, moment = self._sums.T.copy()
-        return _Cells(edges[:-1], edges[1:], mass, moment, self._terms * UNIT, 16 * UNIT)
-
-
-def _leading(value: float, shift: int) -> int:
-    """Return the bits of a float that are left after a shift."""
-    return int(np.float64(value).view(np.int64)) >> shift
-
-
-def _float_of(leading: NDArray[np.int64], shift: int) -> _Array:
-    return (leading << shift).view(np.float64)
-
-
-def _shift(low: float, high: float) -> int:
-    """Return by how much to shift, so that cells between two values are not too many."""
-    bits = math.floor(math.log2(_MOST / max(1.0, math.log2(high) - math.log2(low))))
-    return 52 - min(max(bits, _BITS[0]), _BITS[1])
+        mass, moment = (np.append(sums[: _FINE - 1], sums[_FINE - 1 :].sum()) for sums in self._sums)
+        terms = self._longest + self._lists + _FINE + 64
+        return _Cells(edges[:-1], edges[1:], mass, moment, terms * UNIT, self._location_error)
 
 
 def _trimmed(distribution: RatioDistribution, cells: _Cells, side: Side) -> tuple[RatioDistribution, _Cells]:
