@@ -93,3 +93,21 @@ def test_wrong_arguments_are_refused() -> None:
     for options, message in wrong:
         with pytest.raises(ParameterError, match=message):
             QuantileInterval(**{"bounds": (0.0, 1.0), "epsilon": 1.0, **options})
+
+
+def test_padding_is_for_the_numbers_that_the_noisy_one_leaves_possible(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def padding(self: QuantileInterval, fewest: int, most: int) -> tuple[int, int]:
+        asked.append((fewest, most))
+        return 1, 1
+
+    monkeypatch.setattr(QuantileInterval, "padding", padding)
+    mechanism = QuantileInterval(quantile=0.5, bounds=(0.0, 1.0), epsilon=1.0)
+    mechanism.release(np.full(5000, 0.5), 1)
+    mechanism.release(np.zeros(0), 1)
+    (fewest, most), (none, few) = asked
+    assert 4700 < fewest < 5000 < most < 5300
+    assert none == 0 <= few < 300
