@@ -157,8 +157,7 @@ class ExponentialNoise(_NoiseScheduler):
     def __init__(
         self, optimizer: Optimizer, *, gamma: float, last_epoch: int = -1, every: int | None = None
     ) -> None:
-        gamma = _check.positive("gamma", gamma)
-        super().__init__(optimizer, lambda epoch: gamma**epoch, last_epoch, every)
+        super().__init__(optimizer, _powers(gamma), last_epoch, every)
 
 
 @final
@@ -211,8 +210,8 @@ class StepNoise(_NoiseScheduler):
         last_epoch: int = -1,
         every: int | None = None,
     ) -> None:
-        size, gamma = _check.integer("step_size", step_size, minimum=1), _check.positive("gamma", gamma)
-        super().__init__(optimizer, lambda epoch: gamma ** (epoch // size), last_epoch, every)
+        size = _check.integer("step_size", step_size, minimum=1)
+        super().__init__(optimizer, _powers(gamma, size), last_epoch, every)
 
 
 @final
@@ -232,8 +231,7 @@ class ExponentialGradClip(_GradClipScheduler):
     def __init__(
         self, optimizer: Optimizer, *, gamma: float, last_epoch: int = -1, every: int | None = None
     ) -> None:
-        gamma = _check.positive("gamma", gamma)
-        super().__init__(optimizer, lambda epoch: gamma**epoch, last_epoch, every)
+        super().__init__(optimizer, _powers(gamma), last_epoch, every)
 
 
 @final
@@ -286,5 +284,11 @@ class StepGradClip(_GradClipScheduler):
         last_epoch: int = -1,
         every: int | None = None,
     ) -> None:
-        size, gamma = _check.integer("step_size", step_size, minimum=1), _check.positive("gamma", gamma)
-        super().__init__(optimizer, lambda epoch: gamma ** (epoch // size), last_epoch, every)
+        size = _check.integer("step_size", step_size, minimum=1)
+        super().__init__(optimizer, _powers(gamma, size), last_epoch, every)
+
+
+def _powers(gamma: float, size: int = 1) -> Callable[[int], float]:
+    """Return what multiplies by ``gamma`` once more after each so many epochs."""
+    base = _check.positive("gamma", gamma)
+    return lambda epoch: base ** (epoch // size)
