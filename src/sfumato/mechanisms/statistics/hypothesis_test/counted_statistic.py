@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.mechanisms.statistics.hypothesis_test.p_value import size_of_release
-from sfumato.mechanisms.statistics.null_draws import drawn_noise, null_draws
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult, size_of_release
+from sfumato.mechanisms.statistics.null_draws import (
+    Alternative,
+    as_side,
+    drawn_noise,
+    null_draws,
+    rank_on_side,
+)
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy.neighboring import Neighboring
 
@@ -119,6 +125,25 @@ class CountedStatistic(Query):
             l2_squared=first**2 + moved * weight**2,
             linf=max(first, weight),
         )
+
+    def _tested(
+        self,
+        release: LatticeRelease,
+        *,
+        n: int | None,
+        alternative: Alternative,
+        draws: int,
+        rng: int | np.random.Generator | None,
+    ) -> HypothesisTestResult:
+        """Return the standardized statistic and its rank among drawn ones, on one side or on either."""
+        side = as_side(alternative)
+        value, drawn = self._null(release, n, draws, rng)
+        return HypothesisTestResult(value, rank_on_side(value, drawn, side))
+
+    def _normal(self, counts: NDArray[np.int64], generator: np.random.Generator) -> Array:
+        """Return statistics of many records, by their normal limit."""
+        deviation = np.sqrt(self._variance(counts.astype(np.float64)))
+        return np.asarray(generator.standard_normal(len(counts)) * deviation)
 
     def _read(self, release: LatticeRelease) -> tuple[float, Array]:
         """Return the noisy statistic, and numbers of records: two at least."""

@@ -18,7 +18,7 @@ from sfumato.mechanisms.statistics.hypothesis_test.counted_statistic import (
     real_numbers,
 )
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
-from sfumato.mechanisms.statistics.null_draws import Alternative, as_side, rank_on_side
+from sfumato.mechanisms.statistics.null_draws import Alternative
 
 __all__ = ["KendallTau", "SpearmanRho"]
 
@@ -50,8 +50,7 @@ class _RankCorrelation(CountedStatistic):
 
     def _drawn(self, counts: NDArray[np.int64], generator: np.random.Generator) -> _Array:
         if int(counts.max()) > _FEW:
-            deviation = np.sqrt(self._variance(counts.astype(np.float64)))
-            return np.asarray(generator.standard_normal(len(counts)) * deviation)
+            return self._normal(counts, generator)
         return self._drawn_exactly(counts[:, 0], generator)
 
     def test(
@@ -95,9 +94,7 @@ class _RankCorrelation(CountedStatistic):
         public n the p-value is valid for any number of records and of draws. A private n is not known: see
         `WilcoxonSignedRank.test`. Beyond 512 records the statistic is drawn by its normal limit.
         """
-        side = as_side(alternative)
-        value, drawn = self._null(release, n, draws, rng)
-        return HypothesisTestResult(value, rank_on_side(value, drawn, side))
+        return self._tested(release, n=n, alternative=alternative, draws=draws, rng=rng)
 
 
 @final

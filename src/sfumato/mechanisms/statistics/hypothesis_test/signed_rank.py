@@ -17,7 +17,7 @@ from sfumato.mechanisms.statistics.hypothesis_test.counted_statistic import (
     real_numbers,
 )
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
-from sfumato.mechanisms.statistics.null_draws import Alternative, as_side, rank_on_side
+from sfumato.mechanisms.statistics.null_draws import Alternative
 from sfumato.numerics.randomness.source import random_source
 
 __all__ = ["WilcoxonSignedRank"]
@@ -84,8 +84,7 @@ class WilcoxonSignedRank(CountedStatistic):
         n = counts[:, 0]
         most = int(n.max())
         if most > _FEW:
-            found = generator.standard_normal(n.size) * np.sqrt(self._variance(counts.astype(np.float64)))
-            return np.asarray(found)
+            return self._normal(counts, generator)
         ranks = np.arange(1, most + 1)
         signs = generator.integers(0, 2, (n.size, most), dtype=np.int8) * 2 - 1
         return np.asarray((signs * np.where(ranks <= n[:, None], ranks, 0)).sum(axis=1) / (n + 1))
@@ -147,6 +146,4 @@ class WilcoxonSignedRank(CountedStatistic):
         draw has its own, the noisy one with fresh noise, and is standardized by a noisy one, so that the size
         is right in the limit of many records. Beyond 512 records W is drawn by its normal limit.
         """
-        side = as_side(alternative)
-        value, drawn = self._null(release, n, draws, rng)
-        return HypothesisTestResult(value, rank_on_side(value, drawn, side))
+        return self._tested(release, n=n, alternative=alternative, draws=draws, rng=rng)
