@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.release import Release
@@ -147,12 +148,15 @@ class CoinPressVectorMean(StepwiseMoments):
             )
             found = self._measured(query, value, step, source)
             moved = np.asarray(found.value) * reach / counts.estimate
-            length = float(np.linalg.norm(moved))
-            center = center + moved * min(1.0, radius / length if length > 0 else 1.0)
+            center = center + _shortened(moved, radius)
             proxy = self.stddev**2 / counts.smallest + (reach * found.stddev / counts.estimate) ** 2
             off = max(counts.largest / counts.estimate - 1, 1 - counts.smallest / counts.estimate) * radius
             radius = min(2 * radius, self._length(self._risk) * math.sqrt(proxy) + off)
-        away = center - np.array(self.center)
-        length = float(np.linalg.norm(away))
-        center = np.array(self.center) + away * min(1.0, self.radius / length if length > 0 else 1.0)
+        center = np.array(self.center) + _shortened(center - np.array(self.center), self.radius)
         return self._release_as(Release, center, source)
+
+
+def _shortened(vector: NDArray[np.float64], length: float) -> NDArray[np.float64]:
+    """Return a vector, or where it is longer one of that length in its direction."""
+    norm = float(np.linalg.norm(vector))
+    return np.asarray(vector * min(1.0, length / norm if norm > 0 else 1.0))
