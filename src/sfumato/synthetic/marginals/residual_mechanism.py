@@ -186,12 +186,18 @@ class ResidualMechanism(Mechanism):
         MarginalsRelease
         """
         source, codes = random_source(rng), self.domain.encode(value)
-        found = {}
-        for part, distribution in self._distributions().items():
+        found, distributions = {}, self._distributions()
+        for part, distribution in distributions.items():
             steps = integer_residual(self._counted(codes, part))
             noise = np.asarray(distribution.sample(steps.shape or (1,), source)).reshape(steps.shape)
             found[part] = centred((steps + noise) / prod(steps.shape))
-        return self._released(found, simulated=source.simulated)
+        return self._release_as(
+            MarginalsRelease,
+            MappingProxyType(found),
+            source,
+            domain=self.domain,
+            distributions=MappingProxyType(distributions),
+        )
 
     def _counted(self, codes: Codes, part: Clique) -> Any:
         return np.minimum(contingency_table(codes, self.domain.sizes, part), _RECORDS)
@@ -221,14 +227,4 @@ class ResidualMechanism(Mechanism):
                 neighboring=self.neighboring,
             )
             for part in self._variances
-        )
-
-    def _released(self, residuals: dict[Clique, Any], *, simulated: bool) -> MarginalsRelease:
-        return MarginalsRelease(
-            value=MappingProxyType(residuals),
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=simulated,
-            domain=self.domain,
-            distributions=MappingProxyType(self._distributions()),
         )
