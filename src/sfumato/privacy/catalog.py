@@ -6,8 +6,9 @@ Reading a loss needs the class of every part that it names. This module imports 
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
+from sfumato._wire import Codec
 from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
@@ -51,7 +52,7 @@ from sfumato.privacy.nodes.truncated import TruncatedPoisson
 from sfumato.privacy.nodes.with_replacement import SampledWithReplacement
 from sfumato.privacy.serialization import from_text
 
-__all__ = ["LOSS_CLASSES", "loss_from_json"]
+__all__ = ["LOSS", "LOSS_CLASSES", "loss_from_json"]
 
 LOSS_CLASSES: tuple[type[PrivacyLoss], ...] = (
     AdaptiveChoice,
@@ -129,3 +130,9 @@ def loss_from_json(text: str) -> PrivacyLoss:
     Gaussian(noise_multiplier=1.5) * 3
     """
     return cast("PrivacyLoss", from_text(text))
+
+
+LOSS: Final[Codec[PrivacyLoss]] = Codec(
+    lambda loss: loss.to_json(), lambda _, written: loss_from_json(written)
+)
+"""A loss as a field of a document: the text of its own."""

@@ -7,9 +7,9 @@ from typing import Any, Final, final
 
 import pyarrow as pa
 
-from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Codec, Format, Record, canonical, parse
+from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Format, Record, canonical, parse
 from sfumato.errors import LedgerUnavailable, ParameterError
-from sfumato.privacy.catalog import loss_from_json
+from sfumato.privacy.catalog import LOSS
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
 
@@ -133,9 +133,6 @@ class EvaluationRecord:
         return pa.Table.from_pylist([row])
 
 
-_LOSS: Final[Codec[PrivacyLoss]] = Codec(
-    lambda loss: loss.to_json(), lambda _, written: loss_from_json(written)
-)
 _RECORD: Final[Record[Any]] = Record(
     "an evaluation",
     EvaluationRecord,
@@ -145,7 +142,7 @@ _RECORD: Final[Record[Any]] = Record(
         "lower": NUMBER,
         "upper": NUMBER,
         "epsilon": NUMBER,
-        "loss": _LOSS,
+        "loss": LOSS,
         "privacy_unit": TEXT,
         "simulated": BOOLEAN,
         "charge": INTEGER,

@@ -17,7 +17,6 @@ from sfumato._wire import (
     NUMBER,
     RATIONAL,
     TEXT,
-    Codec,
     Field,
     Format,
     Record,
@@ -26,7 +25,7 @@ from sfumato._wire import (
     sequence,
 )
 from sfumato.errors import LedgerUnavailable, ParameterError
-from sfumato.privacy.catalog import loss_from_json
+from sfumato.privacy.catalog import LOSS
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
 from sfumato.queries.release.record import UNKNOWN_FORMAT
@@ -156,17 +155,13 @@ _CELLS: Final[Record[CellCounts]] = Record(
     {"counted": Field("words", TEXT), "cap": INTEGER, "scale": RATIONAL, "counts": sequence(INTEGER)},
 )
 
-_LOSS: Final[Codec[PrivacyLoss]] = Codec(
-    lambda loss: loss.to_json(), lambda _, written: loss_from_json(written)
-)
-
 _RECORD: Final[Record[Any]] = Record(
     "suggested limits",
     LimitsRecord,
     {
         "histograms": sequence(_CELLS),
         "epsilon": NUMBER,
-        "loss": _LOSS,
+        "loss": LOSS,
         "privacy_unit": TEXT,
         "simulated": BOOLEAN,
     },

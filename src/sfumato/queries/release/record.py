@@ -38,7 +38,7 @@ from sfumato.numerics.distributions.discrete import (
     SymmetricDistribution,
 )
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
-from sfumato.privacy.catalog import loss_from_json
+from sfumato.privacy.catalog import LOSS
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.plan.query import AggregateKind, ColumnType, FoundBounds, OrderItem
 from sfumato.queries.plan.stated_limits import CutOff
@@ -307,10 +307,6 @@ _ORDER: Final[Record[OrderItem]] = Record(
     "an order", OrderItem, {"name": TEXT, "descending": BOOLEAN, "nulls_first": BOOLEAN}
 )
 
-_LOSS: Final[Codec[PrivacyLoss]] = Codec(
-    lambda loss: loss.to_json(), lambda _, written: loss_from_json(written)
-)
-
 _THRESHOLD: Final[Record[RandomizedThreshold]] = Record(
     "a threshold", RandomizedThreshold, {"units": INTEGER, "probability": RATIONAL}
 )
@@ -353,7 +349,7 @@ _FIELDS: Final[dict[str, Codec[Any] | Field]] = {
     "computed": sequence(_COMPUTED),
     "epsilon": NUMBER,
     "delta": NUMBER,
-    "loss": _LOSS,
+    "loss": LOSS,
     "privacy_unit": TEXT,
     "simulated": BOOLEAN,
     "minimum_units": INTEGER,
