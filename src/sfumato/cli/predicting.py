@@ -11,17 +11,15 @@ import typer
 
 from sfumato import _check, learning
 from sfumato._wire import Format as Wire
-from sfumato.cli.opening import Types, types_of
+from sfumato.cli.opening import Types
 from sfumato.cli.output.guarding import check_free
 from sfumato.cli.output.writing import Format, check_output, format_of, write
 from sfumato.cli.process.interrupts import interrupts
-from sfumato.cli.train import budget_of, read_rows
+from sfumato.cli.train import budget_of, read_rows, session_of_rows
 from sfumato.learning.reports.evaluation import EvaluationRecord
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.session.connection import connect
 from sfumato.session.session import Session
-from sfumato.session.units import ROW
 
 __all__ = ["evaluate", "predict"]
 
@@ -74,19 +72,12 @@ def evaluate(
     if rows is not None:
         _check.integer("rows", rows, minimum=1)
     trained = learning.TrainedTable.load(model)
-    relation = Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE
     # One row more, or one that is emptied, moves the number of correct rows by at most 1.
+    relation = Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE
     noise = Laplace.calibrated(sensitivity=1, epsilon=spend, neighboring=relation)
     with (
-        connect(
-            str(source),
-            privacy_unit=ROW,
-            epsilon=epsilon,
-            delta=delta,
-            types=types_of(types or (), ["data"]),
-            ledger=ledger,
-            analyst=analyst,
-            neighboring=relation,
+        session_of_rows(
+            source, epsilon, delta, rows=rows, types=types, ledger=ledger, analyst=analyst
         ) as session,
         interrupts.stating(session.ledger, ledger),
     ):

@@ -22,9 +22,10 @@ from sfumato.frames.delimited import CSV_SUFFIXES, Delimited
 from sfumato.privacy._outward import text_above
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.session.connection import connect
+from sfumato.session.session import Session
 from sfumato.session.units import ROW
 
-__all__ = ["budget_of", "read_rows", "train"]
+__all__ = ["budget_of", "read_rows", "session_of_rows", "train"]
 
 
 def train(
@@ -90,15 +91,8 @@ def train(
     epsilon, delta = budget_of(epsilon, delta, ledger)
     widths = [_whole(width) for width in hidden.split(",") if width]
     with (
-        connect(
-            str(source),
-            privacy_unit=ROW,
-            epsilon=epsilon,
-            delta=delta,
-            types=types_of(types or (), ["data"]),
-            ledger=ledger,
-            analyst=analyst,
-            neighboring=Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE,
+        session_of_rows(
+            source, epsilon, delta, rows=rows, types=types, ledger=ledger, analyst=analyst
         ) as session,
         interrupts.stating(session.ledger, ledger, checkpoint=checkpoint),
         EpochBar() as bar,
@@ -164,6 +158,29 @@ def _check_checkpoint(
         check_free(path, sources={"private data": str(source)}, ledger=file_of(ledger), name="--checkpoint")
     if resolved(output) in map(resolved, places):
         _check.refuse("--checkpoint", "not be the model's file", str(checkpoint), "name another file")
+
+
+def session_of_rows(
+    source: Path,
+    epsilon: float,
+    delta: float,
+    *,
+    rows: int | None,
+    types: Types,
+    ledger: str | None,
+    analyst: str | None,
+) -> Session:
+    """Open a file each row of which is protected: under add/remove if the number of rows is a stated one."""
+    return connect(
+        str(source),
+        privacy_unit=ROW,
+        epsilon=epsilon,
+        delta=delta,
+        types=types_of(types or (), ["data"]),
+        ledger=ledger,
+        analyst=analyst,
+        neighboring=Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE,
+    )
 
 
 def budget_of(epsilon: float | None, delta: float | None, ledger: str | None) -> tuple[float, float]:
