@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 
 import sfumato
-from sfumato.errors import LedgerUnavailable, ParameterError, SourceError
+from sfumato.errors import LedgerCorrupt, LedgerUnavailable, ParameterError, SourceError
 from sfumato.ledger import Ledger
 from sfumato.privacy.accountant import intervals
 from tests.run_time import run_time
 
 if run_time(__name__):
     import pyarrow as pa
+    import torch
 
     from sfumato.learning import Columns, train_table
     from sfumato.learning.training.checkpoint import checkpoint as written
@@ -70,6 +71,17 @@ def test_a_run_that_is_complete_goes_on_to_its_model(open_ledger: Open, tmp_path
     assert "lost_steps" not in first.card["training"]
     for one, other in zip(first.module.parameters(), again.module.parameters(), strict=True):
         assert one.equal(other)
+
+
+def test_a_checkpoint_without_its_tag_is_not_gone_on_from(open_ledger: Open, tmp_path: Path) -> None:
+    """Whoever alters a file could leave the tag out, as files of earlier versions do."""
+    ledger, path = open_ledger(tmp_path / "kept.ledger", simulated=False), tmp_path / "run.pt"
+    trained(ledger, path)
+    content = torch.load(path, weights_only=True)
+    assert content.pop(written.TAG)
+    torch.save(content, path)
+    with pytest.raises(LedgerCorrupt, match="checkpoint must be as it was written, by a run on this ledger"):
+        trained(ledger, path)
 
 
 def test_a_checkpoint_without_room_is_said(
