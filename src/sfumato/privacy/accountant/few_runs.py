@@ -23,7 +23,6 @@ __all__ = ["FewRuns"]
 
 _Array = NDArray[np.float64]
 
-_MAX_RUNS: Final = 2
 _LIMIT: Final = 1 << 15
 """Sums of two losses in one step."""
 _NOTHING: Final = LossDistribution(np.zeros(1), np.zeros(1))
@@ -54,11 +53,6 @@ class FewRuns:
             for some in [log_mass > -np.inf]
         ]
         self._sum = Enumeration(work, self._without(None), upper=False)
-
-    @staticmethod
-    def may_be(rounds: float) -> bool:
-        """Whether so many runs are few, but not one."""
-        return 1 < rounds <= _MAX_RUNS
 
     def epsilon(self, log_delta: float) -> float:
         """Return about the epsilon that belongs to a delta."""

@@ -48,7 +48,7 @@ _TINY: Final = 1e-300
 class Saddle(NamedTuple):
     """About where the integrand has its saddle point, and the values of the composition there.
 
-    ``deviation`` is the standard deviation of the tilted loss with that of the kernel. Of few runs, ``slope``
+    ``deviation`` is the standard deviation of the tilted loss with that of the kernel. Of two runs, ``slope``
     is about that of the log of delta, found by adding them up.
     """
 
@@ -243,7 +243,7 @@ class Survey:
         rounds = math.fsum(float(np.sum(part.counts)) for part in parts)
         self.many = sum(part.counts.size for part in parts) > _MANY
         runs = 0.0 if variance or not all(part.pair.continuous for part in parts) else rounds
-        self.alone, self.two, self._few = runs == 1, runs == 2, FewRuns.may_be(runs)
+        self.alone, self.two = runs == 1, runs == 2
 
     def mirrored(self) -> Survey:
         """Return the same look at the other order."""
@@ -254,7 +254,7 @@ class Survey:
         tilt = _minimum(lambda c: (self._work.log_moments(c) - log_delta - np.log(c) - np.log1p(c)) / c)
         deviation, log_level = self._level(tilt)
         known = enumerated(self._work, upper=False, exact=True) if self.alone else None
-        if self._few:
+        if self.two:
             return self.saddle_at_epsilon(max(0.0, self._few_runs(tilt).epsilon(log_delta)))
         found = Saddle(tilt, (log_level - log_delta) / tilt, log_delta, deviation)
         if known:
@@ -271,7 +271,7 @@ class Survey:
         tilt = _minimum(lambda c: self._work.log_moments(c) - c * epsilon - np.log(c) - np.log1p(c))
         deviation, log_level = self._level(tilt)
         known = enumerated(self._work, upper=False, exact=True) if self.alone else None
-        if self._few:
+        if self.two:
             log_delta, slope = self._few_runs(tilt).log_delta(epsilon)
             return Saddle(tilt, epsilon, min(0.0, log_delta), deviation, slope)
         log_delta = known.log_bound(epsilon)[0] if known else log_level - tilt * epsilon
