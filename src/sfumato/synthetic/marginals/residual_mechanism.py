@@ -23,18 +23,17 @@ from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.synthetic.domain.attributes import Codes
 from sfumato.synthetic.domain.domain import TableDomain
-from sfumato.synthetic.marginals.contingency import centred, contingency_table, integer_residual
+from sfumato.synthetic.marginals.contingency import centred, integer_residual
 from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
 from sfumato.synthetic.marginals.residual_noise import cell_noise, clique_of
 from sfumato.synthetic.marginals.residual_plan import l2_squared_shift, residual_plan
+from sfumato.synthetic.marginals.table_counts import table_counts
 from sfumato.synthetic.marginals.workload import Clique, Marginals, subsets
 
 __all__ = ["ResidualMechanism"]
 
 _CELLS: Final = 1 << 24
-_RECORDS: Final = 1 << 38
 _BITS: Final = 20
 _REMEDY: Final = "pass epsilon= and delta= to ResidualMechanism.calibrated to have it chosen"
 
@@ -185,10 +184,10 @@ class ResidualMechanism(Mechanism):
         -------
         MarginalsRelease
         """
-        source, codes = random_source(rng), self.domain.encode(value)
+        source, table = random_source(rng), table_counts(self.domain, value)
         found, distributions = {}, self._distributions()
         for part, distribution in distributions.items():
-            steps = integer_residual(self._counted(codes, part))
+            steps = integer_residual(table.counts(part))
             noise = np.asarray(distribution.sample(steps.shape or (1,), source)).reshape(steps.shape)
             found[part] = centred((steps + noise) / prod(steps.shape))
         return self._release_as(
@@ -198,9 +197,6 @@ class ResidualMechanism(Mechanism):
             domain=self.domain,
             distributions=MappingProxyType(distributions),
         )
-
-    def _counted(self, codes: Codes, part: Clique) -> Any:
-        return np.minimum(contingency_table(codes, self.domain.sizes, part), _RECORDS)
 
     @property
     def _two(self) -> bool:
