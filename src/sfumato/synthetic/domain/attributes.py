@@ -63,6 +63,9 @@ class Categorical:
         if len({type(value) for value in values}) != 1 or not isinstance(values[0], str | int | bool):
             found = f"it has {len(values)} of types {sorted({type(value).__name__ for value in values})}"
             _check.refuse_state("values", "be texts, whole numbers or truth values alone", found, _LIST)
+        if isinstance(values[0], str) and any(map(_unstorable, values)):
+            found = "one holds NUL or half a surrogate pair"
+            _check.refuse_state("values", "be texts that a column can hold", found, "leave it out")
         if len(set(values)) != len(values) or len(values) > _MOST:
             found = "one is twice in it" if len(values) <= _MOST else f"it has {len(values)}"
             _check.refuse_state("values", f"be at most {_MOST} different values", found, "leave some out")
@@ -77,6 +80,30 @@ class Categorical:
     def labels(self) -> tuple[Label, ...]:
         """The cells' labels: the values, then ``"(other)"`` and None where these are cells."""
         return (*self.values, *(["(other)"] if self.other else []), *([None] if self.missing else []))
+
+    @property
+    def _places(self) -> dict[Any, int]:
+        return {value: place for place, value in enumerate(self.values)}
+
+    def require(self, name: str, kind: pa.DataType) -> None:
+        """Refuse a column of another type than the declared values.
+
+        Parameters
+        ----------
+        name : str
+            The column's, for messages.
+        kind : pyarrow.DataType
+
+        Raises
+        ------
+        ParameterError
+            If texts, whole numbers or truth values are declared, and the column is of something else.
+        """
+        values = type(self.values[0])
+        suits = {str: _is_text, bool: pa.types.is_boolean, int: pa.types.is_integer}[values]
+        if not suits(_value_type(kind)):
+            rule = f"be a column of {_NAMES[values]}, as its declared values are"
+            _check.refuse_state(f"column {name!r}", rule, f"it is of {kind}", "cast it")
 
     def encode(self, name: str, column: pa.ChunkedArray) -> Codes:
         """Return each row's cell, -1 where it is not counted.
@@ -98,16 +125,14 @@ class Categorical:
             If the column is of another type, whatever is in it.
         """
         column = plain_column(column)
+        self.require(name, column.type)
         kind = type(self.values[0])
-        suits = {str: _is_text, bool: pa.types.is_boolean, int: pa.types.is_integer}[kind]
-        if not suits(column.type):
-            rule = f"be a column of {_NAMES[kind]}, as its declared values are"
-            _check.refuse_state(f"column {name!r}", rule, f"it is of {column.type}", "cast it")
         wide = {str: pa.large_string(), bool: pa.bool_(), int: pa.int64()}[kind]
-        if kind is int and column.type == pa.uint64():
-            column = pc.if_else(pc.greater(column, pa.scalar(2**63 - 1, pa.uint64())), None, column)
-        known = [value for value in self.values if kind is not int or -(2**63) <= value < 2**63]
-        places = np.array([self.values.index(value) for value in known], np.int64)
+        lowest, beyond = -(2**63), 2**63
+        if column.type == pa.uint64():
+            wide, lowest, beyond = column.type, 0, 2**64
+        known = [value for value in self.values if kind is not int or lowest <= value < beyond]
+        places = np.array([self._places[value] for value in known], np.int64)
         found = pc.index_in(column.cast(wide), value_set=pa.array(known, wide))
         other = len(self.values) if self.other else OUTSIDE
         null = self.size - 1 if self.missing else OUTSIDE
@@ -212,8 +237,39 @@ class Ordered:
         return (*names, *([None] if self.missing else []))
 
     @property
+    def numbers(self) -> tuple[float, ...]:
+        """The edges as numbers; those that are dates in days since 1970."""
+        return tuple(_number(edge) for edge in self._rising)
+
+    @property
     def _rising(self) -> tuple[Any, ...]:
         return tuple(self.edges or ())
+
+    @property
+    def dated(self) -> bool:
+        """Whether its edges are dates."""
+        return isinstance(self._rising[0], dt.date)
+
+    def require(self, name: str, kind: pa.DataType) -> None:
+        """Refuse a column of another type than the edges.
+
+        Parameters
+        ----------
+        name : str
+            The column's, for messages.
+        kind : pyarrow.DataType
+
+        Raises
+        ------
+        ParameterError
+            If edges are dates and the column is neither of dates nor of timestamps, or edges are numbers and
+            the column is not.
+        """
+        of = _value_type(kind)
+        suits = (pa.types.is_date(of) or pa.types.is_timestamp(of)) if self.dated else _is_number(of)
+        if not suits:
+            rule = f"be of {'dates' if self.dated else 'numbers'}, as its edges are"
+            _check.refuse_state(f"column {name!r}", rule, f"it is of {kind}", "cast it")
 
     def encode(self, name: str, column: pa.ChunkedArray) -> Codes:
         """Return each row's cell, -1 where it is not counted.
@@ -223,7 +279,8 @@ class Ordered:
         name : str
             The column's, for messages.
         column : pyarrow.ChunkedArray
-            Numbers where edges are numbers, dates or timestamps where they are dates; private.
+            Numbers where edges are numbers, dates or timestamps where they are dates; private. A timestamp
+            is of its day in UTC.
 
         Returns
         -------
@@ -235,21 +292,16 @@ class Ordered:
             If the column is of another type, whatever is in it.
         """
         column = plain_column(column)
-        dated = isinstance(self._rising[0], dt.date)
-        suits = pa.types.is_temporal(column.type) and not pa.types.is_time(column.type)
-        if dated and (not suits or pa.types.is_duration(column.type)):
-            _check.refuse_state(
-                f"column {name!r}", "be of dates, as its edges are", f"it is of {column.type}", "cast it"
-            )
-        if not dated and not _is_number(column.type):
-            _check.refuse_state(
-                f"column {name!r}", "be of numbers, as its edges are", f"it is of {column.type}", "cast it"
-            )
-        if dated:
+        self.require(name, column.type)
+        if self.dated:
+            zoned = pa.types.is_timestamp(column.type) and column.type.tz is not None
+            column = column.cast(pa.timestamp(column.type.unit)) if zoned else column  # the moment in UTC
             days = column if pa.types.is_date32(column.type) else pc.floor_temporal(column, unit="day")
             column = days.cast(pa.date32(), safe=False).cast(pa.int32())
+        elif pa.types.is_decimal(column.type):
+            column = column.cast(pa.string())  # its text is read as the nearest float, which a cast is not
         values = column.cast(pa.float64(), safe=False).to_numpy()  # NULL becomes NaN
-        edges = np.array([_number(edge) for edge in self._rising])
+        edges = np.array(self.numbers)
         codes = np.searchsorted(edges[1:-1], values, side="right")
         absent = self.size - 1 if self.missing else OUTSIDE
         return np.where(np.isnan(values), absent, codes)
@@ -275,7 +327,7 @@ def attribute_of(name: str, given: object) -> Attribute:
     """Return an attribute, a list as the categories that it lists."""
     if isinstance(given, Categorical | Ordered):
         return given
-    if isinstance(given, list | tuple):
+    if isinstance(given, list | tuple | range):
         return Categorical(tuple(given))
     rule = "be Categorical, Ordered or a list of categories"
     return _check.refuse_type(name, rule, given, "declare its cells")
@@ -283,9 +335,12 @@ def attribute_of(name: str, given: object) -> Attribute:
 
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column with its dictionary decoded, if it has one."""
-    if pa.types.is_dictionary(column.type):
-        return column.cast(column.type.value_type)
-    return column
+    kind = _value_type(column.type)
+    return column if kind is column.type else column.cast(kind)
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _rising(edges: object) -> tuple[Any, ...]:
@@ -307,6 +362,10 @@ def _number(edge: Edge) -> float:
 
 def _text(edge: Edge) -> str:
     return edge.isoformat() if isinstance(edge, dt.date) else f"{edge:.10g}"
+
+
+def _unstorable(text: str) -> bool:
+    return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.domain.structural_zeros import possible_cells
 from sfumato.synthetic.marginals.marginal_table import MarginalTable
 from sfumato.synthetic.marginals.residual_noise import cell_noise, clique_of
 from sfumato.synthetic.marginals.workload import Clique, subsets
@@ -77,7 +78,7 @@ class MarginalsRelease(Release):
             If they are not, or one is twice there.
         """
         clique, inner = clique_of(self.domain, columns, self.value)
-        sizes = self.domain.sizes
+        sizes, zeros = self.domain.sizes, self.domain.structural_zeros
         counts, parts = np.zeros([sizes[place] for place in clique]), subsets([inner])
         for part in parts:
             rest = prod(sizes[place] for place in clique if place not in part)
@@ -93,4 +94,5 @@ class MarginalsRelease(Release):
             proxy=noise.proxy,
             half_step=len(parts) / (2 * prod(counts.shape)),
             total=self.total,
+            possible=np.transpose(possible_cells(clique, sizes, zeros), order) if zeros else None,
         )
