@@ -14,15 +14,24 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.synthetic.domain.column_types import is_number, is_text, plain_column, unstorable, value_type
 
-__all__ = ["Attribute", "Categorical", "Codes", "Label", "Ordered", "attribute_of"]
+__all__ = [
+    "MOST_CELLS",
+    "Attribute",
+    "Categorical",
+    "Codes",
+    "Label",
+    "Ordered",
+    "attribute_of",
+]
 
 Codes: TypeAlias = NDArray[np.int64]
 Label: TypeAlias = str | int | float | bool | None
 Edge: TypeAlias = float | dt.date
 
 OUTSIDE: Final = -1
-_MOST: Final = 1 << 20
+MOST_CELLS: Final = 1 << 20
 _LIST: Final = "pass a list of texts, of whole numbers or of truth values"
 
 
@@ -63,12 +72,14 @@ class Categorical:
         if len({type(value) for value in values}) != 1 or not isinstance(values[0], str | int | bool):
             found = f"it has {len(values)} of types {sorted({type(value).__name__ for value in values})}"
             _check.refuse_state("values", "be texts, whole numbers or truth values alone", found, _LIST)
-        if isinstance(values[0], str) and any(map(_unstorable, values)):
+        if isinstance(values[0], str) and any(map(unstorable, values)):
             found = "one holds NUL or half a surrogate pair"
             _check.refuse_state("values", "be texts that a column can hold", found, "leave it out")
-        if len(set(values)) != len(values) or len(values) > _MOST:
-            found = "one is twice in it" if len(values) <= _MOST else f"it has {len(values)}"
-            _check.refuse_state("values", f"be at most {_MOST} different values", found, "leave some out")
+        if len(set(values)) != len(values) or len(values) > MOST_CELLS:
+            found = "one is twice in it" if len(values) <= MOST_CELLS else f"it has {len(values)}"
+            _check.refuse_state(
+                "values", f"be at most {MOST_CELLS} different values", found, "leave some out"
+            )
         object.__setattr__(self, "values", values)
 
     @property
@@ -100,8 +111,8 @@ class Categorical:
             If texts, whole numbers or truth values are declared, and the column is of something else.
         """
         values = type(self.values[0])
-        suits = {str: _is_text, bool: pa.types.is_boolean, int: pa.types.is_integer}[values]
-        if not suits(_value_type(kind)):
+        suits = {str: is_text, bool: pa.types.is_boolean, int: pa.types.is_integer}[values]
+        if not suits(value_type(kind)):
             rule = f"be a column of {_NAMES[values]}, as its declared values are"
             _check.refuse_state(f"column {name!r}", rule, f"it is of {kind}", "cast it")
 
@@ -195,8 +206,8 @@ class Ordered:
             return
         lower, upper = _check.finite("lower", self.lower), _check.finite("upper", self.upper)
         bins = _check.integer("bins", self.bins, minimum=1)
-        if bins > _MOST:
-            _check.refuse("bins", f"be at most {_MOST}", bins, "take fewer")
+        if bins > MOST_CELLS:
+            _check.refuse("bins", f"be at most {MOST_CELLS}", bins, "take fewer")
         object.__setattr__(self, "edges", _rising(np.linspace(lower, upper, bins + 1).tolist()))
 
     @classmethod
@@ -215,8 +226,8 @@ class Ordered:
         """
         lower = _check.integer("lower", lower, minimum=-(2**52))
         upper = _check.integer("upper", upper, minimum=lower)
-        if upper - lower >= _MOST:
-            _check.refuse("upper", f"be less than {_MOST} above lower", upper, "take bins")
+        if upper - lower >= MOST_CELLS:
+            _check.refuse("upper", f"be less than {MOST_CELLS} above lower", upper, "take bins")
         edges = tuple(range(lower, upper + 2))
         return cls(edges=edges, missing=missing, _whole=True)
 
@@ -265,8 +276,8 @@ class Ordered:
             If edges are dates and the column is neither of dates nor of timestamps, or edges are numbers and
             the column is not.
         """
-        of = _value_type(kind)
-        suits = (pa.types.is_date(of) or pa.types.is_timestamp(of)) if self.dated else _is_number(of)
+        of = value_type(kind)
+        suits = (pa.types.is_date(of) or pa.types.is_timestamp(of)) if self.dated else is_number(of)
         if not suits:
             rule = f"be of {'dates' if self.dated else 'numbers'}, as its edges are"
             _check.refuse_state(f"column {name!r}", rule, f"it is of {kind}", "cast it")
@@ -293,6 +304,24 @@ class Ordered:
         """
         column = plain_column(column)
         self.require(name, column.type)
+        values = self.as_numbers(column)
+        edges = np.array(self.numbers)
+        codes = np.searchsorted(edges[1:-1], values, side="right")
+        absent = self.size - 1 if self.missing else OUTSIDE
+        return np.where(np.isnan(values), absent, codes)
+
+    def as_numbers(self, column: pa.ChunkedArray) -> NDArray[np.float64]:
+        """Return each row's number, of a date in days since 1970; NaN for NULL.
+
+        Parameters
+        ----------
+        column : pyarrow.ChunkedArray
+            Of a type that `require` accepts, and no dictionary; private.
+
+        Returns
+        -------
+        float64 array of shape (n,)
+        """
         if self.dated:
             zoned = pa.types.is_timestamp(column.type) and column.type.tz is not None
             column = column.cast(pa.timestamp(column.type.unit)) if zoned else column  # the moment in UTC
@@ -300,11 +329,8 @@ class Ordered:
             column = days.cast(pa.date32(), safe=False).cast(pa.int32())
         elif pa.types.is_decimal(column.type):
             column = column.cast(pa.string())  # its text is read as the nearest float, which a cast is not
-        values = column.cast(pa.float64(), safe=False).to_numpy()  # NULL becomes NaN
-        edges = np.array(self.numbers)
-        codes = np.searchsorted(edges[1:-1], values, side="right")
-        absent = self.size - 1 if self.missing else OUTSIDE
-        return np.where(np.isnan(values), absent, codes)
+        values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+        return values
 
     def described(self) -> dict[str, Any]:
         """Return what a document says of it.
@@ -333,16 +359,6 @@ def attribute_of(name: str, given: object) -> Attribute:
     return _check.refuse_type(name, rule, given, "declare its cells")
 
 
-def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with its dictionary decoded, if it has one."""
-    kind = _value_type(column.type)
-    return column if kind is column.type else column.cast(kind)
-
-
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 def _rising(edges: object) -> tuple[Any, ...]:
     if isinstance(edges, str | bytes) or not isinstance(edges, Sequence | np.ndarray) or len(edges) < 2:
         _check.refuse_type("edges", "be a list of at least two numbers or dates", edges, "pass [0, 10, 20]")
@@ -350,8 +366,8 @@ def _rising(edges: object) -> tuple[Any, ...]:
     dated = all(isinstance(e, dt.date) and not isinstance(e, dt.datetime) for e in given)
     if not dated:
         given = tuple(_check.finite("edges", edge) for edge in given)
-    if len(given) - 1 > _MOST or not all(a < b for a, b in pairwise(given)):
-        rule = f"rise, and be those of at most {_MOST} bins"
+    if len(given) - 1 > MOST_CELLS or not all(a < b for a, b in pairwise(given)):
+        rule = f"rise, and be those of at most {MOST_CELLS} bins"
         _check.refuse_state("edges", rule, "they do not", "sort them and leave out what is twice in it")
     return given
 
@@ -362,18 +378,6 @@ def _number(edge: Edge) -> float:
 
 def _text(edge: Edge) -> str:
     return edge.isoformat() if isinstance(edge, dt.date) else f"{edge:.10g}"
-
-
-def _unstorable(text: str) -> bool:
-    return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 _NAMES: Final = {str: "texts", int: "whole numbers", bool: "truth values"}
