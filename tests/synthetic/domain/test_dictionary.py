@@ -88,5 +88,5 @@ def test_files_that_are_none_and_unknown_texts_are_refused(tmp_path: Path) -> No
     with pytest.raises(ParameterError, match="path must be a CSV or JSON"):
         TableDomain.from_dictionary(tmp_path / "absent.csv")
     path.write_text('[{"name": "a", "values": [1]}]', encoding="utf-8")
-    with pytest.raises(ParameterError, match="texts must be variables of the dictionary"):
+    with pytest.raises(ParameterError, match="texts must be among"):
         TableDomain.from_dictionary(path, texts=["b"])

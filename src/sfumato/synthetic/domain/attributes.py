@@ -31,6 +31,8 @@ Label: TypeAlias = str | int | float | bool | None
 Edge: TypeAlias = float | dt.date
 
 OUTSIDE: Final = -1
+_FIRST: Final = (dt.date.min - dt.date(1970, 1, 1)).days
+_LAST: Final = (dt.date.max - dt.date(1970, 1, 1)).days
 MOST_CELLS: Final = 1 << 20
 _LIST: Final = "pass a list of texts, of whole numbers or of truth values"
 
@@ -257,6 +259,11 @@ class Ordered:
         return tuple(self.edges or ())
 
     @property
+    def whole(self) -> bool:
+        """Whether each cell is a whole number."""
+        return self._whole
+
+    @property
     def dated(self) -> bool:
         """Whether its edges are dates."""
         return isinstance(self._rising[0], dt.date)
@@ -291,7 +298,7 @@ class Ordered:
             The column's, for messages.
         column : pyarrow.ChunkedArray
             Numbers where edges are numbers, dates or timestamps where they are dates; private. A timestamp
-            is of its day in UTC.
+            is of its day in UTC; a moment outside of the years 1 to 9999 is NULL, as in SQL.
 
         Returns
         -------
@@ -327,6 +334,9 @@ class Ordered:
             column = column.cast(pa.timestamp(column.type.unit)) if zoned else column  # the moment in UTC
             days = column if pa.types.is_date32(column.type) else pc.floor_temporal(column, unit="day")
             column = days.cast(pa.date32(), safe=False).cast(pa.int32())
+            column = pc.if_else(
+                pc.and_(pc.greater_equal(column, _FIRST), pc.less_equal(column, _LAST)), column, None
+            )
         elif pa.types.is_decimal(column.type):
             column = column.cast(pa.string())  # its text is read as the nearest float, which a cast is not
         values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()

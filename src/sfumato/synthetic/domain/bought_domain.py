@@ -91,7 +91,9 @@ class BoughtEdges:
         if self.bins > _MOST_BINS:
             _check.refuse("bins", f"be at most {_MOST_BINS}", self.bins, "take fewer, or declare them")
         if self._dated != isinstance(self.upper, dt.date):
-            _check.refuse_type("upper", "be a date where lower is, and else a number", self.upper, "")
+            _check.refuse_type(
+                "upper", "be a date where lower is, and else a number", self.upper, "pass two of one kind"
+            )
         Ordered(edges=[self.lower, self.upper])
 
     @property

@@ -58,7 +58,7 @@ def read_dictionary(path: Path, texts: Sequence[str] = ()) -> dict[str, Attribut
         read.setdefault(str(row["name"]), []).append(_without_blanks(row))
     for name in texts:
         if name not in read:
-            _check.refuse("texts", f"be variables of the dictionary: {list(read)}", name)
+            _check.refuse("texts", f"be among {list(read)}", name, "name variables of the dictionary")
     written = path.suffix.lower() != ".json"
     return {name: _variable(name, each, typed=written and name not in texts) for name, each in read.items()}
 

@@ -356,7 +356,8 @@ class TableDomain(Mapping[str, Attribute]):
         made: dict[str, Attribute] = {}
         for name in schema.names if columns is None else columns:
             if schema.names.count(name) != 1 or name in made:
-                _check.refuse("columns", f"be columns of the schema, each once: {schema.names}", name)
+                rule = f"be columns of the schema {schema.names}, each once"
+                _check.refuse("columns", rule, name, "rename or leave out what is there twice")
             field = schema.field(name)
             if declared is not None and name in declared:
                 made[name] = attribute_of(name, declared[name])
