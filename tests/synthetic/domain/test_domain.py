@@ -114,6 +114,8 @@ EVERY = TableDomain(
 
 def test_a_domain_reads_what_it_wrote() -> None:
     assert TableDomain.from_json(EVERY.to_json()).to_json() == EVERY.to_json()
+    assert TableDomain.from_json(EVERY.to_json()) == EVERY
+    assert Ordered(0, 4, bins=4) != Ordered.integers(0, 3), "their labels differ"
     again = TableDomain.from_json(EVERY.to_json())
     assert again.sizes == EVERY.sizes == (11, 2, 3, 3, 2)
     assert [each.labels for each in again.values()] == [each.labels for each in EVERY.values()]

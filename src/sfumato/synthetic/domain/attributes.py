@@ -192,9 +192,9 @@ class Ordered:
     74
     """
 
-    lower: float | None = None
-    upper: float | None = None
-    bins: int | None = None
+    lower: float | None = field(default=None, compare=False)  # what it is follows from the edges
+    upper: float | None = field(default=None, compare=False)
+    bins: int | None = field(default=None, compare=False)
     edges: Sequence[Any] | None = None
     missing: bool = False
     _whole: bool = field(default=False, repr=False)
