@@ -30,6 +30,7 @@ from sfumato import learning
 from sfumato.cli.commands import app
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
+from sfumato.synthetic import Categorical, Marginals, Ordered, TableDomain
 
 Public = dict[str, Any]
 Line = bytes
@@ -402,6 +403,27 @@ def counter(rows: Sequence[Row], folder: Path) -> Public:
     return ended(act)
 
 
+def marginals(rows: Sequence[Row], folder: Path) -> Public:
+    del folder
+    domain = TableDomain(
+        age=Ordered(0, 100, bins=4, missing=True),
+        town=Categorical(["A", ""], missing=True, other=True),
+        day=Ordered(edges=[dt.date(2026, 1, 1), dt.date(2026, 1, 2), dt.date(2026, 1, 9)]),
+    )
+
+    def act() -> Public:
+        with sf.connect(table_of(rows), privacy_unit="person", epsilon=9, delta=1e-4, rng=3) as session:
+            released = session.marginals(domain, Marginals.every(2), epsilon=1.0, delta=1e-7)
+            return {
+                "loss": released.loss,
+                "schema": released.to_arrow().schema,
+                "rows": released.to_arrow().num_rows,
+                "charges": charges(session.ledger),
+            }
+
+    return ended(act)
+
+
 def sql_command(rows: Sequence[Row], folder: Path) -> Public:
     path = folder / "people.parquet"
     pa.parquet.write_table(table_of(rows), path)
@@ -463,6 +485,7 @@ ADD_REMOVE: dict[str, Callable[[Sequence[Row], Path], Public]] = {
     "connect, a frame": connect_frame,
     "connect, Parquet": connect_parquet,
     "counter": counter,
+    "marginals": marginals,
     "PATE": pate,
     "federated": federated,
     "tuning": tuning,

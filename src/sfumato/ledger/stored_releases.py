@@ -23,12 +23,13 @@ _READERS: Final = (
     (b"\xff\xff\xff\xff", "sfumato.queries.release.table", "TableRelease"),
     (b'"format":"sfumato.limit-histograms"', "sfumato.queries.planner.limit_record", "LimitsRecord"),
     (b'"format":"sfumato.evaluation-record"', "sfumato.learning.reports.evaluation", "EvaluationRecord"),
+    (b'"format":"sfumato.synthetic-release"', "sfumato.synthetic.releases.release_record", "SyntheticRecord"),
 )
 """Bytes that a payload of each kind holds, an Arrow stream's first, and who reads it by ``from_payload``."""
 
 
 class StoredRelease(Protocol):
-    """A release that was read back: a `TableRelease`, a `LimitsRecord` or an `EvaluationRecord`."""
+    """A release that was read back: a `TableRelease`, or the record of another kind of release."""
 
     @property
     def epsilon(self) -> float:

@@ -28,6 +28,7 @@ from sfumato.session.answer import answer_all
 from sfumato.session.curator import CuratorTools
 from sfumato.session.larger_query import LargerQuery, explain_larger, read_larger
 from sfumato.session.planning import PlanningTools
+from sfumato.session.synthetic_tables import SyntheticTools
 
 __all__ = ["Session"]
 
@@ -36,7 +37,7 @@ Answer: TypeAlias = TableRelease | Any
 
 
 @final
-class Session(CuratorTools, PlanningTools):
+class Session(CuratorTools, PlanningTools, SyntheticTools):
     """Answers private SQL over one dataset and charges one ledger; made by :func:`~sfumato.connect`.
 
     Parameters

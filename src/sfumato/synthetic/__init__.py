@@ -13,6 +13,12 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.synthetic.domain.attributes import Categorical, Ordered
+    from sfumato.synthetic.domain.bought_domain import (
+        BoughtCategories,
+        BoughtDomain,
+        BoughtEdges,
+        DomainRelease,
+    )
     from sfumato.synthetic.domain.domain import TableDomain
     from sfumato.synthetic.marginals.marginal_table import MarginalTable
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
@@ -20,7 +26,11 @@ if TYPE_CHECKING:
     from sfumato.synthetic.marginals.workload import Marginals
 
 __all__ = [
+    "BoughtCategories",
+    "BoughtDomain",
+    "BoughtEdges",
     "Categorical",
+    "DomainRelease",
     "MarginalTable",
     "Marginals",
     "MarginalsRelease",
@@ -32,6 +42,10 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "BoughtCategories": "sfumato.synthetic.domain.bought_domain",
+        "BoughtDomain": "sfumato.synthetic.domain.bought_domain",
+        "BoughtEdges": "sfumato.synthetic.domain.bought_domain",
+        "DomainRelease": "sfumato.synthetic.domain.bought_domain",
         "Categorical": "sfumato.synthetic.domain.attributes",
         "TableDomain": "sfumato.synthetic.domain.domain",
         "MarginalTable": "sfumato.synthetic.marginals.marginal_table",

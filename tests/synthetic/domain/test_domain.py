@@ -13,6 +13,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.synthetic import Categorical, Ordered, TableDomain
+from sfumato.synthetic.domain.structural_zeros import possible_cells
 from tests.cases import cases
 
 DAYS = [dt.date(2020, 1, 1), dt.date(2020, 2, 1), dt.date(2021, 1, 1)]
@@ -52,7 +53,20 @@ def test_whole_numbers_of_all_widths_are_compared_exactly() -> None:
     ]
     edge = pa.array([2**64 - 1, 2**53 + 1], pa.uint64())
     assert large.encode("x", pa.chunked_array([edge])).tolist() == [-1, 0]
-    assert Categorical([2**64 - 1, 5]).encode("x", pa.chunked_array([edge])).tolist() == [-1, -1]
+    assert Categorical([2**64 - 1, 5]).encode("x", pa.chunked_array([edge])).tolist() == [0, -1]
+    rest = Categorical([5], other=True, missing=True)
+    assert rest.encode("x", pa.chunked_array([edge])).tolist() == [1, 1], "undeclared, and not NULL"
+    signed = pa.chunked_array([pa.array([2**63 - 1, -(2**63)])])
+    assert Categorical([-(2**63), 2**63 - 1]).encode("x", signed).tolist() == [1, 0]
+
+
+def test_decimals_are_in_the_bin_of_the_nearest_float_and_timestamps_of_their_day_in_utc() -> None:
+    values = [Decimal(digits) / 1000 for digits in (-1, 1, 7, 13, 501, 999, 12345, 100000001)]
+    for value in values:
+        attribute = Ordered(edges=[-1e9, float(value), 1e9])
+        assert attribute.encode("x", pa.chunked_array([[value]])).tolist() == [1], value
+    moment = pa.array([dt.datetime(2020, 2, 1, 4)], pa.timestamp("us", "America/New_York"))
+    assert Ordered(edges=DAYS).encode("x", pa.chunked_array([moment])).tolist() == [1]
 
 
 @cases(
@@ -100,6 +114,8 @@ EVERY = TableDomain(
 
 def test_a_domain_reads_what_it_wrote() -> None:
     assert TableDomain.from_json(EVERY.to_json()).to_json() == EVERY.to_json()
+    assert TableDomain.from_json(EVERY.to_json()) == EVERY
+    assert Ordered(0, 4, bins=4) != Ordered.integers(0, 3), "their labels differ"
     again = TableDomain.from_json(EVERY.to_json())
     assert again.sizes == EVERY.sizes == (11, 2, 3, 3, 2)
     assert [each.labels for each in again.values()] == [each.labels for each in EVERY.values()]
@@ -118,6 +134,12 @@ def test_a_domain_reads_what_it_wrote() -> None:
         ("[age]\nedges = ['x', 'y']", "age must describe cells"),
         ("[age]\nvalues = ['f']\nlower = 3", "age must describe cells"),
         ("[age]\nname = 'f'", "age must be an object of"),
+        ('[age]\nvalues = ["\\u0000"]', "texts that a column can hold"),
+        ("[a]\nvalues = [1]\n[[zeros]]\na = [2]", "zeros of 'a' must be labels"),
+        ("[a]\nvalues = [1]\n[[zeros]]\na = [1]", "zeros must leave some cell"),
+        ("[a]\nvalues = [1]\n[[zeros]]\nb = [1]", "zeros must be of columns"),
+        ("[a]\nvalues = [1]\n[[zeros]]\na = 1", "zeros must have a list of labels"),
+        ("zeros = [1]\n[a]\nvalues = [1]", "zeros must be mappings"),
         ("age = 3", "age must be an object of"),
         ("", "attributes must be columns"),
         ("[", "path must be a TOML file"),
@@ -139,3 +161,49 @@ def test_a_toml_file_declares_every_kind(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     assert TableDomain.from_toml(path).to_json() == EVERY.to_json()
+
+
+def test_rows_that_cannot_be_are_left_out_and_zeros_are_read_back(tmp_path: Path) -> None:
+    plain = TableDomain(age=Ordered.integers(0, 3), marital=Categorical(["single", "married"], missing=True))
+    domain = plain.with_structural_zeros(
+        {"age": [0, 1], "marital": ["married"]}, {"marital": [None], "age": [3]}
+    )
+    rows = {
+        "age": [0, 0, 1, 2, 3, 3, -5],
+        "marital": ["single", "married", "married", "married", None, "single", "married"],
+    }
+    assert domain.encode(pa.table(rows)).tolist() == [[0, 0], [2, 1], [3, 0]]
+    assert domain != plain
+    assert hash(domain) != hash(plain)
+    assert "2 structural zeros" in repr(domain)
+    assert TableDomain.from_json(domain.to_json()) == domain
+    assert '"version":1' in plain.to_json(), "what is written without zeros is what was"
+    possible = possible_cells((0, 1), domain.sizes, domain.structural_zeros)
+    held = [bool(len(domain.encode(domain.decode(np.array([cell]))))) for cell in np.ndindex(*domain.sizes)]
+    assert possible.ravel().tolist() == held
+    assert possible_cells((1,), domain.sizes, domain.structural_zeros).all()
+    path = tmp_path / "d.toml"
+    path.write_text(
+        "age = {integers = [0, 3]}\nmarital = {values = ['single', 'married'], missing = true}\n"
+        "[[zeros]]\nage = [0, 1]\nmarital = ['married']\n",
+        encoding="utf-8",
+    )
+    assert TableDomain.from_toml(path) == plain.with_structural_zeros({"age": [0, 1], "marital": ["married"]})
+
+
+def test_a_schema_says_the_cells_of_truth_values_alone() -> None:
+    schema = pa.schema([("a", pa.bool_()), pa.field("b", pa.bool_(), nullable=False), ("c", pa.string())])
+    found = TableDomain.from_schema(schema, {"c": ["x"], "unused": [1]})
+    assert found == TableDomain(a=Categorical([False, True], missing=True), b=[False, True], c=["x"])
+    assert list(TableDomain.from_schema(schema, columns=["b", "a"])) == ["b", "a"]
+    listed = pa.schema([("d", pa.dictionary(pa.int8(), pa.string()))])
+    for wrong, declared, columns, part in (
+        (schema, None, None, "column 'c' must have declared cells"),
+        (listed, None, None, "column 'd' must have declared cells"),
+        (schema, {"c": [1]}, None, "column 'c' must be a column of whole numbers"),
+        (schema, None, ["z"], "columns must be columns of the schema"),
+        (schema, None, ["a", "a"], "columns must be columns of the schema"),
+        (pa.schema([("a", pa.bool_())] * 2), None, None, "columns must be columns of the schema"),
+    ):
+        with pytest.raises(ParameterError, match=part):
+            TableDomain.from_schema(wrong, declared, columns=columns)

@@ -74,6 +74,35 @@ def test_every_pair_of_neighbors_is_within_the_loss(relation: Neighboring) -> No
     assert all(isinstance(leaf, DiscreteGaussianVector) for leaf in leaves)
 
 
+@cases("relation", list(Neighboring))
+def test_a_person_of_several_rows_moves_residuals_by_no_more_than_is_charged(relation: Neighboring) -> None:
+    """All persons of up to two rows, added, or replaced by all others; added, some reach the price."""
+    domain = TableDomain(a=[0, 1], b=[0, 1, 2])
+    mechanism = ResidualMechanism(
+        domain=domain, workload=Marginals.every(2), scale=9, neighboring=relation, max_rows_contributed=2
+    )
+    leaves = [leaf for leaf, count in mechanism.privacy_loss.terms for _ in range(count)]
+    one = ResidualMechanism(domain=domain, workload=Marginals.every(2), scale=9, neighboring=relation)
+    assert mechanism.privacy_loss.epsilon(1e-6) == pytest.approx(one.privacy_loss.epsilon(1e-6), rel=1e-3)
+    assert mechanism.stddev("a") == pytest.approx(2 * one.stddev("a"), rel=1e-3)
+    cells = [None, *product(range(2), range(3))]
+    persons = list({tuple(sorted(filter(None, pair))) for pair in product(cells, cells)})
+    assert () in persons
+    two, prices = relation is not Neighboring.ADD_REMOVE, []
+    for part in mechanism._distributions():
+        moved = {}
+        for person in persons:
+            codes = np.array(person, np.int64).reshape(-1, 2)
+            moved[person] = integer_residual(contingency_table(codes, domain.sizes, part))
+        prices.append(4 * l2_squared_shift([domain.sizes[place] for place in part], two=two))
+        shifts = [
+            int(((moved[x] - moved[y]) ** 2).sum()) for x in persons for y in (persons if two else [()])
+        ]
+        assert max(shifts) <= prices[-1]
+        assert two or max(shifts) == prices[-1]
+    assert sorted(prices) == sorted(leaf.l2_squared for leaf in leaves)  # type: ignore[attr-defined]
+
+
 def test_a_plan_is_the_best_that_a_search_finds() -> None:
     sizes, cliques, weights = (2, 3, 4), [(0, 1), (1, 2), (2,)], [1.0, 2.0, 0.5]
     plan = residual_plan(cliques, weights, sizes, two=False)

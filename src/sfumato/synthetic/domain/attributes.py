@@ -14,15 +14,26 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.synthetic.domain.column_types import is_number, is_text, plain_column, unstorable, value_type
 
-__all__ = ["Attribute", "Categorical", "Codes", "Label", "Ordered", "attribute_of"]
+__all__ = [
+    "MOST_CELLS",
+    "Attribute",
+    "Categorical",
+    "Codes",
+    "Label",
+    "Ordered",
+    "attribute_of",
+]
 
 Codes: TypeAlias = NDArray[np.int64]
 Label: TypeAlias = str | int | float | bool | None
 Edge: TypeAlias = float | dt.date
 
 OUTSIDE: Final = -1
-_MOST: Final = 1 << 20
+_FIRST: Final = (dt.date.min - dt.date(1970, 1, 1)).days
+_LAST: Final = (dt.date.max - dt.date(1970, 1, 1)).days
+MOST_CELLS: Final = 1 << 20
 _LIST: Final = "pass a list of texts, of whole numbers or of truth values"
 
 
@@ -63,9 +74,14 @@ class Categorical:
         if len({type(value) for value in values}) != 1 or not isinstance(values[0], str | int | bool):
             found = f"it has {len(values)} of types {sorted({type(value).__name__ for value in values})}"
             _check.refuse_state("values", "be texts, whole numbers or truth values alone", found, _LIST)
-        if len(set(values)) != len(values) or len(values) > _MOST:
-            found = "one is twice in it" if len(values) <= _MOST else f"it has {len(values)}"
-            _check.refuse_state("values", f"be at most {_MOST} different values", found, "leave some out")
+        if isinstance(values[0], str) and any(map(unstorable, values)):
+            found = "one holds NUL or half a surrogate pair"
+            _check.refuse_state("values", "be texts that a column can hold", found, "leave it out")
+        if len(set(values)) != len(values) or len(values) > MOST_CELLS:
+            found = "one is twice in it" if len(values) <= MOST_CELLS else f"it has {len(values)}"
+            _check.refuse_state(
+                "values", f"be at most {MOST_CELLS} different values", found, "leave some out"
+            )
         object.__setattr__(self, "values", values)
 
     @property
@@ -77,6 +93,30 @@ class Categorical:
     def labels(self) -> tuple[Label, ...]:
         """The cells' labels: the values, then ``"(other)"`` and None where these are cells."""
         return (*self.values, *(["(other)"] if self.other else []), *([None] if self.missing else []))
+
+    @property
+    def _places(self) -> dict[Any, int]:
+        return {value: place for place, value in enumerate(self.values)}
+
+    def require(self, name: str, kind: pa.DataType) -> None:
+        """Refuse a column of another type than the declared values.
+
+        Parameters
+        ----------
+        name : str
+            The column's, for messages.
+        kind : pyarrow.DataType
+
+        Raises
+        ------
+        ParameterError
+            If texts, whole numbers or truth values are declared, and the column is of something else.
+        """
+        values = type(self.values[0])
+        suits = {str: is_text, bool: pa.types.is_boolean, int: pa.types.is_integer}[values]
+        if not suits(value_type(kind)):
+            rule = f"be a column of {_NAMES[values]}, as its declared values are"
+            _check.refuse_state(f"column {name!r}", rule, f"it is of {kind}", "cast it")
 
     def encode(self, name: str, column: pa.ChunkedArray) -> Codes:
         """Return each row's cell, -1 where it is not counted.
@@ -98,16 +138,14 @@ class Categorical:
             If the column is of another type, whatever is in it.
         """
         column = plain_column(column)
+        self.require(name, column.type)
         kind = type(self.values[0])
-        suits = {str: _is_text, bool: pa.types.is_boolean, int: pa.types.is_integer}[kind]
-        if not suits(column.type):
-            rule = f"be a column of {_NAMES[kind]}, as its declared values are"
-            _check.refuse_state(f"column {name!r}", rule, f"it is of {column.type}", "cast it")
         wide = {str: pa.large_string(), bool: pa.bool_(), int: pa.int64()}[kind]
-        if kind is int and column.type == pa.uint64():
-            column = pc.if_else(pc.greater(column, pa.scalar(2**63 - 1, pa.uint64())), None, column)
-        known = [value for value in self.values if kind is not int or -(2**63) <= value < 2**63]
-        places = np.array([self.values.index(value) for value in known], np.int64)
+        lowest, beyond = -(2**63), 2**63
+        if column.type == pa.uint64():
+            wide, lowest, beyond = column.type, 0, 2**64
+        known = [value for value in self.values if kind is not int or lowest <= value < beyond]
+        places = np.array([self._places[value] for value in known], np.int64)
         found = pc.index_in(column.cast(wide), value_set=pa.array(known, wide))
         other = len(self.values) if self.other else OUTSIDE
         null = self.size - 1 if self.missing else OUTSIDE
@@ -154,9 +192,9 @@ class Ordered:
     74
     """
 
-    lower: float | None = None
-    upper: float | None = None
-    bins: int | None = None
+    lower: float | None = field(default=None, compare=False)  # what it is follows from the edges
+    upper: float | None = field(default=None, compare=False)
+    bins: int | None = field(default=None, compare=False)
     edges: Sequence[Any] | None = None
     missing: bool = False
     _whole: bool = field(default=False, repr=False)
@@ -170,8 +208,8 @@ class Ordered:
             return
         lower, upper = _check.finite("lower", self.lower), _check.finite("upper", self.upper)
         bins = _check.integer("bins", self.bins, minimum=1)
-        if bins > _MOST:
-            _check.refuse("bins", f"be at most {_MOST}", bins, "take fewer")
+        if bins > MOST_CELLS:
+            _check.refuse("bins", f"be at most {MOST_CELLS}", bins, "take fewer")
         object.__setattr__(self, "edges", _rising(np.linspace(lower, upper, bins + 1).tolist()))
 
     @classmethod
@@ -190,8 +228,8 @@ class Ordered:
         """
         lower = _check.integer("lower", lower, minimum=-(2**52))
         upper = _check.integer("upper", upper, minimum=lower)
-        if upper - lower >= _MOST:
-            _check.refuse("upper", f"be less than {_MOST} above lower", upper, "take bins")
+        if upper - lower >= MOST_CELLS:
+            _check.refuse("upper", f"be less than {MOST_CELLS} above lower", upper, "take bins")
         edges = tuple(range(lower, upper + 2))
         return cls(edges=edges, missing=missing, _whole=True)
 
@@ -212,8 +250,44 @@ class Ordered:
         return (*names, *([None] if self.missing else []))
 
     @property
+    def numbers(self) -> tuple[float, ...]:
+        """The edges as numbers; those that are dates in days since 1970."""
+        return tuple(_number(edge) for edge in self._rising)
+
+    @property
     def _rising(self) -> tuple[Any, ...]:
         return tuple(self.edges or ())
+
+    @property
+    def whole(self) -> bool:
+        """Whether each cell is a whole number."""
+        return self._whole
+
+    @property
+    def dated(self) -> bool:
+        """Whether its edges are dates."""
+        return isinstance(self._rising[0], dt.date)
+
+    def require(self, name: str, kind: pa.DataType) -> None:
+        """Refuse a column of another type than the edges.
+
+        Parameters
+        ----------
+        name : str
+            The column's, for messages.
+        kind : pyarrow.DataType
+
+        Raises
+        ------
+        ParameterError
+            If edges are dates and the column is neither of dates nor of timestamps, or edges are numbers and
+            the column is not.
+        """
+        of = value_type(kind)
+        suits = (pa.types.is_date(of) or pa.types.is_timestamp(of)) if self.dated else is_number(of)
+        if not suits:
+            rule = f"be of {'dates' if self.dated else 'numbers'}, as its edges are"
+            _check.refuse_state(f"column {name!r}", rule, f"it is of {kind}", "cast it")
 
     def encode(self, name: str, column: pa.ChunkedArray) -> Codes:
         """Return each row's cell, -1 where it is not counted.
@@ -223,7 +297,8 @@ class Ordered:
         name : str
             The column's, for messages.
         column : pyarrow.ChunkedArray
-            Numbers where edges are numbers, dates or timestamps where they are dates; private.
+            Numbers where edges are numbers, dates or timestamps where they are dates; private. A timestamp
+            is of its day in UTC; a moment outside of the years 1 to 9999 is NULL, as in SQL.
 
         Returns
         -------
@@ -235,24 +310,37 @@ class Ordered:
             If the column is of another type, whatever is in it.
         """
         column = plain_column(column)
-        dated = isinstance(self._rising[0], dt.date)
-        suits = pa.types.is_temporal(column.type) and not pa.types.is_time(column.type)
-        if dated and (not suits or pa.types.is_duration(column.type)):
-            _check.refuse_state(
-                f"column {name!r}", "be of dates, as its edges are", f"it is of {column.type}", "cast it"
-            )
-        if not dated and not _is_number(column.type):
-            _check.refuse_state(
-                f"column {name!r}", "be of numbers, as its edges are", f"it is of {column.type}", "cast it"
-            )
-        if dated:
-            days = column if pa.types.is_date32(column.type) else pc.floor_temporal(column, unit="day")
-            column = days.cast(pa.date32(), safe=False).cast(pa.int32())
-        values = column.cast(pa.float64(), safe=False).to_numpy()  # NULL becomes NaN
-        edges = np.array([_number(edge) for edge in self._rising])
+        self.require(name, column.type)
+        values = self.as_numbers(column)
+        edges = np.array(self.numbers)
         codes = np.searchsorted(edges[1:-1], values, side="right")
         absent = self.size - 1 if self.missing else OUTSIDE
         return np.where(np.isnan(values), absent, codes)
+
+    def as_numbers(self, column: pa.ChunkedArray) -> NDArray[np.float64]:
+        """Return each row's number, of a date in days since 1970; NaN for NULL.
+
+        Parameters
+        ----------
+        column : pyarrow.ChunkedArray
+            Of a type that `require` accepts, and no dictionary; private.
+
+        Returns
+        -------
+        float64 array of shape (n,)
+        """
+        if self.dated:
+            zoned = pa.types.is_timestamp(column.type) and column.type.tz is not None
+            column = column.cast(pa.timestamp(column.type.unit)) if zoned else column  # the moment in UTC
+            days = column if pa.types.is_date32(column.type) else pc.floor_temporal(column, unit="day")
+            column = days.cast(pa.date32(), safe=False).cast(pa.int32())
+            column = pc.if_else(
+                pc.and_(pc.greater_equal(column, _FIRST), pc.less_equal(column, _LAST)), column, None
+            )
+        elif pa.types.is_decimal(column.type):
+            column = column.cast(pa.string())  # its text is read as the nearest float, which a cast is not
+        values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+        return values
 
     def described(self) -> dict[str, Any]:
         """Return what a document says of it.
@@ -275,17 +363,10 @@ def attribute_of(name: str, given: object) -> Attribute:
     """Return an attribute, a list as the categories that it lists."""
     if isinstance(given, Categorical | Ordered):
         return given
-    if isinstance(given, list | tuple):
+    if isinstance(given, list | tuple | range):
         return Categorical(tuple(given))
     rule = "be Categorical, Ordered or a list of categories"
     return _check.refuse_type(name, rule, given, "declare its cells")
-
-
-def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with its dictionary decoded, if it has one."""
-    if pa.types.is_dictionary(column.type):
-        return column.cast(column.type.value_type)
-    return column
 
 
 def _rising(edges: object) -> tuple[Any, ...]:
@@ -295,8 +376,8 @@ def _rising(edges: object) -> tuple[Any, ...]:
     dated = all(isinstance(e, dt.date) and not isinstance(e, dt.datetime) for e in given)
     if not dated:
         given = tuple(_check.finite("edges", edge) for edge in given)
-    if len(given) - 1 > _MOST or not all(a < b for a, b in pairwise(given)):
-        rule = f"rise, and be those of at most {_MOST} bins"
+    if len(given) - 1 > MOST_CELLS or not all(a < b for a, b in pairwise(given)):
+        rule = f"rise, and be those of at most {MOST_CELLS} bins"
         _check.refuse_state("edges", rule, "they do not", "sort them and leave out what is twice in it")
     return given
 
@@ -307,14 +388,6 @@ def _number(edge: Edge) -> float:
 
 def _text(edge: Edge) -> str:
     return edge.isoformat() if isinstance(edge, dt.date) else f"{edge:.10g}"
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 _NAMES: Final = {str: "texts", int: "whole numbers", bool: "truth values"}

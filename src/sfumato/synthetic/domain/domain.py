@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self, final
 
@@ -14,15 +12,21 @@ import pyarrow as pa
 
 from sfumato import _check
 from sfumato._wire import Format, canonical, parse
-from sfumato.errors import ParameterError
 from sfumato.frames.arrow import as_arrow
-from sfumato.synthetic.domain.attributes import Attribute, Categorical, Codes, Ordered, attribute_of
+from sfumato.synthetic.domain.attributes import Attribute, Categorical, Codes, attribute_of
+from sfumato.synthetic.domain.dictionary import described_attribute, read_dictionary
+from sfumato.synthetic.domain.structural_zeros import (
+    StructuralZero,
+    impossible_rows,
+    structural_zeros,
+    zero_labels,
+)
 
 __all__ = ["TableDomain"]
 
-_FORMAT: Final = Format("sfumato.domain", 1)
-_KEYS: Final = frozenset({"values", "other", "missing", "integers", "edges", "lower", "upper", "bins"})
-_REMEDY: Final = "write values = [...], integers = [0, 9], edges = [...], or lower, upper and bins"
+_FORMAT: Final = Format("sfumato.domain", 2)
+_WITHOUT_ZEROS: Final = Format("sfumato.domain", 1)
+_ZEROS: Final = "zeros"
 
 
 @final
@@ -46,6 +50,7 @@ class TableDomain(Mapping[str, Attribute]):
 
     Examples
     --------
+    >>> from sfumato.synthetic import Ordered
     >>> domain = TableDomain(age=Ordered.integers(17, 90), sex=["f", "m"])
     >>> domain.sizes, domain.cells
     ((74, 2), 148)
@@ -58,6 +63,7 @@ class TableDomain(Mapping[str, Attribute]):
             found = f"{sorted(twice)[0]!r} is there twice" if twice else "there is none"
             _check.refuse_state("attributes", "be columns, each of them once", found, "declare each column")
         self._attributes = {name: attribute_of(name, each) for name, each in (given | named).items()}
+        self._zeros: tuple[StructuralZero, ...] = ()
 
     def __getitem__(self, name: str) -> Attribute:
         return self._attributes[name]
@@ -69,14 +75,16 @@ class TableDomain(Mapping[str, Attribute]):
         return len(self._attributes)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TableDomain) and list(self.items()) == list(other.items())
+        same = isinstance(other, TableDomain) and list(self.items()) == list(other.items())
+        return same and isinstance(other, TableDomain) and self._zeros == other._zeros
 
     def __hash__(self) -> int:
-        return hash(tuple(self.items()))
+        return hash((tuple(self.items()), self._zeros))
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name}: {each.size}" for name, each in self.items())
-        return f"<TableDomain of {len(self)} columns, cells {columns}>"
+        zeros = f", {len(self._zeros)} structural zeros" if self._zeros else ""
+        return f"<TableDomain of {len(self)} columns, cells {columns}{zeros}>"
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -90,6 +98,42 @@ class TableDomain(Mapping[str, Attribute]):
         for size in self.sizes:
             product *= size
         return product
+
+    @property
+    def structural_zeros(self) -> tuple[StructuralZero, ...]:
+        """Combinations of cells that cannot be: numbers of columns, and of each the cells."""
+        return self._zeros
+
+    def with_structural_zeros(self, *zeros: Mapping[str, Sequence[Any]]) -> TableDomain:
+        """Return the domain with combinations of cells that cannot be, beside those that it has.
+
+        A row in such a cell is not counted, like one with an undeclared value. Like all of a domain, they
+        come from what is known without the data: a cell that happens to be empty is none.
+
+        Parameters
+        ----------
+        *zeros : mapping of str to sequence
+            Labels of cells by column: each row that has one of them in every of these columns cannot be.
+
+        Returns
+        -------
+        TableDomain
+
+        Raises
+        ------
+        ParameterError
+            If a column or label is not declared, or no cell is left.
+
+        Examples
+        --------
+        >>> domain = TableDomain(age=["child", "adult"], marital=["single", "married", "widowed"])
+        >>> domain = domain.with_structural_zeros({"age": ["child"], "marital": ["married", "widowed"]})
+        >>> domain.encode(pa.table({"age": ["child", "adult"], "marital": ["married", "married"]})).tolist()
+        [[1, 1]]
+        """
+        made = TableDomain(self._attributes)
+        made._zeros = (*self._zeros, *structural_zeros(self, zeros))
+        return made
 
     def index(self, name: str) -> int:
         """Return which column that is, from 0.
@@ -115,8 +159,8 @@ class TableDomain(Mapping[str, Attribute]):
         """Return the cells of each row that is counted.
 
         A row is left out if a column of it has no cell: an undeclared value without ``other``, or NULL
-        without ``missing``. Numbers beyond an ordered column's ends are counted at them. Rows are counted or
-        left out one by one, so that no row decides on another.
+        without ``missing``; or if its combination of cells cannot be. Numbers beyond an ordered column's ends
+        are counted at them. Rows are counted or left out one by one, so that no row decides on another.
 
         Parameters
         ----------
@@ -141,7 +185,8 @@ class TableDomain(Mapping[str, Attribute]):
                 found = f"{name!r} is there {arrow.schema.names.count(name)} times"
                 _check.refuse_state("table", rule, found, "rename its columns, or declare others")
             codes[:, place] = attribute.encode(name, pa.chunked_array(arrow[name]))
-        return codes[(codes >= 0).all(axis=1)]
+        codes = codes[(codes >= 0).all(axis=1)]
+        return codes[~impossible_rows(codes, self.sizes, self._zeros)] if self._zeros else codes
 
     def decode(self, codes: Codes) -> pa.Table:
         """Return rows of cells as a table of the cells' labels.
@@ -168,7 +213,10 @@ class TableDomain(Mapping[str, Attribute]):
         str
         """
         columns = [{"name": name, **each.described()} for name, each in self.items()]
-        return canonical(_FORMAT.wrap({"columns": columns}))
+        if not self._zeros:
+            return canonical(_WITHOUT_ZEROS.wrap({"columns": columns}))
+        zeros = [zero_labels(self, zero) for zero in self._zeros]
+        return canonical(_FORMAT.wrap({"columns": columns, _ZEROS: zeros}))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -187,10 +235,13 @@ class TableDomain(Mapping[str, Attribute]):
         ParameterError
             If it is no such document.
         """
-        columns = _FORMAT.unwrap("text", parse("text", text))[1].get("columns")
+        fields = _FORMAT.unwrap("text", parse("text", text))[1]
+        columns = fields.get("columns")
         if not isinstance(columns, list) or not all(isinstance(each, dict) for each in columns):
             _check.refuse_type("columns", "be a list of objects", columns, "pass what to_json returned")
-        return cls({str(each.pop("name", "")): _attribute("column", each) for each in columns})
+        made = cls({str(each.pop("name", "")): described_attribute("column", each) for each in columns})
+        made._zeros = structural_zeros(made, _listed(fields.get(_ZEROS, [])))
+        return made
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -200,7 +251,8 @@ class TableDomain(Mapping[str, Attribute]):
         ----------
         path : str or Path
             Each table says ``values``, ``integers``, ``edges``, or ``lower``, ``upper`` and ``bins``, and
-            ``missing`` or ``other`` as in `Categorical` and `Ordered`.
+            ``missing`` or ``other`` as in `Categorical` and `Ordered`. A list of tables, ``[[zeros]]``, has
+            the structural zeros.
 
         Returns
         -------
@@ -224,24 +276,102 @@ class TableDomain(Mapping[str, Attribute]):
             document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             _check.refuse("path", "be a TOML file with a table for each column", str(path), "check the file")
-        return cls({name: _attribute(name, each) for name, each in document.items()})
+        zeros = document.pop(_ZEROS) if isinstance(document.get(_ZEROS), list) else []
+        made = cls({name: described_attribute(name, each) for name, each in document.items()})
+        made._zeros = structural_zeros(made, zeros)
+        return made
+
+    @classmethod
+    def from_dictionary(cls, path: str | Path, *, texts: Sequence[str] = ()) -> Self:
+        r"""Return the domain of a published dictionary of variables.
+
+        Parameters
+        ----------
+        path : str or Path
+            A CSV file with a header, or a JSON file of a list of objects (alone, or as ``variables``). The
+            columns of the one, and the keys of the other, are ``name``, and ``value`` for each category, or
+            ``lower`` and ``upper`` of a scale with ``bins``, or of whole numbers without. A row with a label
+            and no value is that of NULL. ``missing`` and ``other`` are as in `Categorical`; ``label`` and
+            further columns are for people. In JSON, ``values`` lists the categories of a variable.
+        texts : sequence of str
+            Variables of the CSV file whose values are texts, although all of them are whole numbers, or true
+            and false.
+
+        Returns
+        -------
+        TableDomain
+
+        Raises
+        ------
+        ParameterError
+            If the file cannot be read so.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "variables.csv"
+        >>> lines = ["name,value,label,lower,upper", "SEX,1,Male,,", "SEX,2,Female,,", "AGE,,,0,99"]
+        >>> _ = path.write_text("\n".join(lines))
+        >>> TableDomain.from_dictionary(path)
+        <TableDomain of 2 columns, cells SEX: 2, AGE: 100>
+        """
+        return cls(read_dictionary(Path(path), texts))
+
+    @classmethod
+    def from_schema(
+        cls,
+        schema: pa.Schema,
+        declared: Mapping[str, object] | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+    ) -> Self:
+        """Return the domain of a table's schema, with declared cells where a type does not say them.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema
+            A truth value has the cells False and True, and one for NULL where the column may be NULL. The
+            type of no other column says its cells: the list of a dictionary type comes with the data.
+        declared : mapping of str to Categorical, Ordered or list, optional
+            The cells of columns, as of a dictionary of variables; those that the schema lacks are left out.
+        columns : sequence of str, optional
+            Those that are wanted, in order; all unless given.
+
+        Returns
+        -------
+        TableDomain
+
+        Raises
+        ------
+        ParameterError
+            If a column is not in the schema once, has no cells, or is declared with cells of another type.
+
+        Examples
+        --------
+        >>> schema = pa.schema([pa.field("smokes", pa.bool_(), nullable=False), ("age", pa.int16())])
+        >>> TableDomain.from_schema(schema, {"age": range(100)})
+        <TableDomain of 2 columns, cells smokes: 2, age: 100>
+        """
+        _check.instance("schema", schema, pa.Schema, "pass table.schema")
+        made: dict[str, Attribute] = {}
+        for name in schema.names if columns is None else columns:
+            if schema.names.count(name) != 1 or name in made:
+                rule = f"be columns of the schema {schema.names}, each once"
+                _check.refuse("columns", rule, name, "rename or leave out what is there twice")
+            field = schema.field(name)
+            if declared is not None and name in declared:
+                made[name] = attribute_of(name, declared[name])
+                made[name].require(name, field.type)
+            elif pa.types.is_boolean(field.type):
+                made[name] = Categorical((False, True), missing=field.nullable)
+            else:
+                rule, found = "have declared cells, as its type has none", f"it is of {field.type}"
+                remedy = "declare it, or leave it out of columns="
+                _check.refuse_state(f"column {name!r}", rule, found, remedy)
+        return cls(made)
 
 
-def _attribute(name: str, given: object) -> Attribute:
-    """Return what a document's object describes."""
-    if not isinstance(given, dict) or not given.keys() <= _KEYS:
-        _check.refuse_type(name, f"be an object of {sorted(_KEYS)}", given, _REMEDY)
-    said = dict(given)
-    try:
-        if "values" in said:
-            return Categorical(**said)
-        if "integers" in said:
-            lower, upper = said.pop("integers")
-            return Ordered.integers(lower, upper, **said)
-        if "edges" in said:
-            said["edges"] = [dt.date.fromisoformat(e) if isinstance(e, str) else e for e in said["edges"]]
-        return Ordered(**said)
-    except ParameterError:
-        raise
-    except (TypeError, ValueError):
-        _check.refuse(name, "describe cells", json.dumps(given, default=str), _REMEDY)
+def _listed(given: object) -> list[Any]:
+    if not isinstance(given, list):
+        _check.refuse_type(_ZEROS, "be a list of objects", given, "pass what to_json returned")
+    return given

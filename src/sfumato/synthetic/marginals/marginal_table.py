@@ -39,6 +39,8 @@ class MarginalTable:
         Half of the steps of the lattices that the noise is drawn on.
     total : float
         The noisy number of rows, which all tables of a release share.
+    possible : bool array of the shape of `counts`, optional
+        Which cells can hold a row; the exact count of the others, structural zeros, is 0. All unless given.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class MarginalTable:
     proxy: float
     half_step: float
     total: float
+    possible: NDArray[np.bool_] | None = None
 
     def interval(
         self, level: float = 0.95, *, simultaneous: bool = False, proven: bool = False
@@ -75,7 +78,7 @@ class MarginalTable:
         Returns
         -------
         Interval
-            Of arrays of the shape of `counts`.
+            Of arrays of the shape of `counts`; from 0 to 0 where no row can be.
 
         Notes
         -----
@@ -91,7 +94,9 @@ class MarginalTable:
             reach = math.sqrt(2 * math.log(2 / error)) * self.proxy
         else:
             reach = float(-ndtri(error / 2)) * self.stddev + self.half_step
-        return Interval(self.counts - reach, self.counts + reach)
+        possible = True if self.possible is None else self.possible
+        lower, upper = (np.where(possible, ends, 0.0) for ends in (self.counts - reach, self.counts + reach))
+        return Interval(lower, upper)
 
     def non_negative(self) -> NDArray[np.float64]:
         """Return the nearest counts that are not negative and sum to the number of rows.
@@ -100,11 +105,13 @@ class MarginalTable:
         -------
         float64 array of the shape of `counts`
             They are biased: small counts are too large. Tables of other columns need not agree with them.
+            Those of cells that no row can be in are 0.
         """
-        if self.total <= 0:
-            return np.zeros_like(self.counts)
-        shares = nearest((self.counts / self.total).reshape(1, -1))
-        return np.asarray(shares.reshape(self.counts.shape) * self.total)
+        nearby = np.zeros_like(self.counts)
+        possible = np.ones(nearby.shape, bool) if self.possible is None else self.possible
+        if self.total > 0 and possible.any():
+            nearby[possible] = nearest((self.counts[possible] / self.total).reshape(1, -1))[0] * self.total
+        return nearby
 
     def to_arrow(self, level: float = 0.95) -> pa.Table:
         """Return a row for each cell: its labels, its count, and the ends of its interval.

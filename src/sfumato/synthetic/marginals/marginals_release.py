@@ -4,19 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
-from typing import final
+from types import MappingProxyType
+from typing import Any, Final, Self, final
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
+from sfumato import _check
+from sfumato._wire import BOOLEAN, BYTES, INTEGER, RATIONAL, TEXT, Format, Record, canonical, parse, sequence
 from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
+from sfumato.privacy.catalog import LOSS
+from sfumato.privacy.neighboring import RELATION
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.domain.structural_zeros import possible_cells
 from sfumato.synthetic.marginals.marginal_table import MarginalTable
 from sfumato.synthetic.marginals.residual_noise import cell_noise, clique_of
 from sfumato.synthetic.marginals.workload import Clique, subsets
 
 __all__ = ["MarginalsRelease"]
+
+_FORMAT: Final = Format("sfumato.marginals", 1)
+_RESIDUAL: Final[Record[Any]] = Record(
+    "a residual", dict, {"columns": sequence(INTEGER), "sigma": RATIONAL, "values": BYTES}
+)
+_DOCUMENT: Final[Record[Any]] = Record(
+    "released marginals",
+    dict,
+    {
+        "domain": TEXT,
+        "loss": LOSS,
+        "neighboring": RELATION,
+        "residuals": sequence(_RESIDUAL),
+        "simulated": BOOLEAN,
+    },
+)
 
 
 @final
@@ -54,6 +79,91 @@ class MarginalsRelease(Release):
         simulated = ", simulated" if self.simulated else ""
         return f"<MarginalsRelease of {len(self.value)} residuals over {list(self.domain)}{simulated}>"
 
+    def to_json(self) -> str:
+        """Return the release as a document of the format ``sfumato.marginals``, without its receipt.
+
+        Returns
+        -------
+        str
+        """
+        residuals = [
+            {
+                "columns": list(part),
+                "sigma": RATIONAL.encode(Fraction(self.distributions[part].sigma)),
+                "values": BYTES.encode(np.ascontiguousarray(values, "<f8").tobytes()),
+            }
+            for part, values in self.value.items()
+        ]
+        fields = {
+            "domain": self.domain.to_json(),
+            "loss": LOSS.encode(self.loss),
+            "neighboring": RELATION.encode(self.neighboring),
+            "residuals": residuals,
+            "simulated": self.simulated,
+        }
+        return canonical(_FORMAT.wrap(fields))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Return the release that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str or bytes
+
+        Returns
+        -------
+        MarginalsRelease
+
+        Raises
+        ------
+        ParameterError
+            If it is no such document.
+        """
+        read = _DOCUMENT.decode("text", _FORMAT.unwrap("text", parse("text", text))[1])
+        domain = TableDomain.from_json(read["domain"])
+        values: dict[Clique, NDArray[np.float64]] = {}
+        noise: dict[Clique, DiscreteGaussianDistribution] = {}
+        for residual in read["residuals"]:
+            part = residual["columns"]
+            shape = [domain.sizes[place] for place in part if 0 <= place < len(domain)]
+            if len(shape) != len(part) or len(residual["values"]) != 8 * prod(shape):
+                rule, remedy = "have a value for each cell of a residual", "pass what to_json returned"
+                _check.refuse_state("text", rule, "it has not", remedy)
+            values[part] = np.frombuffer(residual["values"], "<f8").reshape(shape)
+            noise[part] = DiscreteGaussianDistribution(residual["sigma"])
+        return cls(
+            value=MappingProxyType(values),
+            domain=domain,
+            distributions=MappingProxyType(noise),
+            loss=read["loss"],
+            neighboring=read["neighboring"],
+            simulated=read["simulated"],
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """Return the cells of all tables that are in no other one, a row for each.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``columns`` and ``cell``, lists of the table's columns and of the cell's labels as texts,
+            ``count`` and ``stddev``.
+        """
+        names, parts = list(self.domain), list(self.value)
+        rows: list[dict[str, Any]] = []
+        for part in (each for each in parts if not any(set(each) < set(other) for other in parts)):
+            table = self.marginal(*(names[place] for place in part))
+            for cell, count in np.ndenumerate(table.counts):
+                found = (labels[at] for labels, at in zip(table.labels, cell, strict=True))
+                labels = [None if label is None else str(label) for label in found]
+                rows.append(
+                    {"columns": list(table.columns), "cell": labels, "count": count, "stddev": table.stddev}
+                )
+        texts = pa.list_(pa.string())
+        kinds = [("columns", texts), ("cell", texts), ("count", pa.float64()), ("stddev", pa.float64())]
+        return pa.Table.from_pylist(rows, pa.schema(kinds))
+
     @property
     def total(self) -> float:
         """The noisy number of rows that were counted."""
@@ -77,7 +187,7 @@ class MarginalsRelease(Release):
             If they are not, or one is twice there.
         """
         clique, inner = clique_of(self.domain, columns, self.value)
-        sizes = self.domain.sizes
+        sizes, zeros = self.domain.sizes, self.domain.structural_zeros
         counts, parts = np.zeros([sizes[place] for place in clique]), subsets([inner])
         for part in parts:
             rest = prod(sizes[place] for place in clique if place not in part)
@@ -93,4 +203,5 @@ class MarginalsRelease(Release):
             proxy=noise.proxy,
             half_step=len(parts) / (2 * prod(counts.shape)),
             total=self.total,
+            possible=np.transpose(possible_cells(clique, sizes, zeros), order) if zeros else None,
         )

@@ -34,6 +34,8 @@ from sfumato.synthetic.marginals.workload import Clique, Marginals, subsets
 __all__ = ["ResidualMechanism"]
 
 _CELLS: Final = 1 << 24
+_TOTAL: Final = 1 << 25
+_ROWS: Final = 1 << 20
 _BITS: Final = 20
 _REMEDY: Final = "pass epsilon= and delta= to ResidualMechanism.calibrated to have it chosen"
 
@@ -52,20 +54,24 @@ class ResidualMechanism(Mechanism):
     scale : int, float or Fraction
         By how much the noise is multiplied; at 1 the loss is about that of 1-Gaussian DP.
     neighboring : Neighboring
-        ADD_REMOVE of a row, REPLACE_ONE or ZERO_OUT. A person must have one row.
+        ADD_REMOVE of a row, REPLACE_ONE or ZERO_OUT.
+    max_rows_contributed : int
+        The most rows that one person has among those that are counted; noise grows in proportion.
 
     Raises
     ------
     ParameterError
-        If a table is too large, a column is not in the domain.
+        If a table is too large, or all of them together are, or a column is not in the domain.
 
     Notes
     -----
     Guarantee: the loss is the composition of `DiscreteGaussianVector` over the residuals. The residual of
     some columns is the product of :math:`n_i I - J`, over them, of their table of counts: whole numbers,
     which one row moves by at most `l2_squared_shift` in squared L2 norm, and to which independent discrete
-    Gaussian noise is added. A row that has no cell is not counted, as if it was not there. Conditions: each
-    person has at most one row, and the domain does not come from the data.
+    Gaussian noise is added. A row that has no cell is not counted, as if it was not there. The k rows of a
+    person move it by at most k times as much in L2 norm, by the triangle inequality: each is added, removed,
+    or replaced by one of as many. Conditions: each person has at most ``max_rows_contributed`` rows, and the
+    domain does not come from the data.
 
     Tables are sums of residuals, so tables that share columns agree, and all say the same number of rows. No
     unbiased linear measurement with Gaussian noise has a smaller sum of squared errors over the cells at the
@@ -95,6 +101,7 @@ class ResidualMechanism(Mechanism):
     workload: Marginals
     scale: Number
     neighboring: Neighboring = Neighboring.ADD_REMOVE
+    max_rows_contributed: int = 1
     _variances: Mapping[Clique, float] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +109,9 @@ class ResidualMechanism(Mechanism):
         _check.instance("workload", self.workload, Marginals, "write Marginals.every(2), say")
         _check.instance("neighboring", self.neighboring, Neighboring)
         object.__setattr__(self, "scale", as_number("scale", self.scale, _REMEDY))
+        most = _check.integer("max_rows_contributed", self.max_rows_contributed, minimum=1)
+        if most > _ROWS:
+            _check.refuse("max_rows_contributed", f"be at most {_ROWS}", most, "bound the rows of a person")
         sizes, cliques = self.domain.sizes, self.workload.cliques(self.domain)
         largest = max((prod(sizes[i] for i in clique) for clique in cliques), default=1)
         if largest > _CELLS:
@@ -109,6 +119,11 @@ class ResidualMechanism(Mechanism):
             _check.refuse_state(
                 "workload", f"be of tables of at most {_CELLS} cells", found, "take fewer columns or bins"
             )
+        total = sum(prod(sizes[i] for i in part) for part in subsets(cliques))
+        if total > _TOTAL:
+            found = f"they are {total}"
+            remedy = "list the tables that are wanted, or take fewer bins"
+            _check.refuse_state("noisy numbers of the workload", f"be at most {_TOTAL}", found, remedy)
         weights = [self.workload.weight(place) for place in range(len(cliques))]
         plan = residual_plan(cliques, weights, sizes, two=self._two)
         object.__setattr__(self, "_variances", plan.variances)
@@ -122,12 +137,13 @@ class ResidualMechanism(Mechanism):
         epsilon: float,
         delta: float,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
+        max_rows_contributed: int = 1,
     ) -> Self:
         """Return the mechanism with the smallest noise whose loss meets (epsilon, delta).
 
         Parameters
         ----------
-        domain, workload, neighboring
+        domain, workload, neighboring, max_rows_contributed
             As in the class.
         epsilon, delta : float
             The guarantee; delta must be positive.
@@ -138,9 +154,10 @@ class ResidualMechanism(Mechanism):
         """
         request = PrivacyTarget.approximate(epsilon, delta, "take a delta far below 1 over the rows, as 1e-9")
         start = analytic_gaussian_stddev(sensitivity=1.0, epsilon=request.epsilon, delta=request.delta)
-        given = {"domain": domain, "workload": workload, "neighboring": neighboring}
-        template = cls(scale=max(1 << 20, start), **given)  # type: ignore[arg-type]
-        return cls(scale=plain(minimum_noise(template._price, request, Fraction(start))), **given)  # type: ignore[arg-type]
+        given: dict[str, Any] = {"domain": domain, "workload": workload, "neighboring": neighboring}
+        given["max_rows_contributed"] = max_rows_contributed
+        template = cls(scale=max(1 << 20, start), **given)
+        return cls(scale=plain(minimum_noise(template._price, request, Fraction(start))), **given)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -175,8 +192,8 @@ class ResidualMechanism(Mechanism):
 
         Parameters
         ----------
-        value : frame
-            Of Arrow, pandas, Polars or another library; private. At most 2**38 rows.
+        value : frame or TableCounts
+            Of Arrow, pandas, Polars or another library, or counts by cell; private. At most 2**38 rows.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
 
@@ -207,7 +224,8 @@ class ResidualMechanism(Mechanism):
 
     def _noise(self, part: Clique, scale: Fraction) -> Fraction:
         """Return the parameter of a residual's noise, at least a step: a short number, rounded up."""
-        exact = scale * Fraction(math.sqrt(self._variances[part])) * prod(self._shape(part))
+        steps = self.max_rows_contributed * prod(self._shape(part))
+        exact = scale * Fraction(math.sqrt(self._variances[part])) * steps
         unit = power_of_two(floor_log2(exact) - _BITS)
         return max(Fraction(1), math.ceil(exact / unit) * unit)
 
@@ -219,7 +237,7 @@ class ResidualMechanism(Mechanism):
         return compose(
             DiscreteGaussianVector(
                 self._noise(part, scale),
-                l2_squared_shift(self._shape(part), two=self._two),
+                self.max_rows_contributed**2 * l2_squared_shift(self._shape(part), two=self._two),
                 neighboring=self.neighboring,
             )
             for part in self._variances

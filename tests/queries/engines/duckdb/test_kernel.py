@@ -405,3 +405,20 @@ def test_a_failure_while_rows_are_read_leaves_the_rest_to_sql(
         assert answer.equals(plain.aggregate(_by(fast, "k"), _SECRET))
         assert fast.aggregate(_by(fast, "k"), _SECRET).equals(answer)
     assert used == [False, True]
+
+
+def test_a_job_of_more_columns_than_the_kernel_holds_is_done_by_sql(used: list[bool]) -> None:
+    """Such a query was charged, and then always failed."""
+    table = pa.table({"u": [1, 2, 2], **{f"c{i}": [i, 1, 2] for i in range(66)}})
+    columns = [Expression(column(f"c{i}", ColumnType.INTEGER).tree, ColumnType.INTEGER) for i in range(66)]
+    with DuckDBEngine(open_source(table)) as fast:
+        scan = _scan(fast)
+        for many in (64, 65):
+            measures = tuple(row_sum(each, 0, 0, 100) for each in columns[:many])
+            answer = fast.aggregate(AggregationJob(scan, (), measures, None, None, None), _SECRET)
+            assert [answer[f"m{i}"][0].as_py() for i in range(many)] == [i + 3 for i in range(many)]
+        for many in (62, 63):
+            keys = tuple(Named(f"k{i}", each) for i, each in enumerate(columns[:many]))
+            answer = fast.aggregate(AggregationJob(scan, keys, (row_count(9),), 9, None, None), _SECRET)
+            assert answer["m0"].to_pylist() == [1] * 3
+    assert used == [True, False, True, False]

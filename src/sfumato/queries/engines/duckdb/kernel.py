@@ -57,6 +57,10 @@ _BITS: Final = 8
 _GROUP: Final = "kernel_group"
 _UNITS: Final = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "PiB": 2**50}
 
+_MOST_KEYS: Final = 62
+_MOST_VALUES: Final = 64
+"""Grouping columns and columns of values of a row that the C module holds, its constants of these names."""
+
 _Spec: TypeAlias = tuple[int, ...]
 _Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -230,11 +234,13 @@ def bound_rows(
     -------
     KernelAnswer or None
         With the parts if they are to be retained and not too large. None where the kernel cannot do the job,
-        which is then for SQL: rows that are units, units or keys of unusual types, sums beyond 64 bits, too
-        little memory.
+        which is then for SQL: rows that are units, units or keys of unusual types, too many columns,
+        sums beyond 64 bits, too little memory.
     """
     slots = prepared.slots
-    if not prepared.unit or any(slots.measures[index].upper < 1 for index in slots.distinct):
+    if not prepared.unit or len(slots.items) > _MOST_VALUES or len(prepared.grouping) > _MOST_KEYS:
+        return None
+    if any(slots.measures[index].upper < 1 for index in slots.distinct):
         return None
     reader = connection.sql(prepared.rows(None)).to_arrow_reader(_BATCH)
     fields = list(reader.schema)

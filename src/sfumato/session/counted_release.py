@@ -1,0 +1,159 @@
+"""The way from a mechanism over counted tables to its committed release: charge, count, noise, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, final
+
+from sfumato._wire import NUMBER, Format, canonical
+from sfumato.ledger.view import LedgerView
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.privacy.decimal_cost import delta_needed
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.queries.engines.engine import Engine
+from sfumato.queries.plan.query import Query
+from sfumato.queries.plan.query_key import query_document
+from sfumato.synthetic.counting.counting_job import counting_job
+from sfumato.synthetic.counting.engine_counts import read_counts
+from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.marginals.table_counts import TableCounts
+from sfumato.synthetic.marginals.workload import Clique
+from sfumato.synthetic.releases.release_record import SyntheticRecord
+
+__all__ = ["CountedMechanism", "CountedRequest", "release_counted"]
+
+_SECRET_BYTES: Final = 32
+_FORMAT: Final = Format("sfumato.counted-request", 1)
+
+
+class CountedMechanism(Protocol):
+    """What can be run over counts by cell: a mechanism whose release can be written as a document."""
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one release, where a unit has as many rows as the request says."""
+        ...
+
+    def release(self, value: TableCounts, rng: RandomSource) -> Any:
+        """Draw one release: a frozen dataclass with ``receipt``, ``to_json`` and ``from_json``."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedRequest:
+    """What is asked of counted tables.
+
+    Parameters
+    ----------
+    kind : str
+        Of the release, by its wire name in `sfumato.synthetic.releases.release_record`.
+    rows : Query
+        Whose relation is counted; it asks for nothing but their number.
+    domain : TableDomain
+    cliques : sequence of tuple of int
+        The tables that the mechanism may ask for, and all of fewer columns of them.
+    epsilon, delta : float
+        The guarantee that the mechanism was calibrated to.
+    max_rows_contributed : int
+        The rows of a unit that the mechanism was priced for.
+    parameters : dict
+        What else decides the release, as JSON.
+    description : str
+        What the ledger's entry says.
+    at_epsilon : callable
+        Makes the mechanism at another epsilon.
+    """
+
+    kind: str
+    rows: Query
+    domain: TableDomain
+    cliques: Sequence[Clique]
+    epsilon: float
+    delta: float
+    max_rows_contributed: int
+    parameters: dict[str, object]
+    description: str
+    at_epsilon: Callable[[float], CountedMechanism]
+
+    @property
+    def key(self) -> str:
+        """The same for requests that ask the same."""
+        fields = {
+            "kind": self.kind,
+            "rows": query_document(self.rows)["rows"],
+            "domain": self.domain.to_json(),
+            "epsilon": NUMBER.encode(self.epsilon),
+            "delta": NUMBER.encode(self.delta),
+            "max_rows_contributed": self.max_rows_contributed,
+            **self.parameters,
+        }
+        return canonical(_FORMAT.wrap(fields))
+
+
+def release_counted(
+    request: CountedRequest, *, engine: Engine, account: LedgerView, source: RandomSource, privacy_unit: str
+) -> Any:
+    """Return the committed release, or charge, count, add noise and commit.
+
+    One that was charged before, and whose noise was never drawn, is answered under that charge.
+
+    Parameters
+    ----------
+    request : CountedRequest
+    engine : Engine
+        Counts, only after the charge.
+    account : LedgerView
+        What is charged.
+    source : RandomSource
+        Of noise, and of the secret that chooses rows.
+    privacy_unit : str
+        Who is protected, in words for people.
+
+    Returns
+    -------
+    Release
+        With the receipt of its charge; of one that was committed before without: nothing was charged.
+
+    Raises
+    ------
+    ParameterError, QueryError
+        If the tables cannot be counted; nothing is charged.
+    BudgetExceeded
+        If it does not fit into the budget; nothing is charged, and no row is read.
+    """
+    mechanism, key = request.at_epsilon(request.epsilon), request.key
+    counting = counting_job(
+        request.domain,
+        request.rows.relation,
+        request.cliques,
+        max_rows_contributed=request.max_rows_contributed,
+    )
+    engine.check(counting.job)
+    committed = account.find(key)
+    if committed is not None:
+        return SyntheticRecord.from_bytes(committed).release
+    charge = {
+        "loss": mechanism.privacy_loss,
+        "delta": delta_needed(mechanism.privacy_loss, request.epsilon, request.delta),
+        "request": key,
+        "description": request.description,
+        "simulated": source.simulated,
+        "loss_at": lambda epsilon: request.at_epsilon(epsilon).privacy_loss,
+        "draws": True,
+    }
+    (receipt,) = account.charge_all([charge])
+    exact = engine.aggregate(counting.job, source.bytes(_SECRET_BYTES))
+    # No noise is drawn before the ledger says so, and then for this charge no more.
+    receipt = account.claim_draw(receipt, charge)
+    released = mechanism.release(read_counts(request.domain, counting, exact), source)
+    record = SyntheticRecord(
+        kind=request.kind,
+        release=released,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        privacy_unit=privacy_unit,
+    )
+    account.commit(receipt, record.to_bytes())
+    return replace(released, receipt=receipt)

@@ -1,0 +1,178 @@
+"""What a session offers for whole tables: all marginals of a workload at once, for one charge."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sfumato import _check
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.view import LedgerView
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.queries.builder.aggregate_calls import count
+from sfumato.queries.builder.private_query import Table
+from sfumato.queries.engines.engine import Engine
+from sfumato.queries.plan.policy import PrivacyPolicy
+from sfumato.queries.plan.query import Query
+from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters
+from sfumato.session.counted_release import CountedRequest, release_counted
+from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
+from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
+from sfumato.synthetic.marginals.workload import Marginals
+
+__all__ = ["SyntheticTools"]
+
+
+class SyntheticTools(ABC):
+    """Doors of a session that lead to published tables; base of `Session`."""
+
+    __slots__ = ()
+
+    _engine: Engine
+    _ledger: Ledger
+    _account: LedgerView
+    _policy: PrivacyPolicy | None
+    _privacy_unit: str
+
+    def marginals(
+        self,
+        domain: TableDomain,
+        workload: Marginals,
+        *,
+        epsilon: float,
+        delta: float,
+        table: str | Table | None = None,
+        max_rows_contributed: int = 1,
+    ) -> MarginalsRelease:
+        """Release all marginals of a workload with the least squared error, charging before any row is read.
+
+        Asking the very same of the same data again returns the committed release, free of charge.
+
+        Parameters
+        ----------
+        domain : TableDomain
+            The columns and their cells, which are not from the data. They are found by name, without regard
+            to case.
+        workload : Marginals
+            The tables wanted.
+        epsilon, delta : float
+            The guarantee; delta must be positive.
+        table : str or Table, optional
+            The private table, or rows of the builder, as ``session.table().filter("age >= 18")``; may be left
+            out where there is one table only.
+        max_rows_contributed : int
+            How many rows of a unit count, chosen at random; noise grows in proportion. Where each row is a
+            unit it counts once, whatever this says.
+
+        Returns
+        -------
+        MarginalsRelease
+            With the receipt of its charge; without where it was committed before.
+
+        Raises
+        ------
+        ParameterError, QueryError
+            If a column is not there or is of another type than its cells, tables are too large, or a limit is
+            refused; nothing is charged.
+        BudgetExceeded
+            If it does not fit into the budget; nothing is charged, and no row is read.
+        EngineError
+            If the engine fails after the charge; the charge stays.
+
+        Notes
+        -----
+        Guarantee: that of `sfumato.synthetic.ResidualMechanism` for the session's unit: rows without a cell
+        are left out one by one, of a unit's other rows at most ``max_rows_contributed`` are counted, the same
+        in all tables, and they follow from that unit's rows and a secret alone.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import sfumato as sf
+        >>> from sfumato.synthetic import Marginals, Ordered, TableDomain
+        >>> people = pa.table({"id": range(1000), "age": [20, 30, 40, 50] * 250, "sex": ["f", "m"] * 500})
+        >>> domain = TableDomain(age=Ordered(0, 100, bins=10), sex=["f", "m"])
+        >>> with sf.connect(people, privacy_unit="id", epsilon=1.0, delta=1e-6, rng=7) as session:
+        ...     released = session.marginals(domain, Marginals.every(2), epsilon=0.9, delta=1e-7)
+        >>> released.marginal("sex")
+        <MarginalTable of sex, 2, stddev 16.34>
+        """
+        _check.instance("domain", domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
+        _check.instance("workload", workload, Marginals, "write Marginals.every(2), say")
+        cliques, names = workload.cliques(domain), list(domain)
+        neighboring = self._ledger.neighboring
+
+        def at_epsilon(smaller: float) -> ResidualMechanism:
+            return ResidualMechanism.calibrated(
+                domain,
+                workload,
+                epsilon=smaller,
+                delta=delta,
+                neighboring=neighboring,
+                max_rows_contributed=rows,
+            )
+
+        parameters = {
+            "tables": [[names[place] for place in clique] for clique in cliques],
+            "weights": [workload.weight(place) for place in range(len(cliques))],
+        }
+        query = self._rows_of(table, epsilon, delta)
+        rows = 1 if query.relation.unit is None else max_rows_contributed
+        request = CountedRequest(
+            kind="marginals",
+            rows=query,
+            domain=domain,
+            cliques=cliques,
+            epsilon=epsilon,
+            delta=delta,
+            max_rows_contributed=rows,
+            parameters=parameters,
+            description=f"marginals: {len(cliques)} tables of {', '.join(names)}",
+            at_epsilon=at_epsilon,
+        )
+        released: MarginalsRelease = self._released(request)
+        return released
+
+    def _rows_of(self, table: str | Table | None, epsilon: float, delta: float) -> Query:
+        """Return the query for the number of rows that are to be counted; it is checked by the policy."""
+        self._check_usable()
+        rows = table if isinstance(table, Table) else self.table(table)
+        return self.read(rows.agg(count()).sql, epsilon=epsilon, delta=delta)
+
+    def _released(self, request: CountedRequest) -> Any:
+        """Return a release of counted tables, after the policy's check and the charge."""
+        if self._policy is not None and request.rows.relation.unit is not None:
+            most = request.max_rows_contributed
+            self._policy.check(replace(request.rows.options, max_rows_contributed=most))
+        return release_counted(
+            request,
+            engine=self._engine,
+            account=self._account,
+            source=self.randomness(),
+            privacy_unit=self._privacy_unit,
+        )
+
+    @abstractmethod
+    def randomness(self) -> RandomSource:
+        """Return where noise comes from."""
+
+    @abstractmethod
+    def table(self, name: str | None = None) -> Table:
+        """Begin a query in Python."""
+
+    @abstractmethod
+    def read(
+        self,
+        text: str,
+        public_groups: Mapping[str, Any] | None = None,
+        parameters: Parameters = NO_PARAMETERS,
+        **defaults: object,
+    ) -> Query:
+        """Return the plan of a query, which is checked; nothing is charged."""
+
+    @abstractmethod
+    def _check_usable(self) -> None:
+        """Refuse a session that is closed, or another process's."""

@@ -1,0 +1,354 @@
+"""Domains that are bought: categories and edges that nobody knows beforehand, found with noise."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.frames.arrow import as_arrow
+from sfumato.mechanisms.base.calibration import PrivacyTarget
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
+from sfumato.mechanisms.statistics.quantile.quantiles import Quantiles
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.privacy.loss import PrivacyLoss, compose
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.synthetic.domain.attributes import MOST_CELLS, Attribute, Categorical, Ordered, attribute_of
+from sfumato.synthetic.domain.column_types import is_text, plain_column, unstorable
+from sfumato.synthetic.domain.domain import TableDomain
+
+__all__ = ["BoughtCategories", "BoughtDomain", "BoughtEdges", "DomainRelease"]
+
+_MOST_BINS: Final = 1 << 10
+_DECLARE: Final = "declare its cells, or pass BoughtCategories() or BoughtEdges(lower, upper, bins=16)"
+_PLAIN: Final = "use a TableDomain where all columns are declared"
+_EPOCH: Final = dt.date(1970, 1, 1)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoughtCategories:
+    """A column of texts or whole numbers whose values are to be found.
+
+    Parameters
+    ----------
+    missing, other : bool
+        As in `Categorical`, of what is bought. Rare values are not found, so they are counted as others
+        unless that is False.
+
+    Examples
+    --------
+    >>> BoughtCategories(missing=True)
+    BoughtCategories(missing=True, other=True)
+    """
+
+    missing: bool = False
+    other: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoughtEdges:
+    """A column of numbers or dates whose bins are to hold about as many rows each.
+
+    Parameters
+    ----------
+    lower, upper : int, float or datetime.date
+        The ends of the scale, which are public. Whole numbers have whole edges.
+    bins : int
+        How many bins at most: edges that are found twice are there once.
+    missing : bool
+        As in `Ordered`.
+
+    Raises
+    ------
+    ParameterError
+        If the ends are not of one kind, or do not rise.
+
+    Examples
+    --------
+    >>> BoughtEdges(0, 100, bins=4).lower
+    0
+    """
+
+    lower: Any
+    upper: Any
+    bins: int
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        _check.integer("bins", self.bins, minimum=2)
+        if self.bins > _MOST_BINS:
+            _check.refuse("bins", f"be at most {_MOST_BINS}", self.bins, "take fewer, or declare them")
+        if self._dated != isinstance(self.upper, dt.date):
+            _check.refuse_type(
+                "upper", "be a date where lower is, and else a number", self.upper, "pass two of one kind"
+            )
+        Ordered(edges=[self.lower, self.upper])
+
+    @property
+    def _dated(self) -> bool:
+        return isinstance(self.lower, dt.date)
+
+    def quantiles(self, epsilon: float) -> Quantiles:
+        """Return the mechanism that finds the inner edges; dates are days since 1970.
+
+        Parameters
+        ----------
+        epsilon : float
+
+        Returns
+        -------
+        Quantiles
+        """
+        ends = self.lower, self.upper
+        if self._dated:
+            ends = (self.lower - _EPOCH).days, (self.upper - _EPOCH).days
+        inner = [place / self.bins for place in range(1, self.bins)]
+        return Quantiles(quantiles=inner, bounds=ends, epsilon=epsilon)
+
+    def attribute(self, found: Any) -> Ordered:
+        """Return the bins between edges that were found.
+
+        Parameters
+        ----------
+        found : sequence of float
+
+        Returns
+        -------
+        Ordered
+        """
+        inner: Any = np.asarray(found).tolist()
+        if self._dated:
+            inner = [_EPOCH + dt.timedelta(days=int(days)) for days in inner]
+        rising = sorted({each for each in inner if self.lower < each < self.upper})
+        return Ordered(edges=[self.lower, *rising, self.upper], missing=self.missing)
+
+
+Column: TypeAlias = BoughtCategories | BoughtEdges | Attribute
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class DomainRelease(Release):
+    """A domain that was bought, with what it cost.
+
+    Parameters
+    ----------
+    value : TableDomain or None
+        None if no column has any cell.
+    absent : tuple of str
+        Columns in which no category was found; the domain lacks them.
+    loss, neighboring, receipt, simulated
+        As in `Release`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> bought = BoughtDomain({"city": BoughtCategories()}, epsilon=1.0, delta=1e-6)
+    >>> bought.release(pa.table({"city": ["Rome"] * 90 + ["Oslo"]}), rng=1).domain
+    <TableDomain of 1 columns, cells city: 2>
+    """
+
+    absent: tuple[str, ...] = ()
+
+    @property
+    def domain(self) -> TableDomain:
+        """The domain.
+
+        Raises
+        ------
+        ParameterError
+            If no column has any cell.
+        """
+        if self.value is None:
+            _check.refuse_state("domain", "have a column", "no category was found", "declare categories")
+        found: TableDomain = self.value
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BoughtDomain(Mechanism):
+    r"""A domain of which some columns' categories and edges are found in the data, for a part of the budget.
+
+    Parameters
+    ----------
+    columns : mapping of str to BoughtCategories, BoughtEdges, Categorical, Ordered or list
+        Those that are declared cost nothing.
+    epsilon : float
+        Of all that is bought together; each column gets an equal part.
+    delta : float
+        Of all categories together, of which there may be none at delta 0.
+
+    Raises
+    ------
+    ParameterError
+        If nothing is to be bought, or categories are to be bought at delta 0.
+
+    Notes
+    -----
+    Guarantee: under adding or removing a row, the composition of one `StabilityHistogram` for each column of
+    categories and of `Quantiles` for each of edges, so (epsilon, delta)-differential privacy. Conditions: a
+    person has at most one row, and what is declared does not come from the data. A row is one count of one
+    value of a column, or none (NULL, or a text that no column can declare), and one number of a column of
+    edges, or none (NULL and NaN); infinities are counted at the ends.
+
+    References
+    ----------
+    Bun, Nissim, Stemmer (2016), "Simultaneous private learning of multiple concepts", stability-based
+    histograms. Kaplan, Schnapp, Stemmer, "Differentially private approximate quantiles" (ICML 2022).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> columns = {"city": BoughtCategories(), "age": BoughtEdges(0, 100, bins=4), "sex": ["f", "m"]}
+    >>> mechanism = BoughtDomain(columns, epsilon=1.0, delta=1e-6)
+    >>> people = {"city": ["Rome", "Oslo"] * 500, "age": range(1000), "sex": ["f"] * 1000}
+    >>> released = mechanism.release(pa.table(people), rng=1)
+    >>> released.domain["city"].labels
+    ('Oslo', 'Rome', '(other)')
+    >>> released.loss == mechanism.privacy_loss
+    True
+    """
+
+    columns: Mapping[str, Any]
+    epsilon: float
+    delta: float = 0.0
+    _parts: Mapping[str, StabilityHistogram | Quantiles] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        given: object = self.columns
+        if not isinstance(given, Mapping) or not given:
+            _check.refuse_type("columns", "be a mapping of columns to cells", given, _DECLARE)
+        columns = {name: _column(name, each) for name, each in self.columns.items()}
+        bought = [name for name, each in columns.items() if isinstance(each, BoughtCategories | BoughtEdges)]
+        if not bought:
+            _check.refuse_state("columns", "have one to be bought", "all are declared", _PLAIN)
+        lists = sum(isinstance(each, BoughtCategories) for each in columns.values())
+        epsilon = _check.positive("epsilon", self.epsilon)
+        if lists:
+            request = PrivacyTarget.approximate(epsilon, self.delta, "declare the categories")
+            epsilon = request.epsilon
+        epsilon = _part_of(epsilon, len(bought))
+        parts: dict[str, StabilityHistogram | Quantiles] = {}
+        for name in bought:
+            column = columns[name]
+            if isinstance(column, BoughtEdges):
+                parts[name] = column.quantiles(epsilon)
+            else:
+                parts[name] = StabilityHistogram.calibrated(
+                    epsilon=epsilon, delta=_part_of(self.delta, lists)
+                )
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "_parts", parts)
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one release."""
+        return compose(part.privacy_loss for part in self._parts.values())
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Who is protected: one row, added or removed."""
+        return Neighboring.ADD_REMOVE
+
+    def release(self, value: Any, rng: Rng = None) -> DomainRelease:
+        """Find categories and edges.
+
+        Parameters
+        ----------
+        value : frame
+            Of Arrow, pandas, Polars or another library; private. Columns that are declared are not read.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        DomainRelease
+
+        Raises
+        ------
+        ParameterError
+            If a column is not there once, or is of another type, whatever is in it.
+        """
+        source, inputs = random_source(rng), self.inputs(value)
+        found: dict[str, Attribute] = {}
+        for name, column in self.columns.items():
+            if name not in self._parts:
+                found[name] = column
+                continue
+            released = self._parts[name].release(inputs[name], source).value
+            if isinstance(column, BoughtEdges):
+                found[name] = column.attribute(released)
+            elif released:
+                values = sorted(list(released)[:MOST_CELLS])
+                found[name] = Categorical(values, missing=column.missing, other=column.other)
+        absent = tuple(name for name in self.columns if name not in found)
+        domain = TableDomain(found) if found else None
+        return self._release_as(DomainRelease, domain, source, absent=absent)
+
+    def inputs(self, value: Any) -> dict[str, Any]:
+        """Return what the mechanism of each column that is bought takes: raw data, for tests and audits.
+
+        Parameters
+        ----------
+        value : frame
+            Private.
+
+        Returns
+        -------
+        dict of str to dict or array
+            Counts by value of categories, and numbers of edges.
+        """
+        table, made = as_arrow("table", value), {}
+        for name in self._parts:
+            if table.schema.names.count(name) != 1:
+                found = f"{name!r} is there {table.schema.names.count(name)} times"
+                _check.refuse_state("table", "have each column once", found, "rename its columns")
+            column, wanted = plain_column(pa.chunked_array(table[name])), self.columns[name]
+            made[name] = (
+                _numbers(name, column, wanted) if isinstance(wanted, BoughtEdges) else _counts(name, column)
+            )
+        return made
+
+
+def _column(name: str, given: object) -> Column:
+    if isinstance(given, BoughtCategories | BoughtEdges):
+        return given
+    return attribute_of(name, given)
+
+
+def _part_of(whole: float, parts: int) -> float:
+    """Return an equal part, of which so many add up to no more than the whole."""
+    return whole if parts == 1 else math.nextafter(whole / parts, 0.0)
+
+
+def _counts(name: str, column: pa.ChunkedArray) -> dict[Any, int]:
+    """Return how many rows have each value; texts that cannot be declared are left out one by one."""
+    if not (is_text(column.type) or pa.types.is_integer(column.type)):
+        rule = "be of texts or whole numbers, where its categories are bought"
+        _check.refuse_state(f"column {name!r}", rule, f"it is of {column.type}", "cast it, or declare it")
+    counted = pc.value_counts(column.drop_null())
+    values, counts = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
+    pairs = zip(values, counts, strict=True)
+    return {value: many for value, many in pairs if not (isinstance(value, str) and unstorable(value))}
+
+
+def _numbers(name: str, column: pa.ChunkedArray, wanted: BoughtEdges) -> NDArray[np.float64]:
+    """Return the numbers of the rows that have one, within the ends."""
+    ends = Ordered(edges=[wanted.lower, wanted.upper])
+    ends.require(name, column.type)
+    values = ends.as_numbers(column)
+    lower, upper = ends.numbers
+    return np.clip(values[~np.isnan(values)], lower, upper)

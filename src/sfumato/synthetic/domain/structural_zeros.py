@@ -1,0 +1,141 @@
+"""Combinations of cells that cannot be: declared, so that no noise is shown in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.synthetic.domain.attributes import Attribute, Codes
+
+__all__ = ["StructuralZero", "impossible_rows", "possible_cells", "structural_zeros", "zero_labels"]
+
+StructuralZero: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
+"""Columns by number, rising, and the cells of each whose combinations cannot be."""
+
+_MOST: Final = 1 << 12
+_REMEDY: Final = 'write {"age": range(15), "marital": ["married"]}, cells by their labels'
+
+
+def structural_zeros(attributes: Mapping[str, Attribute], given: Sequence[Any]) -> tuple[StructuralZero, ...]:
+    """Return combinations of labels by the numbers of their columns and cells.
+
+    Parameters
+    ----------
+    attributes : mapping of str to Categorical or Ordered
+    given : sequence of mapping of str to sequence
+        Of each combination the labels by column.
+
+    Returns
+    -------
+    tuple
+
+    Raises
+    ------
+    ParameterError
+        If one names no cell, or leaves none.
+    """
+    if len(given) > _MOST:
+        _check.refuse("zeros", f"be at most {_MOST}", len(given), "join those that differ in one column")
+    return tuple(_one(attributes, each) for each in given)
+
+
+def _one(attributes: Mapping[str, Attribute], given: Any) -> StructuralZero:
+    if not isinstance(given, Mapping) or not given:
+        _check.refuse_type("zeros", "be mappings of columns to lists of labels", given, _REMEDY)
+    names, found = list(attributes), []
+    for name, labels in given.items():
+        if name not in attributes:
+            _check.refuse("zeros", f"be of columns among {names}", name, "declare it in the domain")
+        if isinstance(labels, str | bytes) or not isinstance(labels, Sequence) or not len(labels):
+            _check.refuse_type("zeros", "have a list of labels for each column", labels, _REMEDY)
+        known = {label: cell for cell, label in enumerate(attributes[name].labels)}
+        for label in labels:
+            if label not in known:
+                _check.refuse(
+                    f"zeros of {name!r}", "be labels of its cells", label, "see the column's labels"
+                )
+        found.append((names.index(name), tuple(sorted({known[label] for label in labels}))))
+    if all(len(cells) == attributes[names[place]].size for place, cells in found):
+        _check.refuse_state("zeros", "leave some cell", "one leaves none", "list fewer labels")
+    return tuple(sorted(found))
+
+
+def zero_labels(attributes: Mapping[str, Attribute], zero: StructuralZero) -> dict[str, list[Any]]:
+    """Return what `structural_zeros` reads as a combination."""
+    names = list(attributes)
+    return {names[place]: [attributes[names[place]].labels[cell] for cell in cells] for place, cells in zero}
+
+
+def impossible_rows(codes: Codes, sizes: Sequence[int], zeros: Sequence[StructuralZero]) -> NDArray[np.bool_]:
+    """Return which rows are in cells that cannot be.
+
+    Parameters
+    ----------
+    codes : int64 array of shape (rows, columns)
+        None of them negative.
+    sizes : sequence of int
+        Cells of each column.
+    zeros : sequence of StructuralZero
+
+    Returns
+    -------
+    bool array of shape (rows,)
+
+    Examples
+    --------
+    >>> impossible_rows(np.array([[0, 1], [1, 1]]), (2, 2), [((0, (0,)), (1, (0, 1)))]).tolist()
+    [True, False]
+    """
+    found = np.zeros(len(codes), bool)
+    for zero in zeros:
+        inside = np.ones(len(codes), bool)
+        for place, cells in zero:
+            inside &= _marked(sizes[place], cells)[codes[:, place]]
+        found |= inside
+    return found
+
+
+def possible_cells(
+    clique: Sequence[int], sizes: Sequence[int], zeros: Sequence[StructuralZero]
+) -> NDArray[np.bool_]:
+    """Return which cells of a table can hold a row.
+
+    Parameters
+    ----------
+    clique : sequence of int
+        The table's columns.
+    sizes : sequence of int
+        Cells of all columns.
+    zeros : sequence of StructuralZero
+        Those of columns that the table lacks forbid none of its cells.
+
+    Returns
+    -------
+    bool array, an axis for each column of the table
+
+    Examples
+    --------
+    >>> possible_cells((0, 1), (2, 3), [((0, (0,)), (1, (1, 2)))]).tolist()
+    [[True, False, False], [True, True, True]]
+    """
+    possible = np.ones([sizes[place] for place in clique], bool)
+    for zero in zeros:
+        marked = {place: _marked(sizes[place], cells) for place, cells in zero}
+        if marked.keys() <= set(clique):
+            inside = np.ones(possible.shape, bool)
+            for axis, place in enumerate(clique):
+                if place in marked:
+                    shape = [-1 if each == axis else 1 for each in range(len(clique))]
+                    inside &= marked[place].reshape(shape)
+            possible &= ~inside
+    return possible
+
+
+def _marked(size: int, cells: Sequence[int]) -> NDArray[np.bool_]:
+    marked = np.zeros(size, bool)
+    marked[list(cells)] = True
+    return marked

@@ -1,0 +1,1 @@
+"""Releases as a ledger stores them."""

@@ -1,0 +1,272 @@
+"""Marginals of a session: charged before a row is read, free when asked again, refused before any charge."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import (
+    BudgetExceeded,
+    EngineError,
+    OptionError,
+    ParameterError,
+    QueryError,
+    SchemaError,
+    SourceError,
+)
+from sfumato.privacy import Neighboring
+from sfumato.queries.engines.duckdb.engine import DuckDBEngine
+from sfumato.session.session import Session
+from sfumato.synthetic import Categorical, Marginals, Ordered, ResidualMechanism, TableDomain
+from sfumato.synthetic.releases.release_record import SyntheticRecord
+from tests.run_time import run_time
+
+DOMAIN = TableDomain(
+    age=Ordered(0, 100, bins=4, missing=True), sex=["f", "m"], work=Categorical([1, 2], other=True)
+)
+PAIRS = Marginals.every(2)
+if run_time(__name__):
+    generator = np.random.default_rng(1)
+    PEOPLE = pa.table(
+        {
+            "id": np.arange(3000) // 3,
+            "age": generator.integers(-5, 120, 3000),
+            "sex": generator.choice(["f", "m", "x"], 3000),
+            "work": generator.integers(1, 4, 3000),
+        }
+    )
+
+
+def opened(table: Any = None, **given: Any) -> Session:
+    return sf.connect(
+        PEOPLE if table is None else table,
+        **{"privacy_unit": "id", "epsilon": 5.0, "delta": 1e-6, "rng": 7, **given},
+    )
+
+
+def asked(session: Session, workload: Marginals = PAIRS, **given: Any) -> Any:
+    return session.marginals(DOMAIN, workload, **{"epsilon": 1.0, "delta": 1e-8, **given})
+
+
+def test_the_charge_is_in_the_ledger_before_rows_are_read_and_stays_if_that_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[int] = []
+    compute = DuckDBEngine._compute
+    with opened() as session:
+
+        def spy(self: DuckDBEngine, *job: Any) -> pa.Table:
+            seen.append(len(session.ledger.entries()))
+            if len(seen) == 1:
+                raise RuntimeError
+            return compute(self, *job)
+
+        monkeypatch.setattr(DuckDBEngine, "_compute", spy)
+        with pytest.raises(EngineError):
+            asked(session)
+        released = asked(session)  # under the charge that is there, as no noise was drawn for it
+        assert seen == [1, 1]
+        (entry,) = session.ledger.entries()
+        assert entry.description == "marginals: 3 tables of age, sex, work"
+        mechanism = ResidualMechanism.calibrated(DOMAIN, PAIRS, epsilon=1.0, delta=1e-8)
+        assert released.loss == entry.loss == mechanism.privacy_loss
+        assert released.receipt is not None
+        assert released.receipt.sequence == entry.sequence
+        assert released.simulated
+
+
+def test_asking_again_is_free_and_returns_the_same_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    with opened(rng=None, ledger=path) as session:
+        first, left = asked(session), session.account.remaining()
+    with opened(rng=None, ledger=path) as session:
+        again = asked(session)
+        assert session.account.remaining() == left
+        assert again.receipt is None
+        assert not again.simulated
+        assert again.domain == DOMAIN
+        assert again.loss == first.loss
+        for columns in (("age", "sex"), ("work",), ()):
+            one, other = first.marginal(*columns), again.marginal(*columns)
+            assert np.array_equal(one.counts, other.counts)
+            assert (one.stddev, one.proxy, one.labels) == (other.stddev, other.proxy, other.labels)
+        assert first.receipt is not None
+        stored = session.ledger.release(first.receipt.sequence)
+        assert isinstance(stored, SyntheticRecord)
+        assert (stored.kind, stored.epsilon, stored.delta, stored.privacy_unit) == (
+            "marginals",
+            1.0,
+            1e-8,
+            "id",
+        )
+        assert stored.loss == first.loss
+        assert not stored.simulated
+        table = stored.to_arrow()
+        assert table.column_names == ["columns", "cell", "count", "stddev"]
+        assert len(table) == 5 * 2 + 5 * 3 + 2 * 3
+        asked(session, Marginals.every(1))
+        asked(session, max_rows_contributed=2)
+        asked(session, Marginals([("age", "sex")], weights=[2.0]), epsilon=0.5)
+        assert len(session.ledger.entries()) == 4
+
+
+def exact(table: pa.Table, most: int) -> int:
+    """How many rows count where each unit has at most so many."""
+    kept = [
+        row["id"]
+        for row in table.to_pylist()
+        if len(DOMAIN.encode(pa.Table.from_pylist([row], table.schema)))
+    ]
+    return sum(min(most, kept.count(unit)) for unit in set(kept))
+
+
+def test_counts_are_of_the_rows_that_have_a_cell_few_of_each_unit() -> None:
+    few = PEOPLE.slice(0, 300)
+    with opened(few, epsilon=2e4, delta=0.1) as session:
+        for most in (1, 2, 3):
+            released = asked(session, epsilon=4000.0, delta=1e-3, max_rows_contributed=most)
+            assert released.total == pytest.approx(exact(few, most), abs=3)
+        elders = asked(session, epsilon=4000.0, delta=1e-3, table=session.table().filter("age >= 50"))
+        assert elders.marginal("age").counts[:2] == pytest.approx([0, 0], abs=3)
+        assert elders.total > 20
+        by_name = asked(session, epsilon=3999.0, delta=1e-3, table="DATA")
+        assert by_name.total == pytest.approx(exact(few, 1), abs=3)
+    with opened(few, privacy_unit=sf.ROW, epsilon=1e4, delta=0.1) as session:
+        released = asked(session, epsilon=4000.0, delta=1e-3, max_rows_contributed=9)
+        assert released.total == pytest.approx(len(DOMAIN.encode(few)), abs=3)
+        assert (
+            released.loss
+            == ResidualMechanism.calibrated(DOMAIN, PAIRS, epsilon=4000.0, delta=1e-3).privacy_loss
+        ), "a row is one row, whatever the limit"
+
+
+def test_noise_grows_with_the_rows_of_a_unit_and_with_the_relation() -> None:
+    with opened(epsilon=20.0, delta=1e-5) as session:
+        one, three = (asked(session, max_rows_contributed=most) for most in (1, 3))
+        assert three.marginal("age", "sex").stddev == pytest.approx(
+            3 * one.marginal("age", "sex").stddev, rel=1e-3
+        )
+        assert one.loss.epsilon(1e-8) <= 1
+        assert three.loss.epsilon(1e-8) <= 1
+    with opened(neighboring=Neighboring.REPLACE_ONE) as session:
+        replaced = asked(session)
+        assert replaced.neighboring is Neighboring.REPLACE_ONE
+        assert replaced.marginal("age").stddev > 1.3 * one.marginal("age").stddev
+
+
+def test_the_table_may_be_empty_or_hold_no_row_that_counts() -> None:
+    outside = PEOPLE.set_column(2, "sex", pa.array(["x"] * len(PEOPLE)))
+    odd = pa.table({
+        "id": [1, 2, 3, 4, None],
+        "age": [math.nan, math.inf, -math.inf, None, 1.0],
+        "sex": ["f"] * 5,
+        "work": [1] * 5,
+    })  # fmt: skip
+    for table, many in ((PEOPLE.slice(0, 0), 0), (outside, 0), (odd, 4)):
+        with opened(table, epsilon=1e4, delta=0.1) as session:
+            released = asked(session, epsilon=4000.0, delta=1e-3)
+            assert released.total == pytest.approx(many, abs=3)
+            if many:
+                assert released.marginal("age").counts == pytest.approx([1, 0, 0, 1, 2], abs=3)
+
+
+def test_columns_of_one_cell_and_tables_of_no_column_are_counted() -> None:
+    domain = TableDomain(sex=["f"], age=Ordered(0, 200, bins=1))
+    with opened(epsilon=1e4, delta=0.1) as session:
+        released = session.marginals(domain, Marginals([("sex", "age"), ()]), epsilon=4000.0, delta=1e-3)
+        assert released.marginal("sex", "age").counts.shape == (1, 1)
+        assert released.total == pytest.approx(float(released.marginal("age").counts[0]))
+
+
+def test_a_period_is_counted_alone() -> None:
+    days = pa.array(["2026-01-05"] * 1000 + ["2026-02-05"] * 2000).cast(pa.date32())
+    table = PEOPLE.append_column("day", days)
+    renewal = sf.ledger.Renewal(every="month", column="day")
+    with opened(table, renewal=renewal, period="2026-01", epsilon=1e4, delta=0.1) as session:
+        released = asked(session, epsilon=4000.0, delta=1e-3)
+        assert released.total == pytest.approx(exact(table.slice(0, 1000), 1), abs=3)
+
+
+REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"epsilon": -1.0}, OptionError, "epsilon must be positive"),
+    ({"epsilon": math.nan}, OptionError, "epsilon must be positive"),
+    ({"delta": 0.0}, ParameterError, "delta must be"),
+    ({"max_rows_contributed": 0}, ParameterError, "max_rows_contributed must be"),
+    ({"max_rows_contributed": 2**40}, ParameterError, "max_rows_contributed must be at most"),
+    ({"table": "other"}, SchemaError, "other"),
+    ({"workload": Marginals([("age", "town")])}, ParameterError, "column must be one of"),
+    ({"workload": 3}, ParameterError, "workload must be"),
+    ({"domain": {"age": [1]}}, ParameterError, "domain must be"),
+    ({"domain": TableDomain(town=["x"])}, ParameterError, "column must be one of the table's"),
+    ({"domain": TableDomain(age=["x"])}, ParameterError, "column 'age' must be a column of texts"),
+    ({"domain": TableDomain(id=list(range(0, 2_000_000, 2)))}, ParameterError, "at most 65536"),
+    (
+        {"domain": TableDomain(id=Ordered.integers(0, 2**20 - 1), age=Ordered.integers(0, 99))},
+        ParameterError,
+        "workload must be of tables of at most",
+    ),
+    (
+        {
+            "domain": TableDomain({f"c{i}": Ordered.integers(0, 3999) for i in range(6)}),
+            "workload": Marginals.every(2),
+        },
+        ParameterError,
+        "noisy numbers of the workload must be at most",
+    ),
+    ({"epsilon": 900.0}, BudgetExceeded, "epsilon"),
+]
+
+
+def test_what_cannot_be_answered_is_refused_before_any_charge_and_any_row() -> None:
+    for table in (PEOPLE, PEOPLE.slice(0, 0)):
+        with opened(table) as session:
+            session.engine.aggregate = None  # type: ignore[method-assign, assignment]
+            for given, error, part in REFUSED:
+                arguments: dict[str, Any] = {
+                    "domain": DOMAIN,
+                    "workload": PAIRS,
+                    "epsilon": 1.0,
+                    "delta": 1e-8,
+                }
+                arguments |= given
+                if len(arguments["domain"]) == 1:
+                    arguments["workload"] = Marginals.every(1)
+                with pytest.raises(error, match=part):
+                    session.marginals(**arguments)
+            assert session.ledger.entries() == ()
+
+
+def test_refusals_of_policy_closed_sessions_and_several_tables() -> None:
+    policy = {
+        "privacy_unit_column": "id",
+        "max_epsilon_per_query": 0.5,
+        "epsilon_budget": 3,
+        "delta_budget": 1e-6,
+    }
+    with sf.connect(PEOPLE, policy={**policy, "max_groups_contributed": 1}, rng=1) as session:
+        with pytest.raises(OptionError, match=r"epsilon must be at most 0\.5"):
+            asked(session)
+        with pytest.raises(OptionError, match="max_groups_contributed must be at most 1"):
+            asked(session, epsilon=0.4, max_rows_contributed=2)
+        asked(session, epsilon=0.4)
+    with pytest.raises(SourceError):
+        asked(session, epsilon=0.3)
+    with opened({"a": PEOPLE, "b": PEOPLE}) as session:
+        with pytest.raises((SchemaError, QueryError), match="name one of a, b"):
+            asked(session)
+        asked(session, table="b")
+
+
+def test_rows_may_be_joined_with_public_ones_first() -> None:
+    regions = pa.table({"sex": ["f"]})
+    with opened(public={"regions": regions}, epsilon=1e4, delta=0.1) as session:
+        joined = session.table().join("regions", on="sex")
+        released = asked(session, epsilon=4000.0, delta=1e-3, table=joined)
+        assert released.marginal("sex").counts[1] == pytest.approx(0, abs=3)
+        assert released.total > 300
