@@ -14,18 +14,24 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.synthetic.domain.attributes import Categorical, Ordered
     from sfumato.synthetic.domain.domain import TableDomain
+    from sfumato.synthetic.generators.independent_marginals import IndependentMarginals
+    from sfumato.synthetic.generators.minimum_spanning_tree import MST
+    from sfumato.synthetic.generators.synthetic_model import SyntheticModel
     from sfumato.synthetic.marginals.marginal_table import MarginalTable
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
     from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
     from sfumato.synthetic.marginals.workload import Marginals
 
 __all__ = [
+    "MST",
     "Categorical",
+    "IndependentMarginals",
     "MarginalTable",
     "Marginals",
     "MarginalsRelease",
     "Ordered",
     "ResidualMechanism",
+    "SyntheticModel",
     "TableDomain",
 ]
 
@@ -33,6 +39,9 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "Categorical": "sfumato.synthetic.domain.attributes",
+        "IndependentMarginals": "sfumato.synthetic.generators.independent_marginals",
+        "MST": "sfumato.synthetic.generators.minimum_spanning_tree",
+        "SyntheticModel": "sfumato.synthetic.generators.synthetic_model",
         "TableDomain": "sfumato.synthetic.domain.domain",
         "MarginalTable": "sfumato.synthetic.marginals.marginal_table",
         "Marginals": "sfumato.synthetic.marginals.workload",

@@ -14,7 +14,7 @@ from sfumato.synthetic.graphical_model.lbfgs import Curvature
 from sfumato.synthetic.graphical_model.measurements import Measurements
 from sfumato.synthetic.marginals.workload import Clique
 
-__all__ = ["FittedModel", "fit"]
+__all__ = ["FittedModel", "conditioned", "fit"]
 
 _SLACK: Final = (0.01, 0.02)  # of tables of one column and of several, in units of the noise's variance
 _FIRST, _STEP = 5.0, 20.0
@@ -109,6 +109,26 @@ def fit(
     thetas = dict(zip(scopes, problem.split(point.x), strict=True))
     gap = float((point.gradient**2 / problem.slack).sum() / 2)
     return FittedModel(point.model, thetas, problem.total, gap, done)
+
+
+def conditioned(fitted: FittedModel, parts: Mapping[int, Array]) -> Calibrated:
+    """Return a model's distribution given what some columns are.
+
+    Parameters
+    ----------
+    fitted : FittedModel
+    parts : mapping of int to array
+        By column what the probability of each of its cells is multiplied by, such as 1 and 0.
+
+    Returns
+    -------
+    Calibrated
+        Its log-normalizer is minus infinity where that leaves nothing.
+    """
+    with np.errstate(divide="ignore"):
+        logs = {(column,): np.log(part) for column, part in parts.items()}
+    scopes = [*fitted.thetas, *logs]
+    return Calibration(fitted.model.tree, scopes)([*fitted.thetas.values(), *logs.values()])
 
 
 @final

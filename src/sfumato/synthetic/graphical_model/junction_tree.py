@@ -99,7 +99,7 @@ def maximal_cliques(sizes: Sequence[int], scopes: Iterable[Clique]) -> list[int]
         for column in scope:
             near[column] |= mask
     weights = [_product(sizes, mask) for mask in near]
-    left, found = set(range(len(sizes))), []
+    left, found = set(range(len(sizes))), list[int]()
     while left:
         column = min(left, key=lambda each: (weights[each], each))
         mask = near[column]
@@ -165,7 +165,7 @@ def junction_tree(sizes: Sequence[int], scopes: Iterable[Clique]) -> JunctionTre
                 shared[other], parent[other] = common, new
     place = {mask: k for k, mask in enumerate(order)}
     parents = (-1, *(place[parent[each]] for each in order[1:]))
-    separators, cliques = [()], [tuple(_bits(masks[0]))]
+    separators, cliques = list[Clique]([()]), [tuple(_bits(masks[0]))]
     for each in order[1:]:
         separator = tuple(_bits(masks[each] & masks[parent[each]]))
         separators.append(separator)

@@ -22,12 +22,12 @@ class NoisyTable:
     Parameters
     ----------
     counts : array
-    variances : array of the same shape
-        Of each count's noise.
+    variances : float or array of the same shape
+        Of each count's noise; an array afterwards.
     """
 
     counts: Array
-    variances: Array
+    variances: Array | float
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, np.float64)

@@ -76,7 +76,9 @@ def _random_order(group: NDArray[np.int64], groups: int, rng: np.random.Generato
     return np.asarray(shuffled[np.argsort(group.astype(narrow)[shuffled], kind="stable")])
 
 
-def _systematic(probabilities: Array, counts: NDArray[np.int64], rng: np.random.Generator) -> Array:
+def _systematic(
+    probabilities: Array, counts: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
     """Return how many of each row's count fall in each of its cells."""
     edges = probabilities.cumsum(axis=1)
     ends = edges[:, -1:]
@@ -85,4 +87,4 @@ def _systematic(probabilities: Array, counts: NDArray[np.int64], rng: np.random.
     places = np.ceil(edges * counts[:, None] - rng.random((len(counts), 1)))
     np.clip(places, 0, counts[:, None], out=places)
     places[:, -1] = counts
-    return np.diff(places, axis=1, prepend=0).astype(np.int64).ravel()
+    return np.asarray(np.diff(places, axis=1, prepend=0), np.int64).ravel()
