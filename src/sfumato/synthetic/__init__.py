@@ -14,6 +14,7 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.synthetic.domain.attributes import Categorical, Ordered
     from sfumato.synthetic.domain.domain import TableDomain
+    from sfumato.synthetic.generators.adaptive_iterative import AIM
     from sfumato.synthetic.generators.independent_marginals import IndependentMarginals
     from sfumato.synthetic.generators.minimum_spanning_tree import MST
     from sfumato.synthetic.generators.synthetic_model import SyntheticModel
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.synthetic.marginals.workload import Marginals
 
 __all__ = [
+    "AIM",
     "MST",
     "Categorical",
     "IndependentMarginals",
@@ -38,6 +40,7 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "AIM": "sfumato.synthetic.generators.adaptive_iterative",
         "Categorical": "sfumato.synthetic.domain.attributes",
         "IndependentMarginals": "sfumato.synthetic.generators.independent_marginals",
         "MST": "sfumato.synthetic.generators.minimum_spanning_tree",

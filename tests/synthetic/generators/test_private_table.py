@@ -12,13 +12,17 @@ import pytest
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy import Neighboring
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
-from sfumato.synthetic import MST, IndependentMarginals
+from sfumato.synthetic import AIM, MST, IndependentMarginals, Marginals
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable, noise_of
 from sfumato.synthetic.marginals.table_counts import table_counts
 from tests.cases import cases
 from tests.synthetic.generators.transcripts import DOMAIN, ROWS, Transcript, as_table, neighbors
 
-GENERATORS: dict[str, Any] = {"independent": IndependentMarginals, "mst": MST}
+GENERATORS: dict[str, Any] = {
+    "aim": partial(AIM, workload=Marginals([("a", "b", "c"), ("a", "c")], weights=[1.0, 0.25]), max_cells=12),
+    "independent": IndependentMarginals,
+    "mst": MST,
+}
 
 
 def worst(generator: Any, monkeypatch: Any, seeds: int = 2) -> tuple[float, float, float]:
@@ -36,7 +40,7 @@ def worst(generator: Any, monkeypatch: Any, seeds: int = 2) -> tuple[float, floa
     return excess, exact, charged
 
 
-@pytest.mark.sharpest("add-remove-mst", "replace-one-mst")
+@pytest.mark.sharpest("add-remove-aim", "replace-one-aim", "add-remove-mst")
 @pytest.mark.parametrize("name", GENERATORS)
 @pytest.mark.parametrize("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE], ids=lambda r: r.value)
 def test_no_answer_costs_more_than_it_was_charged_for_any_neighbor(
@@ -55,10 +59,11 @@ def _quieter(leaf: Any, sigma: Fraction, *given: Any, **named: Any) -> Any:
     return leaf(sigma * 2, *given, **named)
 
 
+@cases("name", ["aim", "mst"])
 @cases("fault", ["a weight of 2", "a sigma too small", "two rows that move as one"])
-def test_planted_faults_are_seen(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_faults_are_seen(name: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     relation = Neighboring.REPLACE_ONE if fault.startswith("two") else Neighboring.ADD_REMOVE
-    generator = MST(domain=DOMAIN, rho=30, neighboring=relation)
+    generator = GENERATORS[name](domain=DOMAIN, rho=30, neighboring=relation)
     with monkeypatch.context() as patch:
         if fault == "a weight of 2":
             score = PrivateTable.score
@@ -70,6 +75,35 @@ def test_planted_faults_are_seen(fault: str, monkeypatch: pytest.MonkeyPatch) ->
             patch.setattr("sfumato.synthetic.generators.private_table.rows_moved", lambda _: 1)
         excess, _, _ = worst(generator, patch, 1)
     assert excess > 0.5
+
+
+def test_only_released_answers_decide_on_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers of one table, given in the name of another: the same questions, iterations and output."""
+    for name in ("aim", "mst"):
+        generator = GENERATORS[name](domain=DOMAIN, rho=2)
+        with monkeypatch.context() as patch:
+            transcript = Transcript(patch)
+            first = generator.release(as_table(ROWS), rng=6).to_json()
+        answers = iter(transcript.drawn)
+
+        def replayed(_: PrivateTable, *given: Any) -> Any:
+            step = next(answers)  # noqa: B023 - used within the turn of the loop
+            assert given[-1] == step["parameter"]
+            return step["answer"]
+
+        def charge(table: PrivateTable, *given: Any) -> Any:
+            answer = replayed(table, *given)
+            table.left = transcript.drawn[len(spent)]["left"]  # noqa: B023
+            spent.append(answer)  # noqa: B023
+            return answer
+
+        spent: list[Any] = []
+        with monkeypatch.context() as patch:
+            patch.setattr(PrivateTable, "measure", charge)
+            patch.setattr(PrivateTable, "choose", charge)
+            other = generator.release(as_table([(1, 1, 1)] * 500), rng=9).to_json()
+        assert other == first
+        assert len(spent) == len(transcript.drawn) > 5
 
 
 def table_of(rows: Any, budget: Fraction, seed: int = 1) -> PrivateTable:

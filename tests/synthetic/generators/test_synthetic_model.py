@@ -11,7 +11,15 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.privacy import Neighboring
-from sfumato.synthetic import MST, Categorical, IndependentMarginals, Ordered, SyntheticModel, TableDomain
+from sfumato.synthetic import (
+    AIM,
+    MST,
+    Categorical,
+    IndependentMarginals,
+    Ordered,
+    SyntheticModel,
+    TableDomain,
+)
 from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.marginals.contingency import contingency_table
 
@@ -157,7 +165,7 @@ def test_odd_tables_are_released_all_the_same() -> None:
     empty = people(1).slice(0, 0)
     outside = people(50).set_column(3, "children", pa.array([None] * 50, pa.int64()))
     one = TableDomain(a=[1], b=[1, 2])
-    for generator in (IndependentMarginals, MST):
+    for generator in (IndependentMarginals, MST, AIM):
         for table in (empty, outside):
             model = generator.calibrated(DOMAIN, epsilon=1.0, delta=1e-6).release(table, rng=1)
             assert model.marginal("age", "sex").sum() == pytest.approx(model.total)

@@ -71,13 +71,23 @@ class Transcript:
         def measured(table: PrivateTable, clique: Any, sigma: Any) -> Any:
             asked.append({"clique": clique, "groups": table.groups})
             answer = measure(table, clique, sigma)
-            asked[-1]["charged"] = table.charged[-1]
+            asked[-1] |= {
+                "charged": table.charged[-1],
+                "answer": answer,
+                "parameter": sigma,
+                "left": table.left,
+            }
             return answer
 
         def chosen(table: PrivateTable, candidates: Any, rho: Any) -> Any:
             asked.append({"candidates": candidates, "groups": table.groups})
             answer = choose(table, candidates, rho)
-            asked[-1]["charged"] = table.charged[-1]
+            asked[-1] |= {
+                "charged": table.charged[-1],
+                "answer": answer,
+                "parameter": rho,
+                "left": table.left,
+            }
             return answer
 
         monkeypatch.setattr(PrivateTable, "measure", measured)
