@@ -20,22 +20,30 @@ if TYPE_CHECKING:
         DomainRelease,
     )
     from sfumato.synthetic.domain.domain import TableDomain
+    from sfumato.synthetic.generators.adaptive_iterative import AIM
+    from sfumato.synthetic.generators.independent_marginals import IndependentMarginals
+    from sfumato.synthetic.generators.minimum_spanning_tree import MST
+    from sfumato.synthetic.generators.synthetic_model import SyntheticModel
     from sfumato.synthetic.marginals.marginal_table import MarginalTable
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
     from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
     from sfumato.synthetic.marginals.workload import Marginals
 
 __all__ = [
+    "AIM",
+    "MST",
     "BoughtCategories",
     "BoughtDomain",
     "BoughtEdges",
     "Categorical",
     "DomainRelease",
+    "IndependentMarginals",
     "MarginalTable",
     "Marginals",
     "MarginalsRelease",
     "Ordered",
     "ResidualMechanism",
+    "SyntheticModel",
     "TableDomain",
 ]
 
@@ -46,7 +54,11 @@ __getattr__, __dir__ = attach(
         "BoughtDomain": "sfumato.synthetic.domain.bought_domain",
         "BoughtEdges": "sfumato.synthetic.domain.bought_domain",
         "DomainRelease": "sfumato.synthetic.domain.bought_domain",
+        "AIM": "sfumato.synthetic.generators.adaptive_iterative",
         "Categorical": "sfumato.synthetic.domain.attributes",
+        "IndependentMarginals": "sfumato.synthetic.generators.independent_marginals",
+        "MST": "sfumato.synthetic.generators.minimum_spanning_tree",
+        "SyntheticModel": "sfumato.synthetic.generators.synthetic_model",
         "TableDomain": "sfumato.synthetic.domain.domain",
         "MarginalTable": "sfumato.synthetic.marginals.marginal_table",
         "Marginals": "sfumato.synthetic.marginals.workload",

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from sfumato.synthetic import Categorical, Marginals, Ordered, ResidualMechanism, TableDomain
 from sfumato.synthetic.releases.release_record import SyntheticRecord
+from tests.golden.synthetic import released_model
 
 __all__ = ["DOMAINS", "files", "record"]
 
@@ -44,4 +45,4 @@ def record() -> SyntheticRecord:
 def files() -> dict[str, bytes]:
     """Return the files by name."""
     domains = {name: domain.to_json().encode() + b"\n" for name, domain in DOMAINS.items()}
-    return {**domains, "release.json": record().to_bytes() + b"\n"}
+    return {**domains, **released_model.files(), "release.json": record().to_bytes() + b"\n"}

@@ -14,6 +14,7 @@ from sfumato import _check
 from sfumato._wire import Format, canonical, parse
 from sfumato.frames.arrow import as_arrow
 from sfumato.synthetic.domain.attributes import Attribute, Categorical, Codes, attribute_of
+from sfumato.synthetic.domain.decoding import decoded_column
 from sfumato.synthetic.domain.dictionary import described_attribute, read_dictionary
 from sfumato.synthetic.domain.structural_zeros import (
     StructuralZero,
@@ -188,20 +189,22 @@ class TableDomain(Mapping[str, Attribute]):
         codes = codes[(codes >= 0).all(axis=1)]
         return codes[~impossible_rows(codes, self.sizes, self._zeros)] if self._zeros else codes
 
-    def decode(self, codes: Codes) -> pa.Table:
-        """Return rows of cells as a table of the cells' labels.
+    def decode(self, codes: Codes, *, rng: np.random.Generator | None = None) -> pa.Table:
+        """Return rows of cells as a table of values.
 
         Parameters
         ----------
         codes : int64 array of shape (rows, columns)
+        rng : numpy Generator, optional
+            Draws a uniform number or day of each bin of an ordered column; unless given, the value is the
+            bin's label.
 
         Returns
         -------
         pyarrow.Table
         """
         columns = [
-            pa.array(each.labels).take(pa.array(codes[:, place]))
-            for place, each in enumerate(self._attributes.values())
+            decoded_column(each, codes[:, place], rng) for place, each in enumerate(self._attributes.values())
         ]
         return pa.table(columns, names=list(self))
 

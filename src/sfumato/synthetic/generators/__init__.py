@@ -1,0 +1,1 @@
+"""Mechanisms that release a model of a table, and the released model."""

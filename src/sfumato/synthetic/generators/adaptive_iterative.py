@@ -1,0 +1,122 @@
+"""AIM: the tables that a model predicts worst are measured, one after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from math import prod
+from typing import Any, Final, final
+
+from sfumato import _check
+from sfumato.synthetic.generators.adaptive_rounds import AdaptiveRounds, RoundPlan
+from sfumato.synthetic.generators.cell_groups import CellGroups
+from sfumato.synthetic.generators.generator import Generator
+from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.graphical_model.dual_fit import FittedModel
+from sfumato.synthetic.marginals.workload import Clique, Marginals, subsets
+
+__all__ = ["AIM"]
+
+_CELLS: Final = 1 << 24
+_WEIGHTS: Final = 1 << 8
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AIM(Generator):
+    r"""A model of the tables of a workload that it would otherwise predict worst (adaptive and iterative).
+
+    Parameters
+    ----------
+    domain, rho, neighboring
+        As in `Generator`.
+    workload : Marginals
+        The tables that should be right; all pairs of columns unless given. Each has at most 2**24 cells.
+    max_cells : int
+        The most cells of the model, over all cliques of its junction tree: a measure of time and memory. More
+        cells let more tables be measured.
+    rounds : int, optional
+        How many tables are measured, about; twice the number of columns unless given.
+
+    Raises
+    ------
+    ParameterError
+        If a table of the workload is too large.
+
+    Notes
+    -----
+    Guarantee: rho-zCDP, by the fully adaptive composition theorem for zCDP (Whitehouse, Ramdas, Rogers, Wu
+    2023): see `PrivateTable`, through which each answer goes. Questions, noise, the cost of a round and the
+    end follow from released values alone. Conditions: each person has at most one row, and the domain, the
+    workload and its weights do not come from the data.
+
+    The tables of all columns are measured, and cells with few rows merged. Then each round chooses a table of
+    the workload, or one of fewer columns of it, by the exponential mechanism. Its score is the L1 distance of
+    counts and prediction, less the error that noise would make, times its weight; tables that would make the
+    model too large are left out. It is measured, with less noise the more cells it has, and the model is
+    fitted again. Where a measurement has moved the model by less than its noise, rounds become twice as
+    expensive. Where the tables of columns are mostly noise, as with a small budget or few rows, they get most
+    of the budget.
+
+    References
+    ----------
+    McKenna, Mullins, Sheldon, Miklau, "AIM: an adaptive and iterative mechanism for differentially private
+    synthetic data" (VLDB 2022).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from sfumato.synthetic import TableDomain
+    >>> domain = TableDomain(age=["young", "old"], sex=["f", "m"], income=["low", "high"])
+    >>> generator = AIM.calibrated(domain, epsilon=1.0, delta=1e-6)
+    >>> people = pa.table({"age": ["young", "old"] * 500, "sex": ["f"] * 600 + ["m"] * 400,
+    ...     "income": ["low"] * 600 + ["high"] * 400})
+    >>> generator.release(people, rng=1).marginal("sex", "income").round(-1).tolist()
+    [[600.0, 10.0], [0.0, 400.0]]
+    """
+
+    workload: Marginals = field(default_factory=partial(Marginals.every, 2))
+    max_cells: int = 50_000
+    rounds: int | None = None
+
+    def _check_own(self) -> None:
+        _check.instance("workload", self.workload, Marginals, "write Marginals.every(2), say")
+        _check.integer("max_cells", self.max_cells, minimum=1)
+        if self.rounds is not None:
+            _check.integer("rounds", self.rounds, minimum=1)
+        sizes = self.domain.sizes
+        cliques = () if len(sizes) == 1 else self.workload.cliques(self.domain)
+        largest = max((prod(sizes[i] for i in clique) for clique in cliques), default=1)
+        if largest > _CELLS:
+            found = f"the largest has {largest}"
+            remedy = "take fewer columns or bins"
+            _check.refuse_state("workload", f"be of tables of at most {_CELLS} cells", found, remedy)
+
+    @classmethod
+    def _regarded(cls, workload: Marginals | None) -> dict[str, Any]:
+        return {} if workload is None else {"workload": workload}
+
+    def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
+        plan = RoundPlan(
+            weights=self._candidates(),
+            rho=Fraction(self.rho),
+            max_cells=self.max_cells,
+            rounds=self.rounds or 2 * len(self.domain),
+            neighboring=self.neighboring,
+        )
+        return AdaptiveRounds(table, plan).run()
+
+    def _candidates(self) -> dict[Clique, int]:
+        """Return tables of the workload and of fewer columns of them, with whole weights."""
+        if len(self.domain) == 1:
+            return {}
+        cliques = self.workload.cliques(self.domain)
+        heaviest = max(self.workload.weight(place) for place in range(len(cliques)))
+        weights = dict[Clique, int]()
+        for place, clique in enumerate(cliques):
+            weight = max(1, round(self.workload.weight(place) / heaviest * _WEIGHTS))
+            for part in subsets([clique]):
+                if len(part) > 1:
+                    weights[part] = max(weight, weights.get(part, 1))
+        return weights

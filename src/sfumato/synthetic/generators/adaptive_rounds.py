@@ -1,0 +1,174 @@
+"""The rounds of AIM: choose, measure, fit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import median
+from typing import Final, final
+
+import numpy as np
+
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.synthetic.generators.cell_groups import CellGroups
+from sfumato.synthetic.generators.column_tables import (
+    MEAN_ABSOLUTE,
+    column_noise,
+    grouped_tables,
+    measured_columns,
+)
+from sfumato.synthetic.generators.private_table import Candidate, PrivateTable, noise_of, rows_moved
+from sfumato.synthetic.graphical_model.calibration import Array
+from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
+from sfumato.synthetic.graphical_model.junction_tree import tree_cells
+from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
+from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
+from sfumato.synthetic.marginals.workload import Clique
+
+__all__ = ["AdaptiveRounds", "RoundPlan"]
+
+_COUNT: Final = Fraction(1, 64)  # of the budget, for the number of rows
+_COLUMNS: Final = Fraction(15, 100)
+_COLUMNS_OF_LITTLE: Final = Fraction(8, 10)
+_NOISE: Final = 0.05  # mean error of columns above which a budget is small
+_CHOICE: Final = Fraction(1, 10)  # of a round
+_MERGED: Final = 2.0
+_GROWTH: Final = 2 / 3
+_LEAST, _MOST = 0.3, 5.0
+_PENALIZED: Final = 10_000
+_FULL = 1 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundPlan:
+    """What is public of a run.
+
+    Parameters
+    ----------
+    weights : mapping of tuple of int to int
+        The tables that may be measured.
+    rho : Fraction
+    max_cells : int
+    rounds : int
+    neighboring : Neighboring
+    """
+
+    weights: Mapping[Clique, int]
+    rho: Fraction
+    max_cells: int
+    rounds: int
+    neighboring: Neighboring
+
+
+@final
+class AdaptiveRounds:
+    """One run; everything but the answers of the table follows from them and from the plan.
+
+    Parameters
+    ----------
+    table : PrivateTable
+    plan : RoundPlan
+    """
+
+    def __init__(self, table: PrivateTable, plan: RoundPlan) -> None:
+        self._table, self._plan = table, plan
+        self._tables: dict[Clique, NoisyTable] = {}
+        self._total = 1.0
+        self._sizes: tuple[int, ...] = ()
+        self._large: dict[frozenset[Clique], int] = {}
+
+    def run(self) -> tuple[CellGroups, FittedModel]:
+        """Measure until the budget is spent.
+
+        Returns
+        -------
+        tuple of CellGroups and FittedModel
+        """
+        self._measure_columns()
+        fitted = fit(self._measured())
+        cost = self._table.left / self._plan.rounds
+        while self._table.left > self._plan.rho / _FULL:
+            cells = self._allowed()
+            if not cells:
+                self._measure_columns_again()
+                break
+            last = self._table.left < 2 * cost
+            cost = self._table.left if last else cost
+            clique, sigma, before = self._round(fitted, cells, cost, last=last)
+            fitted = fit(self._measured(), fitted.thetas, iterations=60, tolerance=0.03)
+            after = ModelMarginals(fitted.model)(clique)
+            if self._total * float(np.abs(after - before).sum()) <= MEAN_ABSOLUTE * sigma * after.size:
+                cost *= 2
+        return self._table.groups, fit(self._measured(), fitted.thetas)
+
+    def _measure_columns(self) -> None:
+        """Measure each column, with most of the budget where they are mostly noise."""
+        table, plan = self._table, self._plan
+        sigma = noise_of(plan.rho * _COUNT, plan.neighboring)
+        count = float(table.measure((), sigma))
+        sizes, rest = table.groups.sizes, plan.rho * (1 - _COUNT)
+        noise = column_noise(sizes, rest * _COLUMNS, plan.neighboring)
+        errors = [float(each) * size for each, size in zip(noise, sizes, strict=True)]
+        if MEAN_ABSOLUTE * sum(errors) / len(sizes) / (2 * max(1.0, count)) > _NOISE:
+            noise = column_noise(sizes, rest * _COLUMNS_OF_LITTLE, plan.neighboring)
+        groups, measured = grouped_tables(measured_columns(table, noise), _MERGED)
+        table.merge(groups)
+        self._tables, self._total, self._sizes = dict(measured.tables), measured.total, groups.sizes
+        self._cells = {clique: math.prod(groups.sizes[i] for i in clique) for clique in plan.weights}
+        self._typical = median(self._cells.values()) if self._cells else 1
+
+    def _measure_columns_again(self) -> None:
+        """Spend what is left on the tables of columns."""
+        noise = column_noise(self._sizes, self._table.left, self._plan.neighboring)
+        for clique, table in measured_columns(self._table, noise).tables.items():
+            self._tables[clique] = self._tables[clique].combined(table)
+
+    def _measured(self) -> Measurements:
+        return Measurements(self._sizes, self._tables, self._total)
+
+    def _round(
+        self, fitted: FittedModel, cells: Mapping[Clique, int], cost: Fraction, *, last: bool
+    ) -> tuple[Clique, float, Array]:
+        """Choose one of some tables and measure it; return its noise, and what the model predicted."""
+        choice, moved = cost * _CHOICE, rows_moved(self._plan.neighboring)
+
+        def spent(clique: Clique) -> Fraction:
+            factor = 1.0 if last else min(_MOST, max(_LEAST, (cells[clique] / self._typical) ** _GROWTH))
+            return min(Fraction(round(factor * _FULL), _FULL) * (cost - choice), self._table.left - choice)
+
+        marginals, candidates = ModelMarginals(fitted.model), list[Candidate]()
+        for clique in cells:
+            sigma = math.sqrt(moved / (2 * spent(clique)))
+            penalty = MEAN_ABSOLUTE * sigma * min(cells[clique], _PENALIZED)
+            expected = fitted.total * marginals(clique)
+            candidates.append(Candidate(clique, expected, penalty, self._plan.weights[clique]))
+        picked = candidates[self._table.choose(candidates, choice)]
+        noise = noise_of(min(spent(picked.clique), self._table.left), self._plan.neighboring)
+        counts = self._table.measure(picked.clique, noise).astype(np.float64)
+        measured = NoisyTable(counts, float(noise) ** 2)
+        there = self._tables.get(picked.clique)
+        self._tables[picked.clique] = measured if there is None else there.combined(measured)
+        return picked.clique, float(noise), picked.expected / fitted.total
+
+    def _allowed(self) -> dict[Clique, int]:
+        """Return the tables that leave the model small enough: as small as the part of the budget spent."""
+        plan, scopes = self._plan, tuple(self._tables)
+        part = float(1 - self._table.left / plan.rho)
+        columns = sum(self._sizes)
+        limit = max(plan.max_cells * part, 2 * columns)
+        return {
+            clique: cells for clique, cells in self._cells.items() if self._fits(scopes, clique, cells, limit)
+        }
+
+    def _fits(self, scopes: tuple[Clique, ...], clique: Clique, cells: int, limit: float) -> bool:
+        if clique in self._tables:
+            return True
+        if cells > limit:
+            return False
+        key = frozenset((*scopes, clique))
+        if key not in self._large:
+            self._large[key] = tree_cells(self._sizes, key)
+        return self._large[key] <= limit

@@ -1,0 +1,136 @@
+"""The tables of single columns, which every generator measures first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.synthetic.generators.cell_groups import CellGroups, merged_below
+from sfumato.synthetic.generators.private_table import PrivateTable, noise_of
+from sfumato.synthetic.graphical_model.calibration import Array
+from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
+from sfumato.synthetic.marginals.workload import Clique
+
+__all__ = ["MEAN_ABSOLUTE", "column_noise", "grouped_tables", "measured_columns", "shares_by_size"]
+
+MEAN_ABSOLUTE: Final = math.sqrt(2 / math.pi)
+"""Mean absolute value of a standard normal variable."""
+
+
+def shares_by_size(sizes: Sequence[int]) -> list[Fraction]:
+    r"""Return which part of a budget each of several tables gets: in proportion to size^(2/3).
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Cells of each table.
+
+    Returns
+    -------
+    list of Fraction
+        Their sum is at most 1.
+
+    Notes
+    -----
+    The L1 error of n cells is in proportion to :math:`n\sigma`, and :math:`\sum n_i\sigma_i` is least under
+    :math:`\sum \sigma_i^{-2} = c` for :math:`\sigma_i \sim n_i^{-1/3}`.
+
+    Examples
+    --------
+    >>> [float(part) for part in shares_by_size([1, 8])]
+    [0.2, 0.8]
+    """
+    parts = [Fraction(round(size ** (2 / 3) * (1 << 20)), 1 << 20) for size in sizes]
+    return [part / sum(parts) for part in parts]
+
+
+def column_noise(sizes: Sequence[int], rho: Fraction, neighboring: Neighboring) -> list[Fraction]:
+    """Return the noise of each column's table for a budget of all of them.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+    rho : Fraction
+    neighboring : Neighboring
+
+    Returns
+    -------
+    list of Fraction
+    """
+    return [noise_of(rho * part, neighboring) for part in shares_by_size(sizes)]
+
+
+def measured_columns(table: PrivateTable, noise: Sequence[Fraction]) -> Measurements:
+    """Measure each column's table.
+
+    Parameters
+    ----------
+    table : PrivateTable
+    noise : sequence of Fraction
+
+    Returns
+    -------
+    Measurements
+        The number of rows is the mean of the tables' sums, by inverse variance.
+    """
+    tables: dict[Clique, NoisyTable] = {}
+    for column, sigma in enumerate(noise):
+        counts = np.asarray(table.measure((column,), sigma), np.float64)
+        tables[(column,)] = NoisyTable(counts, float(sigma) ** 2)
+    return Measurements(table.groups.sizes, tables, row_count(list(tables.values())))
+
+
+def row_count(tables: Sequence[NoisyTable]) -> float:
+    """Return the mean of several tables' sums, by inverse variance.
+
+    Parameters
+    ----------
+    tables : sequence of NoisyTable
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> row_count([NoisyTable(np.array([1.0, 2.0]), 1.0), NoisyTable(np.array([6.0]), 2.0)])
+    4.5
+    """
+    weights = [1 / float(np.sum(each.variances)) for each in tables]
+    sums = [float(each.counts.sum()) for each in tables]
+    return math.fsum(w * s for w, s in zip(weights, sums, strict=True)) / math.fsum(weights)
+
+
+def grouped_tables(measured: Measurements, threshold: float) -> tuple[CellGroups, Measurements]:
+    """Merge the cells whose released count is below so many standard deviations.
+
+    Parameters
+    ----------
+    measured : Measurements
+        Of single columns.
+    threshold : float
+
+    Returns
+    -------
+    tuple of CellGroups and Measurements
+        The measurements are of groups; the noise of merged cells adds up.
+    """
+    tables = [measured.tables[(column,)] for column in range(len(measured.sizes))]
+    groups = CellGroups([merged_below(each.counts, threshold * _deviation(each)) for each in tables])
+    merged: dict[Clique, NoisyTable] = {
+        (column,): NoisyTable(
+            groups.merged(each.counts, (column,)), groups.merged(np.asarray(each.variances), (column,))
+        )
+        for column, each in enumerate(tables)
+    }
+    return groups, Measurements(groups.sizes, merged, measured.total)
+
+
+def _deviation(table: NoisyTable) -> float:
+    variances: Array = np.asarray(table.variances)
+    return math.sqrt(float(variances.flat[0]))

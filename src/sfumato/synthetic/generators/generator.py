@@ -1,0 +1,134 @@
+"""What generators have in common: a domain, a budget, and a released model."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, Self
+
+from sfumato import _check
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.rounding import fraction_up
+from sfumato.privacy.leaves.declared import ZCDP
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.generators.cell_groups import CellGroups
+from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.generators.synthetic_model import SyntheticModel
+from sfumato.synthetic.graphical_model.dual_fit import FittedModel
+from sfumato.synthetic.marginals.table_counts import table_counts
+from sfumato.synthetic.marginals.workload import Marginals
+
+__all__ = ["Generator"]
+
+_DELTA: Final = "take a delta far below 1 over the rows, as 1e-9"
+_START: Final = Fraction(64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generator(Mechanism):
+    """A mechanism that releases a model of a table.
+
+    Parameters
+    ----------
+    domain : TableDomain
+        The columns and their cells.
+    rho : int, float or Fraction
+        The budget in zero-concentrated DP.
+    neighboring : Neighboring
+        ADD_REMOVE of a row, REPLACE_ONE or ZERO_OUT. A person must have one row.
+    """
+
+    domain: TableDomain
+    rho: Number
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        _check.instance("domain", self.domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
+        _check.instance("neighboring", self.neighboring, Neighboring)
+        remedy = f"pass epsilon= and delta= to {type(self).__name__}.calibrated to have it chosen"
+        object.__setattr__(self, "rho", as_number("rho", self.rho, remedy))
+        if not Fraction(1, 1 << 60) <= Fraction(self.rho) <= 1 << 20:
+            _check.refuse("rho", "be from 2**-60 to 2**20", self.rho, remedy)
+        self._check_own()
+
+    @classmethod
+    def calibrated(
+        cls,
+        domain: TableDomain,
+        workload: Marginals | None = None,
+        *,
+        epsilon: float,
+        delta: float,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+        **parameters: Any,
+    ) -> Self:
+        """Return the mechanism with the largest budget whose loss meets (epsilon, delta).
+
+        Parameters
+        ----------
+        domain, neighboring
+            As in the class.
+        workload : Marginals, optional
+            Which tables should be right, where the mechanism can regard it.
+        epsilon, delta : float
+            The guarantee; delta must be positive.
+        **parameters
+            The others of the class, but for ``rho``.
+
+        Returns
+        -------
+        Self
+        """
+        request = PrivacyTarget.approximate(epsilon, delta, _DELTA)
+        given = {"domain": domain, "neighboring": neighboring, **cls._regarded(workload), **parameters}
+
+        def price(noise: Fraction) -> PrivacyLoss:
+            return cls(rho=plain(1 / noise), **given).privacy_loss
+
+        return cls(rho=plain(1 / minimum_noise(price, request, _START)), **given)
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one release: all of the budget."""
+        return ZCDP(fraction_up(Fraction(self.rho)), neighboring=self.neighboring)
+
+    def release(self, value: Any, rng: Rng = None) -> SyntheticModel:
+        """Measure a table and release a model of it.
+
+        Parameters
+        ----------
+        value : frame
+            Of Arrow, pandas, Polars or another library; private. At most 2**38 rows.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        SyntheticModel
+        """
+        source = random_source(rng)
+        counts = table_counts(self.domain, value)
+        table = PrivateTable(counts, self.domain.sizes, Fraction(self.rho), self.neighboring, source)
+        groups, fitted = self._fitted(table)
+        return self._release_as(SyntheticModel, fitted, source, domain=self.domain, groups=groups)
+
+    @classmethod
+    def _regarded(cls, workload: Marginals | None) -> dict[str, Any]:
+        """Return the parameters that a workload gives."""
+        if workload is not None:
+            _check.instance("workload", workload, Marginals, "write Marginals.every(2), say")
+        return {}
+
+    def _check_own(self) -> None:
+        """Check a subclass's own parameters."""
+
+    @abstractmethod
+    def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
+        """Return what is released: only the table's answers decide on it."""

@@ -1,0 +1,109 @@
+"""The document of a released model, ``sfumato.synthetic-model``."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Format, Record, canonical, parse, sequence
+from sfumato.mechanisms.base.release import Release
+from sfumato.privacy.catalog import LOSS
+from sfumato.privacy.neighboring import RELATION
+from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.generators.cell_groups import CellGroups
+from sfumato.synthetic.graphical_model.calibration import Array, Calibration
+from sfumato.synthetic.graphical_model.dual_fit import FittedModel
+from sfumato.synthetic.graphical_model.junction_tree import junction_tree, tree_cells
+from sfumato.synthetic.marginals.workload import Clique
+
+__all__ = ["read", "written"]
+
+_FORMAT: Final = Format("sfumato.synthetic-model", 1)
+_MOST: Final = 1 << 26
+_REMEDY: Final = "pass what to_json returned"
+
+_TABLE: Final[Record[dict[str, Any]]] = Record(
+    "a table", dict, {"columns": sequence(TEXT), "log_weights": sequence(NUMBER)}
+)
+_MODEL: Final[Record[dict[str, Any]]] = Record(
+    "a model",
+    dict,
+    {
+        "domain": TEXT,
+        "groups": sequence(sequence(INTEGER)),
+        "tables": sequence(_TABLE),
+        "total": NUMBER,
+        "duality_gap": NUMBER,
+        "iterations": INTEGER,
+        "loss": LOSS,
+        "neighboring": RELATION,
+        "simulated": BOOLEAN,
+    },
+)
+
+
+def written(release: Release, domain: TableDomain, groups: CellGroups) -> str:
+    """Return the document of a released model."""
+    names, fitted = list(domain), release.value
+    return canonical(
+        _FORMAT.wrap(
+            {
+                "domain": domain.to_json(),
+                "groups": [group.tolist() for group in groups.groups],
+                "tables": [
+                    {"columns": [names[column] for column in scope], "log_weights": theta.ravel().tolist()}
+                    for scope, theta in fitted.thetas.items()
+                ],
+                "total": fitted.total,
+                "duality_gap": fitted.duality_gap,
+                "iterations": fitted.iterations,
+                "loss": LOSS.encode(release.loss),
+                "neighboring": RELATION.encode(release.neighboring),
+                "simulated": release.simulated,
+            }
+        )
+    )
+
+
+def read(text: str) -> dict[str, Any]:
+    """Return the fields of the model that a document describes."""
+    fields = _MODEL.decode("text", _FORMAT.unwrap("text", parse("text", text))[1])
+    domain = TableDomain.from_json(fields["domain"])
+    groups = CellGroups([np.array(group, np.int64) for group in fields["groups"]])
+    if not _fits(groups, domain):
+        _refuse("have a group for each cell of its domain")
+    thetas: dict[Clique, Array] = {}
+    for table in fields["tables"]:
+        scope = tuple(map(domain.index, table["columns"]))
+        shape = tuple(groups.sizes[column] for column in scope)
+        weights = np.array(table["log_weights"], np.float64)
+        known = list(scope) == sorted(set(scope)) and scope not in thetas
+        if not known or weights.size != prod(shape) or not np.isfinite(weights).all():
+            _refuse("have tables of different columns, in the order of the domain, with all their cells")
+        thetas[scope] = weights.reshape(shape)
+    if tree_cells(groups.sizes, thetas) > _MOST or not fields["total"] >= 1:
+        _refuse(f"be of at most {_MOST} cells and at least one row")
+    calibration = Calibration(junction_tree(groups.sizes, thetas), list(thetas))
+    fitted = FittedModel(
+        calibration(list(thetas.values())),
+        thetas,
+        fields["total"],
+        fields["duality_gap"],
+        fields["iterations"],
+    )
+    rest = {name: fields[name] for name in ("loss", "neighboring", "simulated")}
+    return {"value": fitted, "domain": domain, "groups": groups, **rest}
+
+
+def _fits(groups: CellGroups, domain: TableDomain) -> bool:
+    """Whether each cell has a group, and each group from 0 a cell."""
+    if [len(group) for group in groups.groups] != list(domain.sizes):
+        return False
+    return all(set(group.tolist()) == set(range(int(group.max()) + 1)) for group in groups.groups)
+
+
+def _refuse(rule: str) -> None:
+    _check.refuse_state("text", rule, "it does not", _REMEDY)

@@ -1,0 +1,253 @@
+"""A released model of a table: marginals, rows, and a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.base.release_table import as_pandas, as_polars
+from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.generators import model_document
+from sfumato.synthetic.generators.cell_groups import CellGroups
+from sfumato.synthetic.generators.conditions import Condition, allowed_cells
+from sfumato.synthetic.graphical_model.calibration import Array
+from sfumato.synthetic.graphical_model.dual_fit import FittedModel, conditioned
+from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
+from sfumato.synthetic.graphical_model.row_sampling import sampled_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+__all__ = ["SyntheticModel"]
+
+Seed: TypeAlias = int | np.random.Generator | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SyntheticModel(Release):
+    """A released model of a table, from which any number of rows and any marginal follow at no further cost.
+
+    Parameters
+    ----------
+    value : FittedModel
+        The distribution, of groups of cells.
+    domain : TableDomain
+    groups : CellGroups
+        Which cells the model does not tell apart, as few rows seemed to be in them.
+    loss, neighboring, receipt, simulated
+        As in `Release`.
+
+    Notes
+    -----
+    All of it is post-processing of noisy tables. Marginals and rows show what was measured, with noise, and
+    what follows from it by maximum entropy: a dependence of columns that no measured table has together is
+    not in the model. Rows are drawn from the model, not from people, and standard errors that are computed
+    from them as if they were people are too small.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from sfumato.synthetic import MST, Ordered
+    >>> domain = TableDomain(age=Ordered(0, 100, bins=4), sex=["f", "m"])
+    >>> people = pa.table({"age": [10.0, 30.0, 60.0, 90.0] * 250, "sex": ["f", "m"] * 500})
+    >>> model = MST.calibrated(domain, epsilon=1.0, delta=1e-6).release(people, rng=1)
+    >>> model.marginal("sex", "age").round(-1).tolist()
+    [[250.0, 10.0, 250.0, 10.0], [0.0, 250.0, 0.0, 260.0]]
+    >>> model.table(2, rng=3).to_pylist()
+    [{'age': '[0, 25)', 'sex': 'f'}, {'age': '[50, 75)', 'sex': 'f'}]
+    >>> model.sample(1, given={"sex": "m", "age": 55.0}, rng=3).to_pylist()
+    [{'age': '[50, 75)', 'sex': 'm'}]
+    """
+
+    value: FittedModel
+    domain: TableDomain
+    groups: CellGroups
+
+    def __repr__(self) -> str:
+        simulated = ", simulated" if self.simulated else ""
+        tables = sum(len(scope) > 1 for scope in self.value.thetas)
+        return f"<SyntheticModel of {len(self.domain)} columns from {tables} tables of several{simulated}>"
+
+    @property
+    def total(self) -> float:
+        """The noisy number of rows that were counted, at least 1."""
+        return self.value.total
+
+    @property
+    def duality_gap(self) -> float:
+        """By how much the fit's objective exceeds its minimum at most, in nats."""
+        return self.value.duality_gap
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each table that was measured."""
+        names = list(self.domain)
+        return tuple(tuple(names[column] for column in scope) for scope in self.value.thetas)
+
+    def marginal(self, *columns: str) -> Array:
+        """Return how many rows the model expects in each cell of some columns.
+
+        Parameters
+        ----------
+        *columns : str
+            In the order of the axes; any, measured together or not.
+
+        Returns
+        -------
+        float64 array
+            Not negative; its sum is `total`.
+
+        Raises
+        ------
+        ParameterError
+            If a column is not in the domain, or is twice there.
+        """
+        clique = tuple(map(self.domain.index, columns))
+        if len(set(clique)) < len(clique):
+            _check.refuse("columns", "be different", columns, "name each once")
+        probabilities = ModelMarginals(self.value.model)(clique)
+        return self.total * self.groups.expanded(probabilities, clique)
+
+    def table(  # type: ignore[override]  # rows of people instead of one row for each cell
+        self, rows: int | None = None, *, rng: Seed = None, within_bins: bool = False
+    ) -> pa.Table:
+        """Return rows that are drawn from the model.
+
+        Parameters
+        ----------
+        rows : int, optional
+            How many; the noisy number of rows unless given.
+        rng : None, int or numpy Generator
+            It protects nobody: the model is the release.
+        within_bins : bool
+            Whether an ordered column's values are drawn uniformly within its bins; else they are the bins'
+            labels.
+
+        Returns
+        -------
+        pyarrow.Table
+        """
+        return self.sample(round(self.total) if rows is None else rows, rng=rng, within_bins=within_bins)
+
+    def sample(
+        self,
+        rows: int,
+        given: Mapping[str, Condition] | None = None,
+        *,
+        rng: Seed = None,
+        within_bins: bool = False,
+    ) -> pa.Table:
+        """Return rows that are drawn from the model, given what some columns are.
+
+        Parameters
+        ----------
+        rows : int
+        given : mapping of str to label or list of labels, optional
+            What a column is, or may be: labels of cells, or numbers and dates within bins.
+        rng, within_bins
+            As for `table`.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        ParameterError
+            If a value of ``given`` has no cell, or the model gives such rows no probability.
+        """
+        rows = _check.integer("rows", rows, minimum=0)
+        allowed = {self.domain.index(name): cells for name, cells in allowed_cells(self.domain, given or {})}
+        model = self.value.model
+        if allowed:
+            groups = {column: self._part(column, cells) for column, cells in allowed.items()}
+            model = conditioned(self.value, groups)
+            if model.log_normalizer == -np.inf:
+                rule, found = "have a probability above 0", "the model gives it none"
+                _check.refuse_state("given", rule, found, "allow more values")
+        generator = np.random.default_rng(rng)
+        within = generator if within_bins else None
+        parts = [
+            self.domain.decode(self.groups.decoded(part, generator, allowed), rng=within)
+            for part in sampled_rows(model, rows, generator)
+        ]
+        empty = np.empty((0, len(self.domain)), np.int64)
+        return pa.concat_tables(parts) if parts else self.domain.decode(empty, rng=within)
+
+    def to_pandas(  # type: ignore[override]
+        self, rows: int | None = None, *, rng: Seed = None, within_bins: bool = False
+    ) -> pd.DataFrame:
+        """Return `table` as a pandas DataFrame; needs the extra ``sfumato[pandas]``.
+
+        Parameters
+        ----------
+        rows, rng, within_bins
+            As for `table`.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return as_pandas(_columns(self.table(rows, rng=rng, within_bins=within_bins)))
+
+    def to_polars(  # type: ignore[override]
+        self, rows: int | None = None, *, rng: Seed = None, within_bins: bool = False
+    ) -> pl.DataFrame:
+        """Return `table` as a Polars DataFrame; needs the extra ``sfumato[polars]``.
+
+        Parameters
+        ----------
+        rows, rng, within_bins
+            As for `table`.
+
+        Returns
+        -------
+        polars.DataFrame
+        """
+        return as_polars(_columns(self.table(rows, rng=rng, within_bins=within_bins)))
+
+    def to_json(self) -> str:
+        """Return the model as a document of the format ``sfumato.synthetic-model``; it may be published.
+
+        Returns
+        -------
+        str
+        """
+        return model_document.written(self, self.domain, self.groups)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the model that `to_json` wrote, without its receipt.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        SyntheticModel
+
+        Raises
+        ------
+        ParameterError
+            If it is no such document.
+        """
+        return cls(**model_document.read(text))
+
+    def _part(self, column: int, cells: NDArray[np.bool_]) -> Array:
+        """Return which part of each group's cells is allowed."""
+        group = self.groups.groups[column]
+        return np.asarray(np.bincount(group, weights=cells) / np.bincount(group))
+
+
+def _columns(table: pa.Table) -> dict[str, NDArray[Any]]:
+    return {name: table[name].to_numpy() for name in table.column_names}

@@ -1,0 +1,1 @@
+"""Maximum-entropy models of noisy marginals: junction tree, fit, marginals of any columns, rows."""

@@ -1,0 +1,35 @@
+"""Released models are written in the bytes of their frozen format, and read back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.privacy import ZCDP, Neighboring
+from sfumato.synthetic import SyntheticModel
+from tests.golden.synthetic import released_model
+
+GOLDEN = Path(released_model.__file__).parent
+
+
+def test_what_is_written_today_is_what_was_written_first() -> None:
+    for name, content in released_model.files().items():
+        assert content == (GOLDEN / name).read_bytes(), name
+
+
+def test_a_model_of_the_first_version_is_read() -> None:
+    text = (GOLDEN / "synthetic-model.json").read_text()
+    model = SyntheticModel.from_json(text)
+    assert model.to_json() == text
+    assert model.domain.to_json() == released_model.DOMAIN.to_json()
+    assert (model.total, model.duality_gap, model.simulated) == (1234.5, 0.0625, False)
+    assert model.loss == ZCDP(0.015, neighboring=Neighboring.REPLACE_ONE)
+    weights = np.exp(
+        released_model.THETAS[0, 2] + released_model.THETAS[(0,)][:, None] + released_model.THETAS[(2,)]
+    )
+    groups = 1234.5 * weights / weights.sum()
+    found = model.marginal("age", "sex")
+    np.testing.assert_allclose(found[:2], groups[:2], rtol=1e-12)
+    np.testing.assert_allclose(found[2:], np.tile(groups[2] / 3, (3, 1)), rtol=1e-12)
+    assert model.table(5, rng=1).schema.names == ["age", "born", "sex", "children"]
