@@ -2,7 +2,8 @@
 
 :class:`TableDomain` says what each column may hold, :class:`Marginals` which tables of counts are wanted, and
 :class:`ResidualMechanism` releases them with the least squared error and a certified loss. Like every raw
-mechanism it charges nobody: charge its ``privacy_loss`` to a ledger first.
+mechanism it charges nobody: charge its ``privacy_loss`` to a ledger first. :class:`TopDown` releases counts
+of nested places that add up.
 """
 
 from __future__ import annotations
@@ -18,26 +19,49 @@ if TYPE_CHECKING:
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
     from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
     from sfumato.synthetic.marginals.workload import Marginals
+    from sfumato.synthetic.topdown.cell_query import Recode
+    from sfumato.synthetic.topdown.census_2020 import Census2020
+    from sfumato.synthetic.topdown.constraints import CountBound, Invariant
+    from sfumato.synthetic.topdown.hierarchy import Hierarchy
+    from sfumato.synthetic.topdown.topdown import TopDown
+    from sfumato.synthetic.topdown.topdown_release import TopDownRelease
+    from sfumato.synthetic.topdown.unit_counts import UnitCounts
 
 __all__ = [
     "Categorical",
+    "Census2020",
+    "CountBound",
+    "Hierarchy",
+    "Invariant",
     "MarginalTable",
     "Marginals",
     "MarginalsRelease",
     "Ordered",
+    "Recode",
     "ResidualMechanism",
     "TableDomain",
+    "TopDown",
+    "TopDownRelease",
+    "UnitCounts",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "Categorical": "sfumato.synthetic.domain.attributes",
+        "Census2020": "sfumato.synthetic.topdown.census_2020",
+        "CountBound": "sfumato.synthetic.topdown.constraints",
+        "Hierarchy": "sfumato.synthetic.topdown.hierarchy",
+        "Invariant": "sfumato.synthetic.topdown.constraints",
         "TableDomain": "sfumato.synthetic.domain.domain",
         "MarginalTable": "sfumato.synthetic.marginals.marginal_table",
         "Marginals": "sfumato.synthetic.marginals.workload",
         "MarginalsRelease": "sfumato.synthetic.marginals.marginals_release",
         "Ordered": "sfumato.synthetic.domain.attributes",
+        "Recode": "sfumato.synthetic.topdown.cell_query",
         "ResidualMechanism": "sfumato.synthetic.marginals.residual_mechanism",
+        "TopDown": "sfumato.synthetic.topdown.topdown",
+        "TopDownRelease": "sfumato.synthetic.topdown.topdown_release",
+        "UnitCounts": "sfumato.synthetic.topdown.unit_counts",
     },
 )
