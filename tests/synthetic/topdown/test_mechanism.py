@@ -153,6 +153,23 @@ def test_little_noise_gives_the_counts_and_much_noise_gives_whole_ones() -> None
         check_sums(noisy.release(people(seed), rng=seed))
 
 
+def test_a_level_that_is_not_measured_gets_equal_parts_of_its_parents() -> None:
+    levels = {"land": 0, "state": 1, "county": 0, "town": 0}
+    mechanism = TopDown(
+        hierarchy=TOWNS, domain=PERSON, queries=QUERIES, rho=100, levels=levels,
+        invariants=[Invariant("land")],
+        bounds=[CountBound("town", upper={0: 3})],
+    )  # fmt: skip
+    released = mechanism.release(people(), rng=1)
+    check_sums(released)
+    towns = released.counts("town")
+    assert towns[0] == 3
+    assert np.ptp(towns[20:40]) <= 2
+    assert released.counts("land").tolist() == [900]
+    with pytest.raises(ParameterError, match="columns must be measured on the level 'town'"):
+        mechanism.stddev("town")
+
+
 def test_an_empty_table_and_one_place_are_answered() -> None:
     none = UnitCounts(*[np.zeros(0, np.int64)] * 3)
     mechanism = TopDown(

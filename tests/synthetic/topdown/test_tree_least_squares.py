@@ -87,7 +87,7 @@ def test_exact_counts_have_exact_intervals() -> None:
 
 
 def test_intervals_hold_what_they_say_for_sums_of_places_and_for_empty_cells() -> None:
-    """Of 120 runs, six cells of a sum across states, a third of them empty; narrower intervals do not hold."""
+    """Of 120 runs, six cells of a sum across states, a third of them empty; narrower intervals fail."""
     mechanism = TopDown(hierarchy=PLACES, domain=DOMAIN, queries=[(), ("age", "sex")], rho=0.02)
     places = {"state": ["c"], "town": ["2", "4"]}
     chosen = np.isin(UNITS.units, [1, 3, 5])

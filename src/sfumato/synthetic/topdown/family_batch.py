@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.numerics.blas_threads import one_thread
 from sfumato.synthetic.topdown.controlled_rounding import rounded, rounded_root
 from sfumato.synthetic.topdown.hierarchy import Nodes
 from sfumato.synthetic.topdown.nonnegative_fit import ITERATIONS, Limits, Observed, fit_children
@@ -71,6 +72,7 @@ class Fitted(NamedTuple):
     unfinished: int
 
 
+@one_thread()
 def fit_batch(batch: FamilyBatch) -> Fitted:
     """Return whole non-negative counts of all children, which add up to their parents'.
 

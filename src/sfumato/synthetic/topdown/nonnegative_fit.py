@@ -190,7 +190,7 @@ def fit_children(
     Parameters
     ----------
     observed : sequence of Observed
-        On the same cells.
+        On the same cells. If there is none, children get equal parts, as far as limits allow.
     sums : float64 array of shape (cells,), or None
         The parent's counts, positive, which the children's add up to; None for the root, which has none.
     children : int
@@ -216,8 +216,11 @@ def fit_children(
     >>> fit_children([seen], np.array([3.0, 4.0]), 2).table.round(2).tolist()
     [[3.0, 0.0], [2.0, 2.0]]
     """
-    cells = len(observed[0].group_of)
-    misfit, feasible = _Misfit(observed, cells), _Feasible(sums, limits)
+    feasible = _Feasible(sums, limits)
+    if not observed:
+        even = np.zeros(0) if sums is None else sums / children
+        return Fit(feasible.project(np.repeat(even[:, None], children, axis=1)), 0)
+    misfit = _Misfit(observed, len(observed[0].group_of))
     finest = max(observed, key=lambda each: (len(each.counts), each.weight))
     share = np.bincount(finest.group_of)[finest.group_of]
     x = feasible.project(finest.counts[finest.group_of] / share[:, None])
