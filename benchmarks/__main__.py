@@ -19,6 +19,7 @@ BENCHMARKS = {
     "local": "benchmarks.local",
     "local-sweep": "benchmarks.local_sweep",
     "team": "benchmarks.team",
+    "topdown": "benchmarks.topdown",
     "mechanisms": "benchmarks.mechanisms",
     "naive-bayes": "benchmarks.naive_bayes",
     "noise": "benchmarks.noise",

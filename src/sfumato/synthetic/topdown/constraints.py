@@ -1,0 +1,246 @@
+"""Counts that are published exactly, and public bounds on counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.topdown.cell_query import CellQuery, cell_query
+from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
+from sfumato.synthetic.topdown.unit_counts import LevelCounts
+
+__all__ = ["CountBound", "GroupLimits", "Invariant", "constraint_query", "group_limits"]
+
+UNBOUNDED: Final = 1 << 52
+_REMEDY: Final = "state all of them by the same columns, as Invariant('state', ['hhgq'])"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """Counts that are released without noise: outside of the guarantee.
+
+    Parameters
+    ----------
+    level : str
+        At each place of which they are exact.
+    columns : sequence of str
+        Which columns they are by; none for the total.
+
+    Examples
+    --------
+    >>> print(Invariant("state"))
+    the total at each state
+    """
+
+    level: str
+    columns: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str):
+            _check.refuse_type("columns", "be a list of columns", self.columns, _REMEDY)
+        object.__setattr__(self, "columns", tuple(self.columns))
+
+    def __str__(self) -> str:
+        of = f"the counts by {', '.join(map(str, self.columns))}" if self.columns else "the total"
+        return f"{of} at each {self.level}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CountBound:
+    """Public numbers that counts are within.
+
+    Parameters
+    ----------
+    level : str
+    lower, upper : int, sequence of int, mapping of label to such, or None
+        For each place of the level; a sequence has a number for each group, in row-major order. A place that
+        is not in the mapping, and None, has no bound.
+    columns : sequence of str
+        Which columns the groups are by; none for the total.
+
+    Examples
+    --------
+    >>> homes = CountBound("block", upper={"A1": 400, "A2": 0})
+    >>> homes.lower is None
+    True
+    """
+
+    level: str
+    lower: Any = None
+    upper: Any = None
+    columns: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, str):
+            _check.refuse_type("columns", "be a list of columns", self.columns, _REMEDY)
+        object.__setattr__(self, "columns", tuple(self.columns))
+        if self.lower is None and self.upper is None:
+            _check.refuse("upper", "be given, or else lower", self.upper, "pass the public number")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupLimits:
+    """For each level, what each group of cells of each place may count.
+
+    Parameters
+    ----------
+    query : CellQuery
+        The groups.
+    lower, upper : tuple of int64 array of shape (places, groups)
+        By level from the root.
+    """
+
+    query: CellQuery
+    lower: tuple[Nodes, ...]
+    upper: tuple[Nodes, ...]
+
+
+def constraint_query(
+    domain: TableDomain, invariants: Sequence[Invariant], bounds: Sequence[CountBound]
+) -> CellQuery | None:
+    """Return the groups that all constraints are about, None where there is no constraint.
+
+    Parameters
+    ----------
+    domain : TableDomain
+    invariants : sequence of Invariant
+    bounds : sequence of CountBound
+
+    Returns
+    -------
+    CellQuery or None
+
+    Raises
+    ------
+    ParameterError
+        If they are about groups of different columns.
+    """
+    stated = [*(each.columns for each in invariants), *(each.columns for each in bounds)]
+    found = {frozenset(columns): columns for columns in stated}
+    if len(found) > 1:
+        different = "their columns differ"
+        _check.refuse_state("invariants and bounds", "be about the same groups", different, _REMEDY)
+    return cell_query(domain, next(iter(found.values()))) if found else None
+
+
+def group_limits(
+    hierarchy: Hierarchy,
+    query: CellQuery,
+    bounds: Sequence[CountBound],
+    exact: Mapping[int, Nodes],
+) -> GroupLimits:
+    r"""Return what bounds and invariants leave to each group on each level.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    query : CellQuery
+        The groups, of which each cell is in one.
+    bounds : sequence of CountBound
+    exact : mapping of int to int64 array of shape (places, groups)
+        Invariant counts by depth; published.
+
+    Returns
+    -------
+    GroupLimits
+
+    Raises
+    ------
+    ParameterError
+        If they contradict each other. As bounds are public and invariants are published, that shows no more
+        than the release would.
+
+    Notes
+    -----
+    The limits of a parent are met with the sums of its children's, from the lowest level up. Then every
+    estimate of a parent within its limits can be divided among its children within theirs: for each group
+    apart, a table with the parent's cells as column sums and rows within :math:`[l_c, u_c]` exists if and
+    only if :math:`\sum l_c` is at most, and :math:`\sum u_c` at least, the group's count; if it does, one of
+    whole numbers does.
+    """
+    lower: list[Nodes] = []
+    upper: list[Nodes] = []
+    for depth in range(len(hierarchy.levels)):
+        low, high = _stated(hierarchy, query, bounds, depth)
+        if depth in exact:
+            low, high = np.maximum(low, exact[depth]), np.minimum(high, exact[depth])
+        lower.append(low)
+        upper.append(high)
+    for depth in reversed(range(len(hierarchy.levels) - 1)):
+        starts = hierarchy.starts(depth)[:-1]
+        lower[depth] = np.maximum(lower[depth], np.add.reduceat(lower[depth + 1], starts))
+        sums = np.minimum(np.add.reduceat(upper[depth + 1].astype(float), starts), UNBOUNDED).astype(np.int64)
+        upper[depth] = np.minimum(upper[depth], sums)
+    for name, low, high in zip(hierarchy.levels, lower, upper, strict=True):
+        if (low > high).any():
+            found = f"none does at some place of the level {name!r}"
+            _check.refuse_state(
+                "counts", "exist that meet all invariants and bounds", found, "correct the bounds"
+            )
+    return GroupLimits(query, tuple(lower), tuple(upper))
+
+
+def _stated(
+    hierarchy: Hierarchy, query: CellQuery, bounds: Sequence[CountBound], depth: int
+) -> tuple[Nodes, Nodes]:
+    """Return the bounds that are stated for a level."""
+    shape = (hierarchy.size(depth), query.groups)
+    low, high = np.zeros(shape, np.int64), np.full(shape, UNBOUNDED, np.int64)
+    for bound in bounds:
+        if hierarchy.depth(bound.level) == depth:
+            low = np.maximum(low, _filled("lower", bound.lower, hierarchy, bound.level, low * 0))
+            high = np.minimum(
+                high, _filled("upper", bound.upper, hierarchy, bound.level, low * 0 + UNBOUNDED)
+            )
+    return low, high
+
+
+def _filled(name: str, given: Any, hierarchy: Hierarchy, level: str, default: Nodes) -> Nodes:
+    if given is None:
+        return default
+    places: Any = slice(None)
+    if isinstance(given, Mapping):
+        places = hierarchy.index(level, list(given))
+        given = [np.broadcast_to(np.asarray(each), default.shape[1:]) for each in given.values()]
+    numbers = np.asarray(given)
+    if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
+        _check.refuse_type(name, "be whole numbers of at least 0", given, "pass public counts")
+    try:
+        default[places] = np.minimum(numbers, UNBOUNDED)
+    except ValueError:
+        rule = f"have {default.shape[1]} numbers, one for each group"
+        _check.refuse_state(name, rule, "it has not", "pass one number, or one for each group")
+    return default
+
+
+def exact_counts(
+    hierarchy: Hierarchy, query: CellQuery, invariants: Sequence[Invariant], levels: Sequence[LevelCounts]
+) -> dict[int, Nodes]:
+    """Return invariant counts by depth.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    query : CellQuery
+    invariants : sequence of Invariant
+    levels : sequence of LevelCounts
+        Private counts, by level from the root.
+
+    Returns
+    -------
+    dict of int to int64 array of shape (places, groups)
+        They are published.
+    """
+    depths = {hierarchy.depth(each.level) for each in invariants}
+    return {
+        depth: levels[depth].grouped(0, hierarchy.size(depth), query.group_of, query.groups)
+        for depth in sorted(depths)
+    }
