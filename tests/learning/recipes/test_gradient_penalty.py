@@ -295,3 +295,15 @@ def test_a_penalty_on_the_batch_itself_is_refused_outside_too() -> None:
         with pytest.raises(UnfitModule, match="create_graph=True"):
             torch.autograd.grad(scores.sum(), rows, create_graph=True)
         engine.detach()
+
+
+def test_points_may_be_the_rows_themselves_or_near_them() -> None:
+    """R1, and the penalty of DRAGAN: without a generated row."""
+    run = Run(max_grad_norm=1e6, noise_multiplier=0.0)
+    for (real,), shift in zip(run.loader, (0.0, 0.1), strict=False):
+        before, points = run.weights(), real + shift if shift else real
+        gradients = alone(run.critic, real, (), points)
+        loss_of(run.critic(real, points=points)).backward()
+        run.step.step()
+        wanted = torch.cat([gradient.sum(0).reshape(-1) for gradient in gradients]) / ROWS
+        assert torch.allclose((before - run.weights()).double(), wanted, rtol=1e-3, atol=1e-5)
