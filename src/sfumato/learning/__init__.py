@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from sfumato.learning.pate.teachers import Teachers
     from sfumato.learning.recipes.augmentation import Views
     from sfumato.learning.recipes.frozen_features import frozen_features
+    from sfumato.learning.recipes.gradient_penalty import GradientPenalty
     from sfumato.learning.recipes.weight_average import WeightAverage
     from sfumato.learning.recipes.weight_standardization import standardize_weights
     from sfumato.learning.reports.card import PrivacyCard
@@ -131,6 +132,7 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "GradientOptions",
+    "GradientPenalty",
     "GridNoise",
     "GroupAccuracies",
     "GroupAccuracy",
@@ -258,6 +260,7 @@ _HOMES = {
     "pate.teachers": ["Teachers"],
     "recipes.augmentation": ["Views"],
     "recipes.frozen_features": ["frozen_features"],
+    "recipes.gradient_penalty": ["GradientPenalty"],
     "recipes.weight_average": ["WeightAverage"],
     "recipes.weight_standardization": ["standardize_weights"],
     "reports.card": ["PrivacyCard"],

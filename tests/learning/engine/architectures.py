@@ -213,6 +213,11 @@ ARCHITECTURES: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tenso
         lambda: (numbers(3),),
         "vmap",
     ),
+    "mapped": (
+        lambda: Net(lambda net, x: torch.func.vmap(net.energy)(x), energy=energy()),
+        lambda: (numbers(3),),
+        "vmap",
+    ),
     "frozen-norm": (lambda: frozen_norm(affine=False), lambda: (numbers(3),), "linear"),
     "frozen-affine-norm": (lambda: frozen_norm(affine=True), lambda: (numbers(3),), "linear"),
     "spectrum": (

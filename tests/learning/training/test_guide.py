@@ -23,7 +23,7 @@ def test_the_code_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(0)
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 6
+    assert len(blocks) == 8
     space: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), space)  # one after the other, as a reader would

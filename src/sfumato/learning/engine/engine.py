@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.errors import UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.clipped_sums import ClippedSums
-from sfumato.learning.engine.first_look import check_same, first_look, trainable
+from sfumato.learning.engine.first_look import CallForms, check_same, first_look, trainable
 from sfumato.learning.engine.gradients.augmented_views import power_of_two, whole
 from sfumato.learning.engine.gradients.collector import GradientCollector
 from sfumato.learning.engine.gradients.step_sums import StepSums, learns_from
@@ -111,6 +111,7 @@ class Engine:
         self._parameters: dict[str, Tensor] = {}
         self._found: ProbeResult | None = None
         self._vmap: bool | None = None
+        self._forms = CallForms()
         self._open: tuple[ExitStack, GradientCollector, Tensor] | None = None
         self._without_graph: ExitStack | None = None
         self._busy = False
@@ -282,6 +283,7 @@ class Engine:
         if count == 0:
             self._unattributed.expected = True
             return
+        self._found, self._vmap = self._forms.switched(args, kwargs, self._found, self._vmap)
         if self._found is None:
             self._look(args, kwargs)
         plan = self._found.plan if self._found is not None else None

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, final
 
 import torch
+import torch.utils._pytree as pytree
 from torch import Tensor, nn
 
 from sfumato.errors import UnfitModule
@@ -17,10 +18,49 @@ from sfumato.learning.engine.trace.calls import called
 from sfumato.learning.engine.trace.plan import ForwardPlan
 from sfumato.learning.engine.trace.probe import ProbeResult, few_examples, probe, tensors_of, undisturbed
 
-__all__ = ["check_same", "first_look", "trainable"]
+__all__ = ["CallForms", "check_same", "first_look", "trainable"]
 
 _FEW = 2
 _FAILED = (RuntimeError, NotImplementedError, TypeError, ValueError)
+
+
+@final
+class CallForms:
+    """What is known of a module's forward for each form of its arguments, such as with and without a mask.
+
+    Two calls have one form if their arguments are nested alike, and tensors are in the same positions.
+    """
+
+    def __init__(self) -> None:
+        self._form: Any = None
+        self._known: dict[Any, tuple[ProbeResult | None, bool | None]] = {}
+
+    def switched(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], found: ProbeResult | None, vmap: bool | None
+    ) -> tuple[ProbeResult | None, bool | None]:
+        """Note what was found for the last form, and return what is known for this one.
+
+        Parameters
+        ----------
+        args, kwargs
+            Of the forward that comes.
+        found : ProbeResult or None
+            For the last form.
+        vmap : bool or None
+            Whether its fallback is by vmap.
+
+        Returns
+        -------
+        tuple
+            The same two for this form; None each, where it is new.
+        """
+        leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+        form = (str(spec), tuple(isinstance(leaf, Tensor) for leaf in leaves))
+        if form == self._form:
+            return found, vmap
+        self._known[self._form] = found, vmap
+        self._form = form
+        return self._known.get(form, (None, None))
 
 
 def trainable(module: nn.Module) -> dict[str, Tensor]:

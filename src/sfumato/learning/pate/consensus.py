@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final, final
 
 import numpy as np
@@ -14,12 +14,17 @@ from sfumato import _check
 from sfumato.learning.pate.aggregator import Aggregator, as_votes
 from sfumato.learning.pate.confident import ConfidentGNMax
 from sfumato.learning.pate.gnmax import GNMax
+from sfumato.learning.pate.likeliest_outcome import (
+    PROBABILITY_SLACK,
+    divergence,
+    log_probabilities,
+    log_tails,
+)
 
 __all__ = ["Consensus"]
 
 _Array = NDArray[np.float64]
 
-_LOG_SLACK: Final = 1e-6
 _SLACK: Final = 1 + 1e-9
 
 
@@ -47,33 +52,19 @@ class Consensus:
     D' is at most the sum of `costs`. It is a statement on D, in one direction, and no differential privacy by
     itself.
 
-    Let the likeliest label miss with probability at most :math:`q = e^{-L}` on D, and the mechanism be
-    :math:`\rho`-zCDP. Then :math:`e^{(\lambda-1)D_\lambda}` is at most
+    *An answer* costs `divergence` at the chance that its likeliest label misses. That is at most the sum over
+    the other classes of :math:`P(Z - Z' \ge g)`, g being by how many votes each is behind; the `table`, which
+    knows the votes by two numbers only, takes the least g for all of them.
 
-    .. math:: (1 - \min(q, q^*))^\lambda \left(1 - e^{-(\sqrt L - \sqrt\rho)^2}\right)^{1-\lambda}
-        + \exp\left(-L + \frac{(\lambda - 1)L}{u} + (\lambda-1)\rho(u+1)\right)
+    *The check* passes with a chance p that the most votes m alone decide, and on a neighbor with that p' of a
+    number of votes in :math:`[m - 1, m + 1]` (a unit of two teachers: 2). With an answer of cost b, the
+    divergence of the question is at most that of the worst of them,
 
-    for :math:`L > \rho` and every :math:`u \ge \lambda - 1`; the best is :math:`u = \sqrt{L/\rho}`. Here
-    :math:`q^* = e^{-L^*}` is any number with :math:`r(L^*) \ge \lambda/(\lambda - 1)`, :math:`r(L) =
-    e^{2\sqrt{L\rho} - \rho} (1 - \sqrt{\rho/L})`.
+    .. math:: e^{(\lambda-1)D_\lambda} \le (1-p)^\lambda (1-p')^{1-\lambda}
+        + p^\lambda p'^{1-\lambda} e^{(\lambda-1)b},
 
-    *Proof* (after Papernot et al. 2018, Theorem 6 and Proposition 10). Let P, P' be the two distributions,
-    and q, q' the chance of a miss on each. The divergence of order :math:`\mu` from P' to P bounds :math:`q'
-    \le (q e^{\mu\rho})^{(\mu-1)/\mu}`, at the best :math:`\mu = \sqrt{L/\rho} \ge 1` as in the first term. So
-    the likeliest label contributes :math:`P (P/P')^{\lambda-1} \le (1-q)^\lambda (1 - q')^{1-\lambda}`. The
-    others contribute :math:`q\,E[(P/P')^{\lambda-1}]` given a miss, at most :math:`q
-    (e^{u(u+1)\rho}/q)^{(\lambda-1)/u}` by Jensen's inequality and the divergence of order :math:`u + 1`,
-    which falls as L grows. Let q be known by an upper bound only. The bound on q' has the slope :math:`r(L)`
-    as a function of q, which rises with L, and :math:`(1-q)/(1-q') \ge 1`; so the logarithm of the first term
-    has a slope of at least :math:`((\lambda-1) r - \lambda)/(1-q) \ge 0` for :math:`q \le q^*`, and beyond
-    that its first factor is held. Both terms rise with q, and no further condition on the bound is needed.
-
-    *The miss of an answer*: with a gap of g votes between the first two classes it is at most the number of
-    other classes times :math:`P(Z - Z' \ge g)`. *The check* misses if it passes, or if it does not, by the
-    tail of its noise. A question with both: the branch that is passed with an answer of cost b has its term
-    times :math:`e^{(\lambda-1)b}`. The tails are those of the discrete distribution: the convolution has
-    :math:`P(Z - Z' = k) \le e^{-k^2/4\sigma^2}\,(1 + 2\sum_j e^{-\pi^2\sigma^2j^2})/(2\sqrt\pi\sigma)`, by
-    Poisson's summation formula.
+    and never more than b and the check's own divergence together. The mean of the costs over the check's
+    noise, :math:`D_\lambda(p, p') + p b`, which the scripts of the paper add up, is smaller: it is no bound.
 
     References
     ----------
@@ -86,7 +77,7 @@ class Consensus:
     >>> owner = Consensus(aggregator=GNMax(stddev=40), teachers=250, classes=10, order=20.0)
     >>> votes = np.array([[250] + [0] * 9, [240, 10] + [0] * 8, [130, 120] + [0] * 8])
     >>> owner.costs(votes).round(5).tolist(), round(owner.worst, 5)
-    ([6e-05, 0.00021, 0.0125], 0.0125)
+    ([6e-05, 0.00012, 0.0125], 0.0125)
     """
 
     aggregator: Aggregator
@@ -115,8 +106,15 @@ class Consensus:
         Returns
         -------
         float64 array of shape (n,)
+            At most the entry of the `table` for these votes, which a release is of.
         """
-        return np.asarray(self.table[self.table_indices(votes)])
+        ordered = np.sort(np.clip(as_votes(votes), 0, self.teachers), axis=1)
+        behind = ordered[:, -1:] - ordered[:, :-1]
+        absent = max(self.classes - ordered.shape[1], 0)
+        misses = np.logaddexp.reduce(self._tails[behind], axis=1)
+        if absent:
+            misses = np.logaddexp(misses, self._tails[ordered[:, -1]] + math.log(absent))
+        return self._costs(self.table_indices(votes)[0], misses)
 
     @property
     def worst(self) -> float:
@@ -148,88 +146,33 @@ class Consensus:
     @cached_property
     def table(self) -> _Array:
         """The cost by most votes and gap; public."""
-        answer = self._answer
-        if not isinstance(self.aggregator, ConfidentGNMax):
-            return answer[None, :] * _SLACK
-        check = self.aggregator.check
-        rho, slope = check.privacy_loss.zcdp().rho, self.order - 1
-        rounded = float(check.stddev) * (1 + 2.0**-52)
-        distance = self.aggregator.threshold - np.arange(self.teachers + 1)
-        size = max(self.teachers, self.aggregator.threshold) + 1
-        tails = _log_tails(rounded**2, size)
-        rarely = -np.where(distance >= 0, tails[np.maximum(distance, 0)], 0.0)[:, None]
-        mostly = -np.where(distance < 1, tails[np.maximum(1 - distance, 0)], 0.0)[:, None]
-        branch = slope * answer[None, :]
-        joint = [
-            np.logaddexp(self._hit(rarely, rho), self._missed(rarely, rho) + branch),
-            np.logaddexp(self._hit(mostly, rho) + branch, self._missed(mostly, rho)),
-        ]
-        apart = answer[None, :] + self.order * rho
-        return np.asarray(np.minimum(np.minimum(*joint) / slope, apart) * _SLACK)
+        rows = self.teachers + 1 if isinstance(self.aggregator, ConfidentGNMax) else 1
+        misses = self._tails + math.log(self.classes - 1)
+        return self._costs(np.arange(rows)[:, None], misses[None, :])
 
-    @property
-    def _answer(self) -> _Array:
-        """The cost of an answer by gap."""
-        rho = self.aggregator.answer_loss.zcdp().rho
+    @cached_property
+    def _tails(self) -> _Array:
+        """Bounds on the log of the chance that noise makes up for so many votes."""
         stddev = float(getattr(self.aggregator, "stddev")) * (1 + 2.0**-52)  # noqa: B009
-        tails = _log_tails(2 * stddev**2, self.teachers)
-        lacks = np.maximum(0.0, -tails - math.log(self.classes - 1))
-        found = np.logaddexp(self._hit(lacks, rho), self._missed(lacks, rho)) / (self.order - 1)
-        return np.minimum(found, self.order * rho)
+        return log_tails(2 * stddev**2, self.teachers)
 
-    def _hit(self, lacks: _Array, rho: float) -> _Array:
-        """Return the log of the first term for each L."""
-        root = np.maximum(np.sqrt(lacks) - math.sqrt(rho), 0.0)
-        with np.errstate(divide="ignore"):
-            likely = np.log1p(-np.exp(-np.maximum(lacks, _turn(rho, self.order))))
-            return np.asarray(self.order * likely + (1 - self.order) * _log_rest(root**2))
-
-    def _missed(self, lacks: _Array, rho: float) -> _Array:
-        """Return the log of the second term for each L."""
-        slope = self.order - 1
-        u = np.maximum(np.sqrt(lacks / rho), slope)
-        return np.asarray(-lacks + slope * lacks / u + slope * rho * (u + 1))
-
-
-def _log_rest(lacks: _Array) -> _Array:
-    """Return ``log(1 - exp(-L))`` for each L from 0 on, to its own last digits wherever it is near 0."""
-    return np.asarray(
-        np.where(lacks < math.log(2), np.log(-np.expm1(-lacks)), np.log1p(-np.exp(-np.maximum(lacks, 0.5))))
-    )
-
-
-@lru_cache(maxsize=64)
-def _turn(rho: float, order: float) -> float:
-    """Return an L from which on the first term rises with q; see the class's notes."""
-    wanted = math.log(order / (order - 1)) + 1e-12
-    low, high = rho, rho + 1.0
-
-    def slope(lack: float) -> float:
-        share = math.sqrt(rho / lack)
-        return 2 * math.sqrt(lack * rho) - rho + (math.log1p(-share) if share < 1 else -math.inf)
-
-    while slope(high) < wanted:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if slope(middle) >= wanted else (middle, high)
-    return high
-
-
-def _log_tails(variance: float, maximum: int) -> _Array:
-    """Return bounds on the log of ``P(Z >= k)`` for k from 0 to ``maximum``, Z a discrete Gaussian.
-
-    It also bounds the difference of two whose variances add up to ``variance``: see the notes of `Consensus`,
-    where the sum over j is below the one for the sum of variances.
-    """
-    last = maximum + 1 + math.ceil(8 * math.sqrt(variance))
-    k = np.arange(last + 1)
-    wave = math.exp(-(math.pi**2) * variance / 2)
-    height = (
-        math.log1p(2 * wave / (1 - wave) if wave < 0.5 else 2 / (1 - wave))
-        - math.log(2 * math.pi * variance) / 2
-    )
-    beyond = math.log(variance / last) - last**2 / (2 * variance)
-    masses = np.append(-(k**2) / (2 * variance), beyond)
-    sums = np.logaddexp.accumulate(masses[::-1])[::-1]
-    return np.asarray(np.minimum(sums[: maximum + 1] + height + _LOG_SLACK, 0.0))
+    def _costs(self, maximum: NDArray[np.int64], misses: _Array) -> _Array:
+        """Return the cost for each pair of most votes and log of the chance that an answer misses."""
+        rho = self.aggregator.answer_loss.zcdp().rho
+        answer = divergence(np.maximum(-misses, 0.0), rho, self.order)
+        if not isinstance(self.aggregator, ConfidentGNMax):
+            return np.asarray(answer * _SLACK)
+        check, slope, reach = self.aggregator.check, self.order - 1, self.aggregator.teachers_moved
+        variance = (float(check.stddev) * (1 + 2.0**-52)) ** 2
+        distance = self.aggregator.threshold - np.arange(-reach, self.teachers + reach + 1)
+        passes, fails = log_probabilities(variance, distance)
+        found = np.asarray(0.0)
+        for moved in range(2 * reach + 1):
+            hit, missed = (
+                self.order * log[maximum + reach] - slope * log[maximum + moved] for log in (passes, fails)
+            )
+            with np.errstate(invalid="ignore"):  # of a chance too small for a float
+                found = np.maximum(found, np.logaddexp(missed, hit + slope * answer))
+        found = found / slope + (self.order / slope + 1) * PROBABILITY_SLACK
+        apart = answer + self.order * check.privacy_loss.zcdp().rho
+        return np.asarray(np.fmin(found, apart) * _SLACK)

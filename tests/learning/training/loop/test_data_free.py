@@ -302,6 +302,21 @@ def test_wrong_use_is_refused() -> None:
         gan.engine.data_free(4).__enter__()
 
 
+def test_real_and_generated_rows_in_one_forward_are_refused() -> None:
+    """They would be clipped as examples, and a loss of both together may mix them."""
+    gan = Gan()
+    (real,) = next(iter(gan.loader))
+    scores = gan.d(torch.cat([real, gan.fakes().detach()]))
+    labels = torch.cat([torch.ones(len(real), 1), torch.zeros(ROWS, 1)])
+    F.binary_cross_entropy_with_logits(scores, labels).backward()
+    with pytest.raises(ParameterError, match=r"batch must be what .*with engine.data_free\(rows="):
+        gan.d_step.step()
+    gan = Gan()
+    (real,) = next(iter(gan.loader))
+    with gan.engine.data_free(ROWS), pytest.raises(ParameterError, match="rows must be as many"):
+        gan.d(torch.cat([real, gan.fakes().detach()]))
+
+
 def test_a_generator_that_is_not_declared_is_refused() -> None:
     gan = Gan()
     batches = iter(gan.loader)

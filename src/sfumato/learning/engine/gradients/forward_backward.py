@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,7 +13,34 @@ from torch import Tensor
 from sfumato.errors import UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
 
-__all__ = ["ForwardBackward"]
+__all__ = ["ForwardBackward", "first_order"]
+
+
+def first_order(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse a backward that is to be differentiated itself, as by ``create_graph=True``.
+
+    The parameters are no inputs of the engine's nodes: the gradient of such a gradient would not reach them.
+
+    Parameters
+    ----------
+    backward : callable
+        Of an autograd function.
+
+    Returns
+    -------
+    callable
+    """
+
+    @functools.wraps(backward)
+    def once(ctx: Any, *gradients: Any) -> Any:
+        if torch.is_grad_enabled():
+            raise UnfitModule(
+                "gradients must not be differentiated again outside of the module's forward, got "
+                "create_graph=True; wrap a critic in GradientPenalty, or take the gradient in the forward"
+            )
+        return backward(ctx, *gradients)
+
+    return once
 
 
 class ForwardBackward(ABC):

@@ -11,11 +11,10 @@ from typing import Any, final
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from sfumato.errors import UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
-from sfumato.learning.engine.gradients.forward_backward import ForwardBackward
+from sfumato.learning.engine.gradients.forward_backward import ForwardBackward, first_order
 from sfumato.learning.engine.out_of_memory import OutOfMemoryRemedy
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 from sfumato.learning.engine.trace.calls import called, tensors_in
@@ -140,7 +139,7 @@ class _Tied(torch.autograd.Function):
         return outputs
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, *gradients: Any) -> Any:
         with OutOfMemoryRemedy():
             found = ctx.again.backward(gradients, ctx.needs_input_grad[3 + ctx.count :])

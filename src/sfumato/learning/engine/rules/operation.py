@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from sfumato.learning.engine.gradients.collector import GradientCollector
+from sfumato.learning.engine.gradients.forward_backward import first_order
 from sfumato.learning.engine.out_of_memory import OutOfMemoryRemedy
 from sfumato.learning.engine.trace.batch_layout import BatchLayout
 from sfumato.learning.engine.trace.calls import tensors_in
@@ -102,7 +102,7 @@ class _Routed(torch.autograd.Function):
         return output
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, *gradients: Any) -> Any:
         needed = ctx.needs_input_grad[3:]
         if all(gradient is None for gradient in gradients):

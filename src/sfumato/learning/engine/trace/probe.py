@@ -39,7 +39,8 @@ class ProbeResult:
         Why there is no plan.
     unseen : bool
         Whether there may be uses of parameters that are not among the calls of torch's functions: in autograd
-        functions of the user's own, in scripts, or in gradients that the forward takes itself.
+        functions of the user's own, in scripts, in gradients that the forward takes itself, or under
+        `torch.func.vmap`. A parameter that no call takes is a sign of one.
     needs_graph : bool
         Whether the forward does not run without a graph.
     """
@@ -114,7 +115,8 @@ def probe(
         return ProbeResult(outputs=layouts, reason=str(unclear) or "its calls differ from batch to batch")
     scripted = any(isinstance(inner, torch.jit.ScriptModule) for inner in module.modules())
     inner_gradients = any(call.func is torch.autograd.grad for call in three)
-    unseen = scripted or inner_gradients or has_functions(tensors_of(outputs[1]))
+    missing = not set(parameters) <= {key for step in plan.steps for key in step.keys}
+    unseen = scripted or inner_gradients or missing or has_functions(tensors_of(outputs[1]))
     return ProbeResult(plan=plan, outputs=layouts, unseen=unseen)
 
 
