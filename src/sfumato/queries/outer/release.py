@@ -257,6 +257,8 @@ def outer_lines(explained: list[str], outer: PreparedOuter) -> list[str]:
     tables = ", ".join(sorted(set(outer.public.values())))
     reads = "the answers" + (f" and the public {tables}" if tables else "")
     lines.append(f"Around them: SQL over {reads}, which costs nothing: {printable(outer.text)}")
+    if outer.unread:
+        lines.append(f"Not read, so neither answered nor charged: {printable(', '.join(outer.unread))}.")
     carried = [name for name in outer.columns if name in outer.intervals]
     others = [name for name in outer.columns if name not in outer.intervals]
     if carried:
