@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import sfumato as sf
+from sfumato.queries.outer.release import PostprocessedRelease
 
 
 def test_a_delta_that_no_noise_uses_stays_in_the_budget() -> None:
@@ -26,3 +27,24 @@ def test_a_delta_that_no_noise_uses_stays_in_the_budget() -> None:
         charged = [(entry.epsilon, entry.delta) for entry in session.ledger.entries()]
         assert charged == [(0.5, 0.0), (0.5, 1e-8)]
         assert session.ledger.verify().sound
+
+
+def test_what_is_shown_of_several_answers_is_what_is_charged() -> None:
+    """A delta that is charged for one of two answers is stated once, however many OPTIONS state it."""
+    options = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1, delta=1e-8, max_groups_contributed=1)"
+    both = (
+        f"WITH all_ AS ({options} COUNT(*) AS n FROM data), "
+        f"each_ AS ({options} x, COUNT(*) AS m FROM data GROUP BY x), "
+        f"sum_ AS ({options} COUNT(*) AS k FROM data WHERE x = 1) SELECT * FROM all_, each_, sum_"
+    )
+    people = pa.table({"person": range(400), "x": [1, 2] * 200})
+    with sf.connect(people, privacy_unit="person", epsilon=2.0, delta=1e-6) as session:
+        words = session.explain(both)
+        assert words.count("Together: epsilon 0.1 at delta 0, charged") == 2
+        assert words.count("Together: epsilon 0.1 at delta 1e-08, charged") == 1
+        assert "All together: epsilon 0.3, delta 1e-08, charged" in words
+        release = session.sql(both)
+        assert sorted(entry.delta for entry in session.ledger.entries()) == [0.0, 0.0, 1e-8]
+        assert (release.epsilon, release.delta, release.charged_delta) == (0.3, 3e-8, 1e-8)
+        assert isinstance(release, PostprocessedRelease)
+        assert release.cost == (0.3, 1e-8)

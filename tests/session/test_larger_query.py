@@ -311,7 +311,7 @@ def test_explain_says_what_is_private_and_what_is_around() -> None:
         assert "Around them: SQL over the answers and the public names, which costs nothing:" in words
         assert "Intervals are carried to share." in words
         assert "No intervals: g." in words
-        assert "All together: epsilon 1, delta 2e-08, charged in one transaction" in words
+        assert "All together: epsilon 1, delta 1e-08, charged in one transaction" in words
         assert "Budget: this does not fit into" in words
         assert session.ledger.entries() == ()
 

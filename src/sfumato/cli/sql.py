@@ -22,7 +22,7 @@ from sfumato.cli.output.facts import ANSWER, cost_facts, guarantee_facts, print_
 from sfumato.cli.output.guarding import check_free, file_of
 from sfumato.cli.output.writing import Format, check_output, format_of, write
 from sfumato.cli.process.interrupts import interrupts
-from sfumato.privacy._outward import sum_above
+from sfumato.numerics.decimals import decimal_sum_up
 from sfumato.queries.outer.release import PostprocessedRelease
 from sfumato.queries.sql.parser import LargerStatement, parse_statement
 from sfumato.queries.sql.query_parameters import Parameters
@@ -128,10 +128,10 @@ def explain(
         typer.echo(words)
         return
     priced = session.priced(query, params=params)
-    deltas = [each.charged_delta for each in priced]
+    epsilons = [each.query.options.epsilon for each in priced]
     facts = {
         "explanation": words.splitlines(),
-        "cost": cost_facts(sum_above(each.query.options.epsilon for each in priced), sum_above(deltas)),
+        "cost": cost_facts(decimal_sum_up(epsilons), decimal_sum_up(each.charged_delta for each in priced)),
         "losses": [json.loads(each.loss.to_json()) for each in priced],
         "remaining": guarantee_facts(
             session.account.remaining(max(each.query.options.delta for each in priced))
@@ -185,8 +185,7 @@ def _facts(session: Session, release: TableRelease | PostprocessedRelease) -> di
 
 
 def _account(session: Session, release: TableRelease | PostprocessedRelease) -> str:
-    charged = release.delta if isinstance(release, PostprocessedRelease) else release.charged_delta
-    cost = f"({release.epsilon:g}, {charged:g})-DP"
+    cost = f"({release.epsilon:g}, {release.charged_delta:g})-DP"
     paid = f"cost nothing: the answer was paid for before, at {cost}" if release.replayed else f"cost {cost}"
     if not release.replayed and isinstance(release, PostprocessedRelease):
         paid = f"cost ({release.cost[0]:g}, {release.cost[1]:g})-DP"

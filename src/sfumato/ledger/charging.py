@@ -124,6 +124,16 @@ class ChargeRecorder:
         pairs = zip(charges, made, strict=True)
         return tuple(self._receipt(charge, event, spent) for charge, (event, spent) in pairs)
 
+    def would_accept_all(self, charges: Sequence[Charge]) -> bool:
+        """Whether `record_all` would accept these charges of one account now; nothing is written."""
+        checked = [self._checked(charge) for charge in charges]
+        with self.log.transaction(write=False) as snapshot:
+            balances = self._accounts.balances(snapshot, charges[0].account)
+            new = [
+                price.cost for price, body in checked if self._requests.undrawn_charge(snapshot, body) is None
+            ]
+            return _fit_together(new, balances)
+
     def _written(
         self, snapshot: Snapshot, checked: Sequence[tuple[Price, Charged]], before: Sequence[Event | None]
     ) -> list[tuple[Event, tuple[Spent, ...]]]:

@@ -171,6 +171,23 @@ class LedgerView(LedgerFacts):
         recorder = self._ledger._recorder  # noqa: SLF001 - its other face
         return recorder.record_all([self._own(charge) for charge in charges])
 
+    def would_accept_all(self, charges: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether `charge_all` would accept these charges now; nothing is written.
+
+        Parameters
+        ----------
+        charges : sequence of mapping
+            As for `charge_all`: each is priced at a delta of its own.
+
+        Returns
+        -------
+        bool
+        """
+        if not charges:
+            return True
+        recorder = self._ledger._recorder  # noqa: SLF001 - its other face
+        return recorder.would_accept_all([self._own(charge) for charge in charges])
+
     def claim_draw(self, receipt: Receipt, charge: Mapping[str, Any]) -> Receipt:
         """Write durably that the noise of a charge is about to be drawn; see `sfumato.ledger.log.draws`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.errors import BudgetExceeded
 from sfumato.ledger.view import LedgerView
@@ -23,7 +23,7 @@ from sfumato.session.offered_parts import with_offered_parts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["answer_all"]
+__all__ = ["answer_all", "would_answer_all"]
 
 _SECRET_BYTES = 32
 
@@ -70,15 +70,7 @@ def answer_all(
     committed = [account.find(request) for request in requests]
     missing = [index for index, found in enumerate(committed) if found is None]
     charges = [
-        {
-            "loss": priced[index].loss,
-            "delta": priced[index].charged_delta,
-            "request": requests[index],
-            "description": descriptions[index],
-            "simulated": source.simulated,
-            "loss_at": loss_at(priced[index].query),
-            "draws": True,
-        }
+        _charge(priced[index], requests[index], source) | {"description": descriptions[index]}
         for index in missing
     ]
     try:
@@ -121,3 +113,35 @@ def answer_all(
             continue
         releases.append(drawn(each, index))
     return tuple(releases)
+
+
+def would_answer_all(priced: Sequence[PricedQuery], *, account: LedgerView, source: RandomSource) -> bool:
+    """Whether the budget takes all these queries now, asked one after the other; nothing is charged.
+
+    Each is charged as `answer_all` does: at its own delta, once if it is there twice, and not at all if it
+    was answered before.
+
+    Parameters
+    ----------
+    priced, account, source
+        As for `answer_all`.
+
+    Returns
+    -------
+    bool
+    """
+    different = {query_key(each.query): each for each in priced}
+    missing = {request: each for request, each in different.items() if account.find(request) is None}
+    return account.would_accept_all([_charge(each, request, source) for request, each in missing.items()])
+
+
+def _charge(priced: PricedQuery, request: str, source: RandomSource) -> dict[str, Any]:
+    """Return what the ledger is charged for a query."""
+    return {
+        "loss": priced.loss,
+        "delta": priced.charged_delta,
+        "request": request,
+        "simulated": source.simulated,
+        "loss_at": loss_at(priced.query),
+        "draws": True,
+    }

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from sfumato.ledger.budget.budget import Budget
+from sfumato.numerics.decimals import decimal_sum_up
+from sfumato.privacy._outward import text_above
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.outer.preparation import PreparedOuter, prepare
 from sfumato.queries.outer.release import outer_lines
@@ -88,10 +90,10 @@ def explain_larger(larger: LargerQuery, *, privacy_unit: str, budget: Budget) ->
 
 
 def _cost(priced: Sequence[PricedQuery], budget: Budget) -> list[str]:
-    options = [each.query.options for each in priced]
-    epsilon, delta = sum(each.epsilon for each in options), sum(each.delta for each in options)
+    epsilon = text_above(decimal_sum_up(each.query.options.epsilon for each in priced))
+    delta = text_above(decimal_sum_up(each.charged_delta for each in priced))
     whole = (
-        f"All together: epsilon {epsilon:.4g}, delta {delta:g}, charged in one transaction before a row is "
+        f"All together: epsilon {epsilon}, delta {delta}, charged in one transaction before a row is "
         "read: all of it or nothing. A private SELECT that was answered before costs nothing again."
     )
     lines = [whole]

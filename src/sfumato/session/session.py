@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Self, TypeAlias, final
 
@@ -24,7 +24,7 @@ from sfumato.queries.sql.catalog import Catalog
 from sfumato.queries.sql.parser import LargerStatement, Statement, parse, parse_statement, without_explain
 from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters, QueryValues
 from sfumato.queries.sql.rewriting import written_out
-from sfumato.session.answer import answer_all
+from sfumato.session.answer import answer_all, would_answer_all
 from sfumato.session.curator import CuratorTools
 from sfumato.session.larger_query import LargerQuery, explain_larger, read_larger
 from sfumato.session.planning import PlanningTools
@@ -347,6 +347,22 @@ class Session(CuratorTools, PlanningTools, SyntheticTools):
             self._engine.check(job)  # it refuses what it cannot run
         (released,) = self._answer_all([priced], [description])
         return released
+
+    def fits(self, priced: Iterable[PricedQuery]) -> bool:
+        """Whether what is left of the budget takes all these queries, asked one after the other.
+
+        Nothing is charged. What was answered before costs nothing, and the same query twice is charged once.
+
+        Parameters
+        ----------
+        priced : iterable of PricedQuery
+
+        Returns
+        -------
+        bool
+        """
+        self._check_usable()
+        return would_answer_all(tuple(priced), account=self._account, source=self.randomness())
 
     def _answer_all(
         self, priced: Sequence[PricedQuery], descriptions: Sequence[str]

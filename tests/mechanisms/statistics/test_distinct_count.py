@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import mpmath
@@ -12,7 +14,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import DistinctCountSketch
-from sfumato.mechanisms.statistics.distinct_count import maximum_likelihood
+from sfumato.mechanisms.statistics.distinct_count import encoded_item, maximum_likelihood
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
@@ -129,8 +131,90 @@ def test_kinds_of_items() -> None:
     for given in ("text", 5, None):
         with pytest.raises(ParameterError, match="value must be many items"):
             sketch.release(given)
-    with pytest.raises(ParameterError, match="keys must be texts"):
-        sketch.release([0.5])
+    for array in (np.zeros((3, 2)), np.array(3.0), np.zeros(3, complex)):
+        with pytest.raises(ParameterError, match="value must be an array of items of one dimension"):
+            sketch.release(array)
+
+
+class Odd(float):
+    """A number whose methods fail."""
+
+    def fail(self, *_: object) -> Any:
+        raise ValueError
+
+    __float__ = __int__ = __index__ = __trunc__ = __eq__ = __ne__ = __str__ = is_integer = fail
+    __hash__ = fail
+
+
+class Hidden:
+    """An item that fails where it is asked for its class."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        raise ValueError
+
+
+ODD: tuple[Any, ...] = (
+    *(None, math.nan, np.datetime64("NaT"), 0.5, math.inf, -0.0, 10**6000, Odd(2.5), np.float16(0.5)),
+    *(
+        Hidden(),
+        1 + 2j,
+        (1, 2),
+        [],
+        {},
+        Decimal("sNaN"),
+        b"a",
+        np.void(b"a"),
+        "\ud800",
+        "a",
+        True,
+        np.int8(1),
+    ),
+    *(dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.time(1), pytest, object()),
+)
+
+
+def test_no_item_raises_and_one_item_moves_one_register_at_most() -> None:
+    """The error that an item's type caused showed that the item was there."""
+    sketch = DistinctCountSketch(epsilon=30.0, buckets=4096)
+    whole = sketch.release(ODD, rng=5).registers
+    moved = 0
+    for index in range(len(ODD)):
+        without = sketch.release(ODD[:index] + ODD[index + 1 :], rng=5).registers
+        assert np.all(without <= whole)
+        assert np.count_nonzero(without != whole) <= 1
+        moved += int(np.count_nonzero(without != whole))
+    assert moved >= 4  # most items are there twice, or below what is there
+
+
+@cases(
+    ("items", "distinct"),
+    [
+        ([1, 1.0, True, np.float32(1), np.uint8(1), np.bool_(True)], 1),
+        ([None, math.nan, np.nan, np.datetime64("NaT")], 0),
+        ([0.5, np.float16(0.5), Odd(0.5), -0.5, math.inf, -math.inf], 4),
+        ([0.0, -0.0, 0], 1),
+        (["1", b"1", 1], 3),
+        ([(1, 2), [], {}, Hidden(), Decimal(1), 1j], 1),
+        ([10**6000, 10**6000 + 1, -(10**6000), 10**6000], 3),
+        ([dt.date(2020, 1, 2), dt.datetime(2020, 1, 2), dt.datetime(2020, 1, 2, 0, 0, 1)], 3),
+        (["\ud800", "\ud801", np.str_("\ud800")], 2),
+    ],
+)
+def test_which_items_are_the_same(items: list[Any], distinct: int) -> None:
+    assert len({encoded_item(item) for item in items} - {None}) == distinct
+
+
+def test_arrays_and_columns_have_the_items_of_lists() -> None:
+    days = np.array(["2020-01-01", "2020-01-02", "NaT", "2020-01-01"], "M8[D]")
+    sketch = DistinctCountSketch(epsilon=30.0, buckets=4096)
+
+    def registers(value: Any) -> list[int]:
+        return sorted(sketch.release(value, rng=3).registers.tolist())
+
+    assert registers(days) == registers([18262, 18263])
+    assert registers(np.array([1.0, np.nan, 2.5])) == registers([1, 2.5])
+    assert registers(np.array([1, "a", None], object)) == registers([1, "a"])
 
 
 @cases(

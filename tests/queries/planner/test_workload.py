@@ -10,6 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, OptionError, ParameterError
+from sfumato.privacy import compose
 from tests.cases import cases
 from tests.run_time import run_time
 
@@ -164,6 +165,35 @@ def test_no_pilot_is_paid_for_a_plan_that_cannot_be_made(queries: Any, target: A
         with pytest.raises(ParameterError, match=words):
             book.plan(queries, target=target, pilot=0.3)
         assert book.ledger.entries() == ()
+
+
+def test_a_plan_states_what_the_ledger_charges() -> None:
+    """Noise that keeps epsilon without the delta is charged none, and the same query twice only once."""
+    rows = [f"SELECT COUNT(*) AS n FROM data WHERE pay > {bound}" for bound in range(8)]
+    with session(epsilon=1, delta=1.5e-8) as book:
+        # The deltas of OPTIONS are 9e-9, more than the half of the budget's that the basic filter has.
+        plan = book.plan([*rows, COUNT, rows[0]], epsilon=1.0)
+        assert plan.fits
+        assert "1: epsilon 0.1, delta 0\n" in str(plan)
+        assert "9: epsilon 0.1, delta 1e-09\n" in str(plan)
+        assert "epsilons add up to 0.9, deltas to 1e-09; they fit into" in str(plan)
+        assert (plan.epsilon, plan.delta) == (0.9, 1e-9)
+        plan.release()
+        entries = book.ledger.entries()
+        assert [entry.delta for entry in entries] == [0.0] * 8 + [1e-9]
+        assert plan.loss == compose([entry.loss for entry in entries])
+        assert plan.fits  # it was paid for
+        assert not book.plan(["SELECT COUNT(*) AS n FROM data"], epsilon=1.0).fits
+
+
+def test_the_whole_budget_is_split_into_parts_that_fit() -> None:
+    """A ninth of 5 is read as 0.5555555555555556, and nine of these are more than 5."""
+    with session(epsilon=5, delta=0) as book:
+        rows = [f"SELECT COUNT(*) AS n FROM data WHERE pay > {bound}" for bound in range(9)]
+        plan = book.plan(rows, epsilon=5.0)
+        assert plan.epsilon <= 5
+        assert plan.fits
+        plan.release()
 
 
 def test_queries_of_the_builder_and_public_groups_are_planned_too() -> None:

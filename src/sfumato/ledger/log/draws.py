@@ -57,7 +57,7 @@ class RecentRequests:
         Parameters
         ----------
         snapshot : Snapshot
-            The log, in a transaction that writes and has not written yet.
+            The log, in a transaction that has not written yet.
         wanted : Charged
             What would be charged.
         """

@@ -14,7 +14,7 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.numerics.randomness.source import Rng
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -90,7 +90,8 @@ class Measurement(Mechanism):
         LatticeRelease
             In the unit of the answer, with the query; ``query.estimate`` reads off what that is after.
         """
-        release = self.mechanism.release(self.query.steps(value), rng)
+        source = random_source(rng)
+        release = self.mechanism.release(self.query.drawn_steps(value, source), source)
         simulated = release.simulated or self.query.simulated
         return replace(release, step=self.query.step, query=self.query, simulated=simulated)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Norm, Shift, Stability
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.neighboring import Neighboring
 
@@ -69,6 +70,24 @@ class Query(ABC):
         int, or array of int64 of shape (entries,)
             In steps of `step`; private.
         """
+
+    def drawn_steps(self, data: Any, source: RandomSource) -> int | NDArray[np.int64]:
+        """Return the exact answer in steps, with what it draws by lot taken from a source.
+
+        Parameters
+        ----------
+        data : array
+            As for `steps`.
+        source : RandomSource
+            That of the release, so that one with a seed can be made again. Most queries draw nothing.
+
+        Returns
+        -------
+        int, or array of int64 of shape (entries,)
+            In steps of `step`; private.
+        """
+        del source
+        return self.steps(data)
 
     @abstractmethod
     def shift(self, neighboring: Neighboring) -> Shift:
@@ -305,6 +324,24 @@ class TransformedQuery(Query):
             In steps of `step`; private.
         """
         return self.query.steps(data if self.transformation is None else self.transformation(data))
+
+    def drawn_steps(self, data: Any, source: RandomSource) -> int | NDArray[np.int64]:
+        """Return the exact answer in steps, with what the query draws by lot taken from a source.
+
+        Parameters
+        ----------
+        data
+            What the transformation takes.
+        source : RandomSource
+            Not the transformation's, which has its own.
+
+        Returns
+        -------
+        int, or array of int64 of shape (entries,)
+            In steps of `step`; private.
+        """
+        changed = data if self.transformation is None else self.transformation(data)
+        return self.query.drawn_steps(changed, source)
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the query's own bound times the stability.

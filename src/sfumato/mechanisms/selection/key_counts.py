@@ -14,6 +14,7 @@ from sfumato.mechanisms.base.grid import whole
 __all__ = ["descending_order", "encoded_key", "positive_counts"]
 
 _LIMIT = 1 << 61
+_LARGE = 1 << 4096
 
 
 def positive_counts(value: Any) -> tuple[list[Hashable], NDArray[np.int64]]:
@@ -58,7 +59,8 @@ def encoded_key(key: object) -> bytes:
     if isinstance(key, bytes):
         return b"b" + key
     if isinstance(key, int | np.integer):
-        return b"i%d" % int(key)
+        # Thousands of decimal digits are an error; hexadecimal ones are not.
+        return b"i%d" % int(key) if abs(int(key)) < _LARGE else b"h%x" % int(key)
     return _check.refuse_state(
         "keys", "be texts, bytes or whole numbers", f"one is of type {type(key).__name__}", "convert them"
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import math
-from collections.abc import Hashable, Iterable
+import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
@@ -39,6 +41,12 @@ _FAR: Final = 30.0
 """A larger epsilon of one item changes nothing."""
 _STANDARD_ERROR: Final = 1.04
 """Of the estimated number of items, relative, times the root of the buckets (Flajolet et al. 2007)."""
+_OTHER: Final = b"o"
+"""Whatever is of a type that is not listed: one item."""
+_TIME: Final[tuple[Any, ...]] = (
+    *(dt.date.year, dt.date.month, dt.date.day),
+    *(dt.datetime.hour, dt.datetime.minute, dt.datetime.second, dt.datetime.microsecond),
+)
 _Registers = NDArray[np.uint8]
 
 
@@ -177,9 +185,11 @@ class DistinctCountSketch(Mechanism):
 
         Parameters
         ----------
-        value : iterable of str, bytes or int
-            The items, one after another, or a numpy array of them; private. Those that occur before count
-            once.
+        value : iterable
+            The items, one after another, or an array or column of them; private. Texts, bytes, whole
+            numbers, floats and dates are distinguished by their values: 1, 1.0 and True are one item;
+            times by what a clock shows, to the microsecond. None and NaN are no items. All items of other
+            types are one item together, whatever they hold: write them as texts.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
 
@@ -190,14 +200,9 @@ class DistinctCountSketch(Mechanism):
         Raises
         ------
         ParameterError
-            If an item is of another type; never for a value.
+            If the value is not many items, or an array of another shape or dtype; never for an item.
         """
-        column = read_column(value)
-        if column is not None:
-            value = column.values if column.nulls is None else column.values[~column.nulls]
-        if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-            remedy = "pass a list, a generator or an array"
-            _check.refuse_state("value", "be many items", f"it is a {type(value).__name__}", remedy)
+        items = _items(value)
         source = random_source(rng)
         registers = np.zeros(self.buckets, np.uint8)
         left = self.phantoms
@@ -205,7 +210,7 @@ class DistinctCountSketch(Mechanism):
             words = source.words(_WORDS * min(left, _BLOCK)).reshape(-1, _WORDS)
             self._add(registers, words)
             left -= len(words)
-        for words in self._hashed(value.tolist() if isinstance(value, np.ndarray) else value, source):
+        for words in self._hashed(items, source):
             self._add(registers, words)
         found = maximum_likelihood(registers) / self.sampled
         # Of all items, made-up ones included, those that were taken, and the sketch's own error.
@@ -227,14 +232,15 @@ class DistinctCountSketch(Mechanism):
         share = Fraction(expm1_down(each) / math.exp(each))
         return max(1, math.floor(share * (1 - Fraction(1, 1 << 48)) * (1 << 64)))
 
-    def _hashed(self, items: Iterable[Hashable], source: RandomSource) -> Iterable[NDArray[np.uint64]]:
+    def _hashed(self, items: Iterable[object], source: RandomSource) -> Iterable[NDArray[np.uint64]]:
         """Yield words of blocks of items, three for each."""
         key = source.words(4).tobytes()
         digests: list[bytes] = []
         for item in items:
-            if item is None:
+            encoded = encoded_item(item)
+            if encoded is None:
                 continue
-            digests.append(hashlib.blake2b(encoded_key(item), key=key, digest_size=8 * _WORDS).digest())
+            digests.append(hashlib.blake2b(encoded, key=key, digest_size=8 * _WORDS).digest())
             if len(digests) == _BLOCK:
                 yield np.frombuffer(b"".join(digests), "<u8").reshape(-1, _WORDS)
                 digests = []
@@ -248,6 +254,73 @@ class DistinctCountSketch(Mechanism):
         lowest = taken[:, 2] & (~taken[:, 2] + np.uint64(1))
         levels = np.where(lowest == 0, _LEVELS, np.frexp(lowest.astype(np.float64))[1])
         np.maximum.at(registers, buckets, levels.astype(np.uint8))
+
+
+def _items(value: Any) -> Iterable[object]:
+    """Return the items of a value, or refuse it by its type, shape and dtype."""
+    column = read_column(value)
+    if column is not None:
+        value = column.values if column.nulls is None else column.values[~column.nulls]
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        remedy = "pass a list, a generator or an array"
+        _check.refuse_state("value", "be many items", f"it is a {type(value).__name__}", remedy)
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim != 1 or value.dtype.kind not in "biufSUOMm":
+        found, remedy = f"it is one of shape {value.shape} and dtype {value.dtype}", "pass one column"
+        _check.refuse_state("value", "be an array of items of one dimension", found, remedy)
+    if value.dtype.kind in "Mm":  # whatever its unit, and without those that are not a time
+        value = value[~np.isnat(value)].view(np.int64)
+    listed: list[object] = value.tolist()
+    return listed
+
+
+def encoded_item(item: Any) -> bytes | None:
+    """Return what is hashed for an item: equal ones have the same; None for one that does not count.
+
+    A function of the item alone, and it raises for none: what it does with an item is no event that shows
+    whether the item is there. Methods that a subclass may have in the place of its base's are not called.
+
+    Parameters
+    ----------
+    item : object
+        As for `DistinctCountSketch.release`.
+
+    Returns
+    -------
+    bytes or None
+
+    Examples
+    --------
+    >>> encoded_item("a"), encoded_item(1), encoded_item(1.0), encoded_item(float("nan"))
+    (b'sa', b'i1', b'i1', None)
+    >>> encoded_item((1, 2)) == encoded_item(object())
+    True
+    """
+    kind = type(item)
+    if issubclass(kind, np.generic):
+        item = float(item) if issubclass(kind, np.floating) else item.item()
+        kind = type(item)
+    if issubclass(kind, str):
+        return encoded_key(str.__str__(item))
+    if issubclass(kind, bytes):
+        return encoded_key(bytes.__add__(item, b""))
+    if issubclass(kind, int):
+        return encoded_key(int.__index__(item))
+    if issubclass(kind, float):
+        return _encoded_float(item)
+    if issubclass(kind, dt.date):
+        fields = _TIME if issubclass(kind, dt.datetime) else _TIME[:3]
+        return b"d%d" * len(fields) % tuple(field.__get__(item) for field in fields)
+    return None if item is None else _OTHER
+
+
+def _encoded_float(item: float) -> bytes | None:
+    if math.isnan(item):
+        return None
+    if math.isinf(item) or not float.is_integer(item):
+        return b"f" + struct.pack("<d", item)
+    return encoded_key(float.__trunc__(item))
 
 
 def maximum_likelihood(registers: _Registers) -> float:

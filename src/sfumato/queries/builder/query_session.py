@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from sfumato.ledger.view import LedgerView
@@ -70,6 +70,10 @@ class QuerySession(Protocol[Release_co]):
 
     def explain(self, text: str, *, public_groups: PublicValues | None = None) -> str:
         """Say what a query would do and cost; nothing is charged."""
+        ...
+
+    def fits(self, priced: Iterable[PricedQuery]) -> bool:
+        """Whether the budget takes all these queries now; nothing is charged."""
         ...
 
     def release(self, priced: PricedQuery, description: str) -> Release_co:

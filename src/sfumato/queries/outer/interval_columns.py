@@ -184,6 +184,7 @@ class _Writer:
         if isinstance(node, exp.Subquery):
             inner = self.query(node.this, common)
             self._subqueries(node, common, but=(node.this,))
+            _check_positions(node, len(inner.parts[0][1]))
             return inner
         if isinstance(node, exp.SetOperation):
             left, right = self.query(node.this, common), self.query(node.expression, common)
@@ -197,6 +198,7 @@ class _Writer:
             parts = [*left.parts, *right.parts]
             for column in zip(*(items for _, items in parts), strict=True):
                 _give_constants_ends(column)
+            _check_positions(node, len(left.parts[0][1]))
             return _Query(parts, keeps and left.carries and right.carries)
         if not isinstance(node, exp.Select):
             raise SchemaError(f"a query must be a SELECT, got {node.key.upper()}; write a SELECT")
@@ -204,6 +206,7 @@ class _Writer:
         self._subqueries(node, common)
         grouped = bool(node.args.get("group")) or _aggregates(node)
         items = self._items(node, sources, grouped=grouped)
+        _check_positions(node, len(items))
         return _Query([(node, items)], not node.args.get("distinct"))
 
     def _aliased(self, item: exp.Expr, query: _Query) -> tuple[SourceColumn, ...]:
@@ -300,6 +303,18 @@ class _Writer:
                 noise = noise_of(tree, lambda node: noise_lookup(node, sources), grouped=grouped)
                 items.append(_Item(name or f"f{len(items)}_", tree, ends, noise, free(tree, sources)))
         return items
+
+
+def _check_positions(node: exp.Expr, count: int) -> None:
+    """Refuse a position behind the columns that are asked for: hidden ones stand there."""
+    for slot in ("group", "order"):
+        clause = node.args.get(slot)
+        for item in [] if clause is None else clause.expressions:
+            place = item.unnest() if slot == "group" else item.this.unnest()
+            if isinstance(place, exp.Literal) and place.is_int and not 1 <= int(place.name) <= count:
+                raise SchemaError(
+                    f"a position in {slot.upper()} BY must be from 1 to {count}, got {place.name}; correct it"
+                )
 
 
 def _children(node: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:

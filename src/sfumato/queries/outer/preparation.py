@@ -74,6 +74,8 @@ class PreparedOuter:
         What it calls public tables, and the session's names of these.
     cells : CellStatement or None
         Where columns are made from several released numbers whose noise is known.
+    unread : tuple of str
+        The names in WITH of private SELECTs that nothing reads, which are not answered.
     """
 
     text: str
@@ -84,6 +86,7 @@ class PreparedOuter:
     intervals: Mapping[str, Ends]
     public: Mapping[str, str] = field(default_factory=dict)
     cells: CellStatement | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -195,7 +198,8 @@ def prepare(
         statement = CellStatement(with_cells, check(with_cells, tables), names, noise)
         taken = {name.casefold() for name in schema.names}
         ends |= {name: (free_name(f"{name}_low", taken), free_name(f"{name}_high", taken)) for name in noise}
-    return PreparedOuter(outer.text, sql, schema, answers, schemas, ends, outer.public, statement)
+    made = (outer.text, sql, schema, answers, schemas, ends, outer.public, statement, outer.unread)
+    return PreparedOuter(*made)
 
 
 def _with_cells(schema: pa.Schema, names: Mapping[str, str]) -> pa.Schema:

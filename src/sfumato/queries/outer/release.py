@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, final
 import pyarrow as pa
 
 from sfumato import _check
+from sfumato.numerics.decimals import decimal_sum_up
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -111,18 +112,24 @@ class PostprocessedRelease:
     @property
     def epsilon(self) -> float:
         """Epsilon of all private SELECTs together."""
-        return sum(each.epsilon for each in self.releases)
+        return decimal_sum_up(each.epsilon for each in self.releases)
 
     @property
     def delta(self) -> float:
-        """Delta of all private SELECTs together."""
-        return sum(each.delta for each in self.releases)
+        """Delta of all private SELECTs together, as their OPTIONS state it."""
+        return decimal_sum_up(each.delta for each in self.releases)
+
+    @property
+    def charged_delta(self) -> float:
+        """Delta of all private SELECTs together, as it was charged: none for noise that needs none."""
+        return decimal_sum_up(each.charged_delta for each in self.releases)
 
     @property
     def cost(self) -> tuple[float, float]:
         """Epsilon and delta of the private SELECTs that were charged now, not released before."""
         charged = [each for each in self.releases if not each.replayed]
-        return sum(each.epsilon for each in charged), sum(each.charged_delta for each in charged)
+        epsilon = decimal_sum_up(each.epsilon for each in charged)
+        return epsilon, decimal_sum_up(each.charged_delta for each in charged)
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -250,6 +257,8 @@ def outer_lines(explained: list[str], outer: PreparedOuter) -> list[str]:
     tables = ", ".join(sorted(set(outer.public.values())))
     reads = "the answers" + (f" and the public {tables}" if tables else "")
     lines.append(f"Around them: SQL over {reads}, which costs nothing: {printable(outer.text)}")
+    if outer.unread:
+        lines.append(f"Not read, so neither answered nor charged: {printable(', '.join(outer.unread))}.")
     carried = [name for name in outer.columns if name in outer.intervals]
     others = [name for name in outer.columns if name not in outer.intervals]
     if carried:

@@ -2,7 +2,8 @@
 
 A private SELECT inside of larger SQL may name the common table expressions in reach of it, which are rows and
 no answers. The outer SQL may name the answers, by the subquery or the name in WITH that they stand in, and
-public tables: whatever else it names is refused.
+public tables: whatever else it names is refused. A private SELECT in WITH that nothing reads is left out: it
+is neither answered nor charged.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ class OuterQuery:
     text : str
         The outer SQL as it was written, with the names of the answers, for people.
     private : tuple of Statement
-        Each with the common table expressions that it names.
+        Those whose answers are read, each with the common table expressions that it names.
     answers : tuple of str
         What the tree calls the answer of each.
     public : mapping of str to str
         What the tree calls public tables, and the session's names of these.
+    unread : tuple of str
+        The names in WITH of private SELECTs that nothing reads.
     """
 
     tree: exp.Expr
@@ -46,6 +49,7 @@ class OuterQuery:
     private: tuple[Statement, ...]
     answers: tuple[str, ...]
     public: Mapping[str, str]
+    unread: tuple[str, ...] = ()
 
 
 def separate(statement: LargerStatement, catalog: Catalog) -> OuterQuery:
@@ -65,7 +69,7 @@ def separate(statement: LargerStatement, catalog: Catalog) -> OuterQuery:
     Raises
     ------
     UnsupportedSql
-        If the outer SQL holds what is not on its whitelist, or there are too many private SELECTs.
+        If the outer SQL holds what is not on its whitelist, or reads no answer, or SELECTs are too many.
     SchemaError
         If it names a private table, or one that does not exist.
 
@@ -92,17 +96,28 @@ def separate(statement: LargerStatement, catalog: Catalog) -> OuterQuery:
     selects = [each.select for each in statement.private]
     private = tuple(replace(each, select=_alone(each.select, selects)) for each in statement.private)
     taken = {node.name.casefold() for node in statement.tree.find_all(exp.Identifier)}
-    answers = tuple(free_name(f"answer_{i}", taken) for i in range(1, len(selects) + 1))
-    for select, name in zip(selects, answers, strict=True):
-        select.replace(exp.select("*").from_(exp.Table(this=exp.to_identifier(name))))
-    _drop_unread(statement.tree)
+    tables = [exp.Table(this=exp.to_identifier("")) for _ in selects]
+    for select, table in zip(selects, tables, strict=True):
+        select.replace(exp.select("*").from_(table))
+    dropped = _drop_unread(statement.tree)
+    left = {id(table) for table in statement.tree.find_all(exp.Table)}
+    unread = tuple(cte.alias for cte in dropped if any(t.name == "" for t in cte.find_all(exp.Table)))
+    read = [index for index, table in enumerate(tables) if id(table) in left]
+    if not read:
+        raise UnsupportedSql(
+            "the SQL around private SELECTs must read an answer of theirs, got none; name one in FROM"
+        )
+    private = tuple(private[index] for index in read)
+    answers = tuple(free_name(f"answer_{i}", taken) for i in range(1, len(read) + 1))
+    for index, name in zip(read, answers, strict=True):
+        tables[index].set("this", exp.to_identifier(name))
     tree = statement.tree.copy()
     found = _Tables(catalog, set(answers), taken, {})
-    for table in list(tree.find_all(exp.Table)):
-        found.resolve(table)
+    for each in list(tree.find_all(exp.Table)):
+        found.resolve(each)
     tree = in_duckdb(tree)
     text = statement.tree.sql(dialect="bigquery", comments=False, unsupported_level=ErrorLevel.IGNORE)
-    return OuterQuery(tree, text, private, answers, found.public)
+    return OuterQuery(tree, text, private, answers, found.public, unread)
 
 
 def _alone(select: exp.Select, private: Sequence[exp.Select]) -> exp.Select:
@@ -150,26 +165,35 @@ def _named(node: exp.Expr) -> set[str]:
     return {table.name.casefold() for table in node.find_all(exp.Table)}
 
 
-def _drop_unread(tree: exp.Expr) -> None:
-    """Drop the common table expressions that no table of the outer SQL names."""
-    while True:
-        unread = [
-            cte
-            for cte in tree.find_all(exp.CTE)
-            if cte.alias.casefold()
-            not in {
-                table.name.casefold()
-                for table in tree.find_all(exp.Table)
-                if not any(above is cte for above in _parents(table))
-            }
-        ]
-        if not unread:
-            return
-        for cte in unread:
-            clause = cte.parent
-            cte.pop()
-            if clause is not None and not clause.expressions:
-                clause.pop()
+def _drop_unread(tree: exp.Expr) -> list[exp.CTE]:
+    """Drop the common table expressions that the outer SQL does not read, and return them.
+
+    It reads those that its tables name, and those that the tables of these name.
+    """
+    tables: dict[int, list[exp.Table]] = {}
+    for table in tree.find_all(exp.Table):
+        tables.setdefault(id(_holder(table)), []).append(table)
+    read: set[int] = set()
+    pending = [id(None)]
+    while pending:
+        for table in tables.get(pending.pop(), ()):
+            named = [cte for cte in _around(table) if cte.alias.casefold() == table.name.casefold()]
+            # Of one clause all are read that have the name, of which the database then says so.
+            new = [id(cte) for cte in named if cte.parent is named[-1].parent and id(cte) not in read]
+            read.update(new)
+            pending += new
+    unread = [cte for cte in tree.find_all(exp.CTE) if id(cte) not in read]
+    for cte in unread:
+        clause = cte.parent
+        cte.pop()
+        if clause is not None and not clause.expressions:
+            clause.pop()
+    return unread
+
+
+def _holder(node: exp.Expr) -> exp.CTE | None:
+    """Return the common table expression that a node stands in, the innermost one."""
+    return next((above for above in _parents(node) if isinstance(above, exp.CTE)), None)
 
 
 def _parents(node: exp.Expr) -> Iterator[exp.Expr]:

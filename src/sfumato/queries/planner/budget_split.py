@@ -9,6 +9,7 @@ from typing import Final, final
 
 from sfumato import _check
 from sfumato.errors import OptionError, ParameterError
+from sfumato.numerics.decimals import decimal_part, decimal_sub_down, decimal_sum_up
 from sfumato.queries.plan.query import Query
 from sfumato.queries.planner.half_widths import expected_errors
 from sfumato.queries.pricing.price import PricedQuery, price
@@ -93,16 +94,19 @@ def with_epsilon(query: Query, epsilon: float) -> Query:
 
 
 def _split(curves: list[_Curve], epsilon: float) -> list[float]:
-    rest = epsilon - math.fsum(curve.stated for curve in curves if curve.request.fixed)
+    stated = decimal_sum_up(curve.stated for curve in curves if curve.request.fixed)
+    rest = decimal_sub_down(epsilon, stated) if stated < epsilon else 0.0
     free = [curve for curve in curves if not curve.request.fixed]
-    if free and rest <= 0:
+    if free and not rest:
         _check.refuse("epsilon", "leave something for queries without one", epsilon, "state a larger one")
     bare = [curve for curve in free if not curve.request.targets]
-    part = rest / len(free) if free else 0.0
+    part = decimal_part(rest, len(free)) if free else 0.0
     aimed = [curve for curve in free if curve.request.targets]
-    left = rest - part * len(bare)
+    left = decimal_sub_down(rest, decimal_sum_up([part] * len(bare)))
     factor = (
-        _smallest_factor(lambda f: math.fsum(curve.smallest(f) for curve in aimed) <= left) if aimed else 1.0
+        _smallest_factor(lambda f: decimal_sum_up(curve.smallest(f) for curve in aimed) <= left)
+        if aimed
+        else 1.0
     )
     chosen = {id(curve): curve.smallest(factor) for curve in aimed} | {id(curve): part for curve in bare}
     return [curve.stated if curve.request.fixed else chosen[id(curve)] for curve in curves]

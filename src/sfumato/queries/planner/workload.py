@@ -14,15 +14,17 @@ from typing import Generic, TypeAlias, TypeVar, final
 
 from sfumato import _check
 from sfumato.errors import ParameterError
+from sfumato.numerics.decimals import decimal_sum_up
 from sfumato.privacy._outward import text_above
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder.private_query import PrivateQuery
 from sfumato.queries.builder.query_session import QuerySession
 from sfumato.queries.plan.query import Query
+from sfumato.queries.plan.query_key import query_key
 from sfumato.queries.planner.budget_split import FINENESS, PlannedQuery, UnpricedQuery, planned, with_epsilon
 from sfumato.queries.planner.half_widths import remark_on, unit_of
 from sfumato.queries.planner.targets import PlanRequest, Relative, ReleasedTable
-from sfumato.queries.pricing.price import price
+from sfumato.queries.pricing.price import PricedQuery, price
 from sfumato.queries.sql.parser import named_parameters
 from sfumato.queries.sql.query_parameters import Parameters
 
@@ -61,12 +63,17 @@ class WorkloadPlan(Generic[ReleaseT]):
     @property
     def epsilon(self) -> float:
         """The epsilons together, without the pilots'."""
-        return math.fsum(query.epsilon for query in self.queries)
+        return decimal_sum_up(each.query.options.epsilon for each in self._charged)
+
+    @property
+    def delta(self) -> float:
+        """The deltas that are charged together, without the pilots': none for noise that needs none."""
+        return decimal_sum_up(each.charged_delta for each in self._charged)
 
     @cached_property
     def loss(self) -> PrivacyLoss:
         """What all answers together will be charged, without the pilots."""
-        return compose([query.priced.loss for query in self.queries])
+        return compose([each.loss for each in self._charged])
 
     @property
     def met(self) -> bool:
@@ -79,9 +86,13 @@ class WorkloadPlan(Generic[ReleaseT]):
 
     @property
     def fits(self) -> bool:
-        """Whether all answers together fit into what is left of the budget now."""
-        delta = math.fsum(query.priced.query.options.delta for query in self.queries)
-        return self._session.account.would_accept(self.loss, delta=delta)
+        """Whether all answers together fit into what is left of the budget now, each at its own delta."""
+        return self._session.fits(self._charged)
+
+    @cached_property
+    def _charged(self) -> tuple[PricedQuery, ...]:
+        """Each different query once: its second answer is the first one again, free of charge."""
+        return tuple({query_key(each.priced.query): each.priced for each in self.queries}.values())
 
     def release(self) -> dict[str, ReleaseT]:
         """Ask every query, each charged on its own, in order.
@@ -107,16 +118,17 @@ class WorkloadPlan(Generic[ReleaseT]):
     def _lines(self) -> Iterator[str]:
         yield f"Expected errors are half-widths of {self.level:g} intervals for the bounded answers."
         for query in self.queries:
-            options = query.priced.query.options
             kinds = {aggregate.name: aggregate.kind for aggregate in query.priced.query.aggregates}
-            yield f"{query.name}: epsilon {text_above(options.epsilon)}, delta {options.delta:g}"
+            delta = text_above(query.priced.charged_delta)
+            yield f"{query.name}: epsilon {text_above(query.epsilon)}, delta {delta}"
             for name, error in query.errors.items():
                 bound = f" (target {query.targets[name]:g})" if name in query.targets else ""
                 kind = kinds[name]
                 shown = f"{error:.6g}{unit_of(kind)}{bound}{remark_on(kind)}"
                 yield f"  {name}: {'not known beforehand' if math.isnan(error) else shown}"
         fits = "fit into" if self.fits else "do not fit into"
-        yield f"All together: epsilons add up to {text_above(self.epsilon)}; they {fits} what is left."
+        together = f"epsilons add up to {text_above(self.epsilon)}, deltas to {text_above(self.delta)}"
+        yield f"All together: {together}; they {fits} what is left."
         yield "Nothing is charged before release()."
 
 

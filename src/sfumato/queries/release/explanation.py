@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.filters import own_epsilon
 from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.mechanisms.selection.randomized_threshold import RandomizedThreshold
 from sfumato.mechanisms.statistics.quantile.binned_quantiles import BinMechanism
@@ -74,8 +75,9 @@ def _lines(priced: PricedQuery, privacy_unit: str, found: tuple[FoundBounds, ...
         yield f"{rows}: {named.expression.sql}, computed from the answer; it costs nothing."
     for request, measure, mechanism in zip(priced.requests, priced.measures, priced.mechanisms, strict=True):
         yield _noise(request, measure, mechanism, pending=request.found and not priced.bounds_known)
-    whole = _short(cost_alone(priced, priced.loss))
-    yield f"Together: epsilon {whole} at delta {options.delta:g}, charged before a row is read."
+    delta = priced.charged_delta
+    whole = text_above(own_epsilon(priced.loss, delta), 4)
+    yield f"Together: epsilon {whole} at delta {text_above(delta)}, charged before a row is read."
     certified = text_above(priced.loss.epsilon(options.delta), 4)
     yield f"Accountant: epsilon {certified} at delta {options.delta:g} for the same loss, certified."
     yield f"Loss charged: {priced.loss!r}"

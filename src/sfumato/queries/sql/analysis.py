@@ -280,6 +280,6 @@ def _limit_and_offset(select: exp.Select) -> tuple[int | None, int]:
 def _whole_number(clause: exp.Expr, what: str) -> int:
     only(clause, "expression", what=what)
     node = clause.expression
-    if not isinstance(node, exp.Literal) or not node.name.isdigit() or len(node.name) > 18:
+    if not isinstance(node, exp.Literal) or not node.is_int or len(node.name) > 18:
         raise UnsupportedSql(f"{what} must be a whole number; write {what} 10")
     return int(node.name)

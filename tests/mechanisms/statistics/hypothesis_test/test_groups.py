@@ -11,7 +11,20 @@ import numpy as np
 import pytest
 
 from sfumato.errors import NeighboringMismatch, ParameterError, UnboundedSensitivity
-from sfumato.mechanisms import Gaussian, KruskalWallis, Laplace, MannWhitney, Norm, OneWayAnova
+from sfumato.mechanisms import (
+    Gaussian,
+    KendallTau,
+    KruskalWallis,
+    Laplace,
+    MannWhitney,
+    Norm,
+    OneWayAnova,
+    Query,
+    SpearmanRho,
+    Stability,
+    TwoSampleKolmogorovSmirnov,
+    WilcoxonSignedRank,
+)
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, at_most, frequencies
@@ -93,6 +106,36 @@ def test_ties_are_broken_by_all_orders_alike() -> None:
         in_the_order_of_the_data={0: 1.0},
         even=dict.fromkeys(range(5), 0.2),
     )
+
+
+@cases(
+    "query",
+    [
+        MannWhitney(sizes=(5, 7)),
+        KruskalWallis(sizes=(3, 4, 5)),
+        TwoSampleKolmogorovSmirnov(sizes=(5, 7)),
+        TwoSampleKolmogorovSmirnov(),
+        WilcoxonSignedRank(),
+        KendallTau(),
+        SpearmanRho(),
+        KendallTau().after(stability=Stability(replace_one=1)),
+    ],
+)
+def test_a_seed_breaks_ties_too(query: Query) -> None:
+    alone = query.entries == 1 or isinstance(query, WilcoxonSignedRank)
+    data = np.zeros(12) if alone else np.zeros((12, 2))
+    if isinstance(query, TwoSampleKolmogorovSmirnov) and not alone:
+        data[:5, 0] = 1
+    noisy = Laplace.for_query(query, epsilon=1e6, neighboring=REPLACE)
+
+    def answer(seed: Any) -> Any:
+        return np.asarray(noisy.release(data, rng=seed).value).tolist()
+
+    first = [answer(seed) for seed in range(12)]
+    assert [answer(seed) for seed in range(12)] == first
+    assert [answer(np.random.default_rng(3))] == [answer(np.random.default_rng(3))]
+    assert any(found != first[0] for found in first)
+    assert query.draws
 
 
 def null_p_values(query: Any, count: int, draw: Any) -> list[float]:

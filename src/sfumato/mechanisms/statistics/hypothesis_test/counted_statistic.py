@@ -20,7 +20,7 @@ from sfumato.mechanisms.statistics.null_draws import (
     null_draws,
     rank_on_side,
 )
-from sfumato.numerics.randomness.source import random_source
+from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["STEP", "CountedStatistic", "order_of", "real_numbers"]
@@ -69,8 +69,8 @@ class CountedStatistic(Query):
         """By how much less a record moves the statistic that is added, and one that is replaced."""
 
     @abstractmethod
-    def _statistic(self, data: Any) -> tuple[Fraction, tuple[int, ...]]:
-        """Return the statistic and the numbers of records."""
+    def _statistic(self, data: Any, source: RandomSource) -> tuple[Fraction, tuple[int, ...]]:
+        """Return the statistic, with ties broken by a source, and the numbers of records."""
 
     @abstractmethod
     def _variance(self, counts: Array) -> Array:
@@ -97,7 +97,23 @@ class CountedStatistic(Query):
         array of int64, shape (entries,)
             In steps of `step`; private.
         """
-        value, counts = self._statistic(data)
+        return self.drawn_steps(data, random_source(None))
+
+    def drawn_steps(self, data: Any, source: RandomSource) -> int | NDArray[np.int64]:
+        """Return the statistic, with ties broken by a source, and the weighted numbers of records.
+
+        Parameters
+        ----------
+        data : array
+            A record in each row.
+        source : RandomSource
+
+        Returns
+        -------
+        array of int64, shape (entries,)
+            In steps of `step`; private.
+        """
+        value, counts = self._statistic(data, source)
         weight = int(self._weight * _ONE)
         return np.array([(value * _ONE).__floor__(), *(weight * count for count in counts)], np.int64)
 
@@ -182,6 +198,6 @@ def real_numbers(column: NDArray[Any]) -> Array:
     return np.nan_to_num(column.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
-def order_of(column: Array) -> NDArray[np.int64]:
+def order_of(column: Array, source: RandomSource) -> NDArray[np.int64]:
     """Return the order of records, each order of equal ones being as likely as any other."""
-    return np.lexsort((random_source(None).words(column.size), column))
+    return np.lexsort((source.words(column.size), column))

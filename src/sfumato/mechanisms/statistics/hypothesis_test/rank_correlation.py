@@ -19,6 +19,7 @@ from sfumato.mechanisms.statistics.hypothesis_test.counted_statistic import (
 )
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 from sfumato.mechanisms.statistics.null_draws import Alternative
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["KendallTau", "SpearmanRho"]
 
@@ -42,9 +43,9 @@ class _RankCorrelation(CountedStatistic):
     def _drawn_exactly(self, n: NDArray[np.int64], generator: np.random.Generator) -> _Array:
         """Return statistics of few records each in orders that are all equally likely."""
 
-    def _statistic(self, data: Any) -> tuple[Fraction, tuple[int, ...]]:
+    def _statistic(self, data: Any, source: RandomSource) -> tuple[Fraction, tuple[int, ...]]:
         table = real_numbers(as_table(data, 2))
-        ranks = [_ranks(table[:, column]) for column in (0, 1)]
+        ranks = [_ranks(table[:, column], source) for column in (0, 1)]
         size = len(table)
         return self._of_ranks(*ranks) if size else Fraction(0), (size,)
 
@@ -242,10 +243,10 @@ class SpearmanRho(_RankCorrelation):
         return float(np.clip(value / (counts[0] - 1), -1, 1))
 
 
-def _ranks(column: _Array) -> _Ranks:
+def _ranks(column: _Array, source: RandomSource) -> _Ranks:
     """Return ranks from 0, ties broken at random."""
     ranks = np.empty(column.size, np.int64)
-    ranks[order_of(column)] = np.arange(column.size)
+    ranks[order_of(column, source)] = np.arange(column.size)
     return ranks
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.release import LatticeRelease
 from sfumato.mechanisms.base.sensitivity import Shift
+from sfumato.mechanisms.statistics.hypothesis_test.counted_statistic import order_of
 from sfumato.mechanisms.statistics.hypothesis_test.groups import (
     as_sizes,
     check_fixed_groups,
@@ -26,7 +27,7 @@ from sfumato.mechanisms.statistics.null_draws import (
     rank_among,
     rank_on_side,
 )
-from sfumato.numerics.randomness.source import random_source
+from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["KruskalWallis", "MannWhitney"]
@@ -79,11 +80,25 @@ class _Ranks(Query):
         int
             Private.
         """
+        return self.drawn_steps(data, random_source(None))
+
+    def drawn_steps(self, data: Any, source: RandomSource) -> int:
+        """Return the statistic, with ties broken by a source.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            As for `steps`.
+        source : RandomSource
+
+        Returns
+        -------
+        int
+            Private.
+        """
         column = real_column(data, sum(self.sizes))
-        # Of equal records each order is as likely as any other.
-        order = np.lexsort((random_source(None).words(column.size), column))
         ranks = np.empty(column.size, np.int64)
-        ranks[order] = np.arange(1, column.size + 1)
+        ranks[order_of(column, source)] = np.arange(1, column.size + 1)
         return int(self._statistic(self._sums(ranks)))
 
     def shift(self, neighboring: Neighboring) -> Shift:

@@ -18,7 +18,7 @@ from sfumato.mechanisms.statistics.hypothesis_test.counted_statistic import (
 )
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 from sfumato.mechanisms.statistics.null_draws import Alternative
-from sfumato.numerics.randomness.source import random_source
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["WilcoxonSignedRank"]
 
@@ -68,12 +68,12 @@ class WilcoxonSignedRank(CountedStatistic):
     def _moves(self) -> tuple[int | Fraction, int | Fraction]:
         return Fraction(3, 2), 2
 
-    def _statistic(self, data: Any) -> tuple[Fraction, tuple[int, ...]]:
+    def _statistic(self, data: Any, source: RandomSource) -> tuple[Fraction, tuple[int, ...]]:
         column = real_numbers(as_numbers(data, integral=False))
         size = column.size
-        lots = np.where(random_source(None).words(size) & np.uint64(1), 1, -1)
+        lots = np.where(source.words(size) & np.uint64(1), 1, -1)
         signs = np.where(column == 0, lots, np.sign(column)).astype(np.int64)
-        total = int((signs[order_of(np.abs(column))] * np.arange(1, size + 1)).sum())
+        total = int((signs[order_of(np.abs(column), source)] * np.arange(1, size + 1)).sum())
         return Fraction(total, size + 1), (size,)
 
     def _variance(self, counts: _Array) -> _Array:

@@ -27,6 +27,7 @@ from sfumato.mechanisms.statistics.hypothesis_test.groups import (
 )
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 from sfumato.mechanisms.statistics.null_draws import drawn_noise, null_draws, rank_among
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["TwoSampleKolmogorovSmirnov"]
@@ -106,13 +107,14 @@ class TwoSampleKolmogorovSmirnov(CountedStatistic):
     def _groups(self) -> int:
         return 2
 
-    def steps(self, data: Any) -> int | NDArray[np.int64]:
-        """Return the statistic, and private sizes with their weight, in steps.
+    def drawn_steps(self, data: Any, source: RandomSource) -> int | NDArray[np.int64]:
+        """Return the statistic, with ties broken by a source, and private sizes with their weight.
 
         Parameters
         ----------
         data : array of shape (n + m, 2), or (n + m,) where sizes are public
             A group and a number for each record, or only the number.
+        source : RandomSource
 
         Returns
         -------
@@ -120,9 +122,9 @@ class TwoSampleKolmogorovSmirnov(CountedStatistic):
             In steps of `step`; private.
         """
         if self.sizes is None:
-            return CountedStatistic.steps(self, data)
+            return CountedStatistic.drawn_steps(self, data, source)
         column = real_column(data, sum(self.sizes))
-        return int(_largest_distance(order_of(column) < self.sizes[0]))
+        return int(_largest_distance(order_of(column, source) < self.sizes[0]))
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the bound for a record that is added or removed (or zeroed), or replaced.
@@ -146,9 +148,9 @@ class TwoSampleKolmogorovSmirnov(CountedStatistic):
     def _moves(self) -> tuple[int | Fraction, int | Fraction]:
         return 1, 1
 
-    def _statistic(self, data: Any) -> tuple[Fraction, tuple[int, ...]]:
+    def _statistic(self, data: Any, source: RandomSource) -> tuple[Fraction, tuple[int, ...]]:
         table = real_numbers(as_table(data, 2))
-        inside = table[order_of(table[:, 1]), 0] == 0
+        inside = table[order_of(table[:, 1], source), 0] == 0
         size, first = len(table), int(inside.sum())
         return Fraction(int(_largest_distance(inside)), max(1, size)), (first, size - first)
 

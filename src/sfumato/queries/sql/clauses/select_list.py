@@ -245,7 +245,7 @@ def read_order(select: exp.Select, answer: AnswerColumns) -> tuple[OrderItem, ..
 
 
 def _released_name(node: exp.Expr, answer: AnswerColumns) -> str:
-    if isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 9:
+    if isinstance(node, exp.Literal) and node.is_int and len(node.name) < 9:
         if 1 <= int(node.name) <= len(answer.output):
             return answer.output[int(node.name) - 1]
         raise SchemaError(
