@@ -32,6 +32,7 @@ BENCHMARKS = {
     "spark": "benchmarks.spark",
     "sql": "benchmarks.sql",
     "statistics": "benchmarks.statistics",
+    "synthetic": "benchmarks.synthetic",
     "which-statistic": "benchmarks.which_statistic",
 }
 
