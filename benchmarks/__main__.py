@@ -33,6 +33,7 @@ BENCHMARKS = {
     "spark": "benchmarks.spark",
     "sql": "benchmarks.sql",
     "statistics": "benchmarks.statistics",
+    "synthetic": "benchmarks.synthetic",
     "which-statistic": "benchmarks.which_statistic",
 }
 

@@ -22,7 +22,7 @@ from sfumato.synthetic.generators.column_tables import (
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable, noise_of, rows_moved
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
-from sfumato.synthetic.graphical_model.junction_tree import tree_cells
+from sfumato.synthetic.graphical_model.junction_tree import JunctionTree, tree_cells
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
 from sfumato.synthetic.marginals.workload import Clique
@@ -78,7 +78,6 @@ class AdaptiveRounds:
         self._tables: dict[Clique, NoisyTable] = {}
         self._total = 1.0
         self._sizes: tuple[int, ...] = ()
-        self._large: dict[frozenset[Clique], int] = {}
 
     def run(self) -> tuple[CellGroups, FittedModel]:
         """Measure until the budget is spent.
@@ -91,7 +90,7 @@ class AdaptiveRounds:
         fitted = fit(self._measured())
         cost = self._table.left / self._plan.rounds
         while self._table.left > self._plan.rho / _FULL:
-            cells = self._allowed()
+            cells = self._allowed(fitted.model.tree)
             if not cells:
                 self._measure_columns_again()
                 break
@@ -118,7 +117,9 @@ class AdaptiveRounds:
         table.merge(groups)
         self._tables, self._total, self._sizes = dict(measured.tables), measured.total, groups.sizes
         self._cells = {clique: math.prod(groups.sizes[i] for i in clique) for clique in plan.weights}
-        self._typical = median(self._cells.values()) if self._cells else 1
+        fewest = min(map(len, self._cells), default=0)
+        sizes_of_few = [size for clique, size in self._cells.items() if len(clique) == fewest]
+        self._typical = median(sizes_of_few) if sizes_of_few else 1
 
     def _measure_columns_again(self) -> None:
         """Spend what is left on the tables of columns."""
@@ -140,35 +141,27 @@ class AdaptiveRounds:
             return min(Fraction(round(factor * _FULL), _FULL) * (cost - choice), self._table.left - choice)
 
         marginals, candidates = ModelMarginals(fitted.model), list[Candidate]()
-        for clique in cells:
-            sigma = math.sqrt(moved / (2 * spent(clique)))
-            penalty = MEAN_ABSOLUTE * sigma * min(cells[clique], _PENALIZED)
+        costs = {clique: spent(clique) for clique in cells}
+        for clique, rho in costs.items():
+            penalty = MEAN_ABSOLUTE * math.sqrt(moved / (2 * rho)) * min(cells[clique], _PENALIZED)
             expected = fitted.total * marginals(clique)
             candidates.append(Candidate(clique, expected, penalty, self._plan.weights[clique]))
         picked = candidates[self._table.choose(candidates, choice)]
-        noise = noise_of(min(spent(picked.clique), self._table.left), self._plan.neighboring)
+        noise = noise_of(costs[picked.clique], self._plan.neighboring)
         counts = self._table.measure(picked.clique, noise).astype(np.float64)
         measured = NoisyTable(counts, float(noise) ** 2)
         there = self._tables.get(picked.clique)
         self._tables[picked.clique] = measured if there is None else there.combined(measured)
         return picked.clique, float(noise), picked.expected / fitted.total
 
-    def _allowed(self) -> dict[Clique, int]:
+    def _allowed(self, tree: JunctionTree) -> dict[Clique, int]:
         """Return the tables that leave the model small enough: as small as the part of the budget spent."""
         plan, scopes = self._plan, tuple(self._tables)
-        part = float(1 - self._table.left / plan.rho)
-        columns = sum(self._sizes)
-        limit = max(plan.max_cells * part, 2 * columns)
-        return {
-            clique: cells for clique, cells in self._cells.items() if self._fits(scopes, clique, cells, limit)
-        }
+        limit = max(plan.max_cells * float(1 - self._table.left / plan.rho), 2 * sum(self._sizes))
 
-    def _fits(self, scopes: tuple[Clique, ...], clique: Clique, cells: int, limit: float) -> bool:
-        if clique in self._tables:
-            return True
-        if cells > limit:
-            return False
-        key = frozenset((*scopes, clique))
-        if key not in self._large:
-            self._large[key] = tree_cells(self._sizes, key)
-        return self._large[key] <= limit
+        def fits(clique: Clique, cells: int) -> bool:
+            if tree.home(clique) is not None:
+                return True
+            return cells <= limit and tree_cells(self._sizes, (*scopes, clique)) <= limit
+
+        return {clique: cells for clique, cells in self._cells.items() if fits(clique, cells)}

@@ -69,8 +69,9 @@ class MST(Generator):
     >>> domain = TableDomain(age=["young", "old"], sex=["f", "m"])
     >>> generator = MST.calibrated(domain, epsilon=1.0, delta=1e-6)
     >>> people = pa.table({"age": ["young"] * 600 + ["old"] * 400, "sex": ["f"] * 600 + ["m"] * 400})
-    >>> generator.release(people, rng=1).marginal("age", "sex").round(-1).tolist()
-    [[600.0, 10.0], [10.0, 400.0]]
+    >>> model = generator.release(people, rng=1)
+    >>> (model.marginal("age", "sex") / model.total).round(1).tolist()
+    [[0.6, 0.0], [0.0, 0.4]]
     """
 
     def _check_own(self) -> None:

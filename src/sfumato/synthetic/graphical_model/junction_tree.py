@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import final
 
@@ -98,17 +99,17 @@ def maximal_cliques(sizes: Sequence[int], scopes: Iterable[Clique]) -> list[int]
         mask = sum(1 << column for column in scope)
         for column in scope:
             near[column] |= mask
-    weights = [_product(sizes, mask) for mask in near]
-    left, found = set(range(len(sizes))), list[int]()
-    while left:
-        column = min(left, key=lambda each: (weights[each], each))
+    weights = {column: prod([sizes[other] for other in _bits(mask)]) for column, mask in enumerate(near)}
+    found: list[int] = []
+    while weights:
+        column = min(weights, key=weights.__getitem__)  # the first of the smallest
         mask = near[column]
-        left.discard(column)
+        del weights[column]
         if not any(mask & other == mask for other in found):
             found.append(mask)
         for other in _bits(mask ^ (1 << column)):
             near[other] = (near[other] | mask) ^ (1 << column)
-            weights[other] = _product(sizes, near[other])
+            weights[other] = prod([sizes[each] for each in _bits(near[other])])
     return found
 
 
@@ -129,7 +130,7 @@ def tree_cells(sizes: Sequence[int], scopes: Iterable[Clique]) -> int:
     >>> tree_cells((2, 3, 4), [(0, 1), (1, 2)])
     18
     """
-    return sum(_product(sizes, mask) for mask in maximal_cliques(sizes, scopes))
+    return sum(prod([sizes[each] for each in _bits(mask)]) for mask in maximal_cliques(sizes, scopes))
 
 
 def junction_tree(sizes: Sequence[int], scopes: Iterable[Clique]) -> JunctionTree:
@@ -173,9 +174,6 @@ def junction_tree(sizes: Sequence[int], scopes: Iterable[Clique]) -> JunctionTre
     return JunctionTree(tuple(sizes), tuple(cliques), parents, tuple(separators))
 
 
-def _bits(mask: int) -> list[int]:
-    return [column for column in range(mask.bit_length()) if mask >> column & 1]
-
-
-def _product(sizes: Sequence[int], mask: int) -> int:
-    return prod(sizes[column] for column in _bits(mask))
+@lru_cache(maxsize=1 << 12)
+def _bits(mask: int) -> tuple[int, ...]:
+    return tuple(column for column in range(mask.bit_length()) if mask >> column & 1)
