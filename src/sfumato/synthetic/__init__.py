@@ -3,8 +3,8 @@
 :class:`TableDomain` says what each column may hold, :class:`Marginals` which tables of counts are wanted, and
 :class:`ResidualMechanism` releases them with the least squared error and a certified loss. Like every raw
 mechanism it charges nobody: charge its ``privacy_loss`` to a ledger first.
-:func:`curator_quality_report` compares synthetic rows with real ones, for the curator only; :class:`WorkloadError`
-measures with a privacy loss how far they are apart.
+:func:`curator_quality_report` compares synthetic rows with real ones, for the curator only;
+:class:`WorkloadError` measures with a privacy loss how far they are apart.
 """
 
 from __future__ import annotations
