@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.synthetic.domain.calendar_days import calendar_days, day_number
 
 __all__ = ["Attribute", "Categorical", "Codes", "Label", "Ordered", "attribute_of"]
 
@@ -107,7 +108,8 @@ class Categorical:
         if kind is int and column.type == pa.uint64():
             column = pc.if_else(pc.greater(column, pa.scalar(2**63 - 1, pa.uint64())), None, column)
         known = [value for value in self.values if kind is not int or -(2**63) <= value < 2**63]
-        places = np.array([self.values.index(value) for value in known], np.int64)
+        place_of = {value: place for place, value in enumerate(self.values)}
+        places = np.array([place_of[value] for value in known], np.int64)
         found = pc.index_in(column.cast(wide), value_set=pa.array(known, wide))
         other = len(self.values) if self.other else OUTSIDE
         null = self.size - 1 if self.missing else OUTSIDE
@@ -235,20 +237,13 @@ class Ordered:
             If the column is of another type, whatever is in it.
         """
         column = plain_column(column)
-        dated = isinstance(self._rising[0], dt.date)
-        suits = pa.types.is_temporal(column.type) and not pa.types.is_time(column.type)
-        if dated and (not suits or pa.types.is_duration(column.type)):
-            _check.refuse_state(
-                f"column {name!r}", "be of dates, as its edges are", f"it is of {column.type}", "cast it"
-            )
-        if not dated and not _is_number(column.type):
-            _check.refuse_state(
-                f"column {name!r}", "be of numbers, as its edges are", f"it is of {column.type}", "cast it"
-            )
-        if dated:
-            days = column if pa.types.is_date32(column.type) else pc.floor_temporal(column, unit="day")
-            column = days.cast(pa.date32(), safe=False).cast(pa.int32())
-        values = column.cast(pa.float64(), safe=False).to_numpy()  # NULL becomes NaN
+        if isinstance(self._rising[0], dt.date):
+            values = calendar_days(name, column)
+        elif _is_number(column.type):
+            values = column.cast(pa.float64(), safe=False).to_numpy()  # NULL becomes NaN
+        else:
+            found = f"it is of {column.type}"
+            _check.refuse_state(f"column {name!r}", "be of numbers, as its edges are", found, "cast it")
         edges = np.array([_number(edge) for edge in self._rising])
         codes = np.searchsorted(edges[1:-1], values, side="right")
         absent = self.size - 1 if self.missing else OUTSIDE
@@ -302,7 +297,7 @@ def _rising(edges: object) -> tuple[Any, ...]:
 
 
 def _number(edge: Edge) -> float:
-    return float((edge - dt.date(1970, 1, 1)).days) if isinstance(edge, dt.date) else edge
+    return float(day_number(edge)) if isinstance(edge, dt.date) else edge
 
 
 def _text(edge: Edge) -> str:
