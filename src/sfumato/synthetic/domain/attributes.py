@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.synthetic.domain.calendar_days import calendar_days, day_number
 
-__all__ = ["Attribute", "Categorical", "Codes", "Label", "Ordered", "attribute_of"]
+__all__ = ["Attribute", "Categorical", "Codes", "Label", "Ordered", "attribute_of", "labels_at"]
 
 Codes: TypeAlias = NDArray[np.int64]
 Label: TypeAlias = str | int | float | bool | None
@@ -24,6 +24,8 @@ Edge: TypeAlias = float | dt.date
 
 OUTSIDE: Final = -1
 _MOST: Final = 1 << 20
+_WIDEST: Final = 1e308
+_OTHER: Final = "(other)"
 _LIST: Final = "pass a list of texts, of whole numbers or of truth values"
 
 
@@ -67,6 +69,10 @@ class Categorical:
         if len(set(values)) != len(values) or len(values) > _MOST:
             found = "one is twice in it" if len(values) <= _MOST else f"it has {len(values)}"
             _check.refuse_state("values", f"be at most {_MOST} different values", found, "leave some out")
+        _check_flags(missing=self.missing, other=self.other)
+        if self.other and _OTHER in values:
+            found = "it is the label of the others"
+            _check.refuse_state("values", f"not have {_OTHER!r} beside other=True", found, "rename it")
         object.__setattr__(self, "values", values)
 
     @property
@@ -77,7 +83,7 @@ class Categorical:
     @property
     def labels(self) -> tuple[Label, ...]:
         """The cells' labels: the values, then ``"(other)"`` and None where these are cells."""
-        return (*self.values, *(["(other)"] if self.other else []), *([None] if self.missing else []))
+        return (*self.values, *([_OTHER] if self.other else []), *([None] if self.missing else []))
 
     def encode(self, name: str, column: pa.ChunkedArray) -> Codes:
         """Return each row's cell, -1 where it is not counted.
@@ -164,6 +170,7 @@ class Ordered:
     _whole: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
+        _check_flags(missing=self.missing)
         if (self.edges is None) == (self.lower is None or self.upper is None or self.bins is None):
             rule = "be given, or else lower, upper and bins"
             _check.refuse("edges", rule, self.edges, "write Ordered(0, 100, bins=20)")
@@ -174,6 +181,8 @@ class Ordered:
         bins = _check.integer("bins", self.bins, minimum=1)
         if bins > _MOST:
             _check.refuse("bins", f"be at most {_MOST}", bins, "take fewer")
+        if not lower < upper < lower + _WIDEST:
+            _check.refuse("upper", "be above lower, by less than 1e308", upper, "exchange them, or rescale")
         object.__setattr__(self, "edges", _rising(np.linspace(lower, upper, bins + 1).tolist()))
 
     @classmethod
@@ -276,11 +285,32 @@ def attribute_of(name: str, given: object) -> Attribute:
     return _check.refuse_type(name, rule, given, "declare its cells")
 
 
+def labels_at(labels: Sequence[Label], places: Codes) -> pa.Array:
+    """Return cells' labels as a column; as texts, if "(other)" is among numbers or truth values.
+
+    Parameters
+    ----------
+    labels : sequence of str, int, float, bool or None
+    places : int64 array
+        Which of them.
+    """
+    if len({type(label) for label in labels} - {type(None)}) > 1:
+        labels = [None if label is None else str(label) for label in labels]
+    return pa.array(labels).take(pa.array(places))
+
+
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column with its dictionary decoded, if it has one."""
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)
     return column
+
+
+def _check_flags(**flags: object) -> None:
+    """Refuse what is neither True nor False: a number would be that many cells."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            _check.refuse(name, "be True or False", flag, "leave it out for False")
 
 
 def _rising(edges: object) -> tuple[Any, ...]:

@@ -16,12 +16,20 @@ from sfumato import _check
 from sfumato._wire import Format, canonical, parse
 from sfumato.errors import ParameterError
 from sfumato.frames.arrow import as_arrow
-from sfumato.synthetic.domain.attributes import Attribute, Categorical, Codes, Ordered, attribute_of
+from sfumato.synthetic.domain.attributes import (
+    Attribute,
+    Categorical,
+    Codes,
+    Ordered,
+    attribute_of,
+    labels_at,
+)
 
 __all__ = ["TableDomain"]
 
 _FORMAT: Final = Format("sfumato.domain", 1)
 _KEYS: Final = frozenset({"values", "other", "missing", "integers", "edges", "lower", "upper", "bins"})
+_REWRITE: Final = "pass what to_json returned"
 _REMEDY: Final = "write values = [...], integers = [0, 9], edges = [...], or lower, upper and bins"
 
 
@@ -57,6 +65,9 @@ class TableDomain(Mapping[str, Attribute]):
         if twice or not (given or named):
             found = f"{sorted(twice)[0]!r} is there twice" if twice else "there is none"
             _check.refuse_state("attributes", "be columns, each of them once", found, "declare each column")
+        for name in (*given, *named):
+            if not isinstance(name, str):
+                _check.refuse_type("attributes", "have texts as names of columns", name, "rename the column")
         self._attributes = {name: attribute_of(name, each) for name, each in (given | named).items()}
 
     def __getitem__(self, name: str) -> Attribute:
@@ -69,10 +80,10 @@ class TableDomain(Mapping[str, Attribute]):
         return len(self._attributes)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TableDomain) and list(self.items()) == list(other.items())
+        return isinstance(other, TableDomain) and self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
-        return hash(tuple(self.items()))
+        return hash(self.to_json())
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name}: {each.size}" for name, each in self.items())
@@ -155,8 +166,7 @@ class TableDomain(Mapping[str, Attribute]):
         pyarrow.Table
         """
         columns = [
-            pa.array(each.labels).take(pa.array(codes[:, place]))
-            for place, each in enumerate(self._attributes.values())
+            labels_at(each.labels, codes[:, place]) for place, each in enumerate(self._attributes.values())
         ]
         return pa.table(columns, names=list(self))
 
@@ -189,8 +199,12 @@ class TableDomain(Mapping[str, Attribute]):
         """
         columns = _FORMAT.unwrap("text", parse("text", text))[1].get("columns")
         if not isinstance(columns, list) or not all(isinstance(each, dict) for each in columns):
-            _check.refuse_type("columns", "be a list of objects", columns, "pass what to_json returned")
-        return cls({str(each.pop("name", "")): _attribute("column", each) for each in columns})
+            _check.refuse_type("columns", "be a list of objects", columns, _REWRITE)
+        names = [each.pop("name", None) for each in columns]
+        if len(set(map(str, names))) < len(names) or not all(isinstance(name, str) for name in names):
+            found = "one is twice there, or has no name"
+            _check.refuse_state("columns", "have names, each of them once", found, _REWRITE)
+        return cls({name: _attribute("column", each) for name, each in zip(names, columns, strict=True)})
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from sfumato import _check
 from sfumato.local.frequency.consistency import nearest
 from sfumato.numerics.interval import Interval
-from sfumato.synthetic.domain.attributes import Label
+from sfumato.synthetic.domain.attributes import Label, labels_at
 
 __all__ = ["MarginalTable"]
 
@@ -119,9 +119,7 @@ class MarginalTable:
         pyarrow.Table
         """
         ends, places = self.interval(level), np.indices(self.counts.shape).reshape(self.counts.ndim, -1)
-        columns = [
-            pa.array(labels).take(pa.array(place)) for labels, place in zip(self.labels, places, strict=True)
-        ]
+        columns = [labels_at(labels, place) for labels, place in zip(self.labels, places, strict=True)]
         numbers = [np.ravel(values) for values in (self.counts, ends.lower, ends.upper)]
         names = [*self.columns, *_free(self.columns)]
         return pa.table([*columns, *map(pa.array, numbers)], names=names)
