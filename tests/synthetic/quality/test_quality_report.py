@@ -14,10 +14,12 @@ import pytest
 
 from sfumato.errors import MissingExtra, ParameterError
 from sfumato.synthetic import (
+    Association,
     Categorical,
     CuratorQualityReport,
     Marginals,
     Ordered,
+    ReportedRows,
     TableDomain,
     curator_quality_report,
 )
@@ -207,3 +209,42 @@ def test_parameters_are_checked() -> None:
             curator_quality_report(real, real, DOMAIN, **given)
     with pytest.raises(ParameterError, match=r"^domain must"):
         curator_quality_report(real, real, {"age": [1]})  # type: ignore[arg-type]
+
+
+def test_rows_are_counted_for_each_table() -> None:
+    outside = people(3, 5).set_column(1, "sex", pa.array(["x"] * 3))
+    tables = [pa.concat_tables([people(size, size), outside]) for size in (40, 50, 60)]
+    real, made, fresh = tables
+    tree: Any = DecisionTreeClassifier()
+    report = curator_quality_report(real, made, DOMAIN, holdout=fresh, classifier=tree, rng=1)
+    line = "rows in the domain: real 40 of 43, synthetic 50 of 53, held out 60 of 63"
+    assert line in str(report)
+    assert (*report.real, *report.synthetic, *(report.holdout or ())) == (40, 43, 50, 53, 60, 63)
+
+
+def test_the_figure_and_the_page_show_by_how_much_each_pair_is_off() -> None:
+    pairs = [Association(("a", "b"), 0.5, 0.25, 0.0), Association(("a", "c"), 0.0, 1.0, 0.0)]
+    missing = Association(("b", "c"), math.nan, 0.5, 0.0)
+    rows = ReportedRows(counted=1, present=1)
+    report = CuratorQualityReport(
+        real=rows, synthetic=rows, marginals=(), weights=(), associations=[missing, *pairs]
+    )
+    ax = report.plot()
+    (image,) = ax.images
+    shown = image.get_array().filled(9.0)
+    assert shown.tolist() == [[9, 9, -0.25], [9, 9, 1], [-0.25, 1, 9]]
+    assert image.get_clim() == (-1, 1)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["b", "c", "a"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["b", "c", "a"]
+    assert report.plot(ax) is ax
+    page = report.to_html()
+    assert re.findall(r'<rect x="(\d+)" y="(\d+)"[^>]*fill="(#\w+)"', page) == [
+        ("18", "26", "#e8e8e8"),
+        ("44", "0", "#e8e8e8"),
+        ("70", "0", "#d88c95"),  # half way from white to red: the root of a quarter
+        ("18", "52", "#d88c95"),
+        ("70", "26", "#2166ac"),
+        ("44", "52", "#2166ac"),
+    ]
+    assert "<title>a, b: synthetic 0.2500, real 0.5000</title>" in page
+    assert [each.columns for each in report.worst_associations(3)] == [("a", "c"), ("a", "b"), ("b", "c")]

@@ -162,7 +162,7 @@ class CuratorQualityReport:
         -------
         tuple of MarginalDistance
         """
-        found = sorted(self.marginals, key=lambda each: -each.synthetic)
+        found = sorted(self.marginals, key=lambda each: _last(each.synthetic))
         return tuple(found[: _check.integer("count", count)])
 
     def worst_associations(self, count: int = _WORST) -> tuple[Association, ...]:
@@ -177,7 +177,7 @@ class CuratorQualityReport:
         -------
         tuple of Association
         """
-        found = sorted(self.associations, key=lambda each: -abs(each.synthetic - each.real))
+        found = sorted(self.associations, key=lambda each: _last(abs(each.synthetic - each.real)))
         return tuple(found[: _check.integer("count", count)])
 
     def table(self, part: Part = "summary") -> pa.Table:
@@ -329,6 +329,11 @@ def _mean(values: Sequence[float], weights: Sequence[float] | None = None) -> fl
     """Return a weighted mean."""
     each = weights or [1.0] * len(values)
     return math.fsum(v * w for v, w in zip(values, each, strict=True)) / math.fsum(each)
+
+
+def _last(distance: float) -> float:
+    """Return a key by which the largest distance is first, and what has none is last."""
+    return 1.0 if math.isnan(distance) else -distance
 
 
 def _cut(text: str, width: int) -> str:
