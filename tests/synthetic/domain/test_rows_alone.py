@@ -6,7 +6,6 @@ import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -102,19 +101,18 @@ def test_a_row_has_the_cell_that_it_has_alone(data: st.DataObject) -> None:
 
 
 @cases("kind", TIMES)
-def test_times_are_in_the_day_of_their_time_zone(kind: pa.DataType) -> None:
-    """Also at midnights that a time zone skips or has twice, and beyond all years."""
+def test_times_are_in_their_day_of_utc(kind: pa.DataType) -> None:
+    """Also at midnights that a time zone skips or has twice."""
     factor = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-    east: dt.tzinfo = dt.timezone(dt.timedelta(hours=14))
-    zone = east if kind.tz == "+14:00" else ZoneInfo(kind.tz or "UTC")
     edges = [dt.date(2018, 11, day) for day in range(1, 11)]
     daily = Ordered(edges=edges)
     seconds = [1541299500 + 900 * step for step in range(24)]  # around midnight of 4 November 2018
     column = pa.chunked_array([raw([second * factor for second in seconds], kind)])
-    dates = [dt.datetime.fromtimestamp(second, zone).date() for second in seconds]
+    dates = [dt.datetime.fromtimestamp(second, dt.UTC).date() for second in seconds]
     assert daily.encode("x", column).tolist() == [edges.index(date) for date in dates]
     ends = pa.chunked_array([raw([-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1], kind)])
-    assert daily.encode("x", ends).tolist() == [0, 0, 8, 8]
+    # Of nanoseconds, 64 bits reach from 1677 to 2262; of other units beyond year 9999, which is NULL.
+    assert daily.encode("x", ends).tolist() == ([0, 0, 8, 8] if kind.unit == "ns" else [-1] * 4)
 
 
 def test_the_last_instant_of_a_day_is_in_it_beside_a_null() -> None:
@@ -132,7 +130,6 @@ def test_the_last_instant_of_a_day_is_in_it_beside_a_null() -> None:
         (pa.time32("s"), "be of dates, as its edges are, but it is of time32"),
         (pa.duration("s"), "be of dates, as its edges are, but it is of duration"),
         (pa.month_day_nano_interval(), "be of dates, as its edges are, but it is of month_day_nano_interval"),
-        (pa.timestamp("s", "Nowhere/Else"), "be of a known time zone, but it is of timestamp"),
     ],
 )
 def test_no_date_is_refused_by_its_type(kind: pa.DataType, message: str) -> None:

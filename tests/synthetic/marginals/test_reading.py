@@ -39,7 +39,9 @@ def test_several_marginals_are_no_single_table() -> None:
     released = mechanism.release(pa.table({"a": [0, 1]}), rng=1)
     asks: list[Any] = [released.table, released.to_pandas, released.plot]
     for ask in asks:
-        with pytest.raises(ParameterError, match="release must be read marginal by marginal"):
+        with pytest.raises(
+            ParameterError, match="value must map to numbers, for a table, but it maps to arrays"
+        ):
             ask()
 
 

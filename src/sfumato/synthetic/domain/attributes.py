@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.synthetic.domain.calendar_days import calendar_days, day_number
+from sfumato.synthetic.domain.calendar_days import calendar_days
 
-__all__ = ["Attribute", "Categorical", "Codes", "Label", "Ordered", "attribute_of", "labels_at"]
+__all__ = ["Attribute", "Categorical", "Codes", "Label", "Ordered", "attribute_of"]
 
 Codes: TypeAlias = NDArray[np.int64]
 Label: TypeAlias = str | int | float | bool | None
@@ -25,7 +25,6 @@ Edge: TypeAlias = float | dt.date
 OUTSIDE: Final = -1
 _MOST: Final = 1 << 20
 _WIDEST: Final = 1e308
-_OTHER: Final = "(other)"
 _LIST: Final = "pass a list of texts, of whole numbers or of truth values"
 
 
@@ -60,6 +59,10 @@ class Categorical:
     other: bool = False
 
     def __post_init__(self) -> None:
+        _check_flags(missing=self.missing, other=self.other)
+        if self.other and isinstance(self.values, list | tuple) and "(other)" in self.values:
+            found = "it is the label of the others"
+            _check.refuse_state("values", "not have '(other)' beside other=True", found, "rename it")
         if isinstance(self.values, str | bytes | Mapping) or not isinstance(self.values, Sequence):
             _check.refuse_type("values", "be a list of the column's values", self.values, _LIST)
         values = tuple(self.values)
@@ -69,10 +72,6 @@ class Categorical:
         if len(set(values)) != len(values) or len(values) > _MOST:
             found = "one is twice in it" if len(values) <= _MOST else f"it has {len(values)}"
             _check.refuse_state("values", f"be at most {_MOST} different values", found, "leave some out")
-        _check_flags(missing=self.missing, other=self.other)
-        if self.other and _OTHER in values:
-            found = "it is the label of the others"
-            _check.refuse_state("values", f"not have {_OTHER!r} beside other=True", found, "rename it")
         object.__setattr__(self, "values", values)
 
     @property
@@ -83,7 +82,7 @@ class Categorical:
     @property
     def labels(self) -> tuple[Label, ...]:
         """The cells' labels: the values, then ``"(other)"`` and None where these are cells."""
-        return (*self.values, *([_OTHER] if self.other else []), *([None] if self.missing else []))
+        return (*self.values, *(["(other)"] if self.other else []), *([None] if self.missing else []))
 
     def encode(self, name: str, column: pa.ChunkedArray) -> Codes:
         """Return each row's cell, -1 where it is not counted.
@@ -114,8 +113,7 @@ class Categorical:
         if kind is int and column.type == pa.uint64():
             column = pc.if_else(pc.greater(column, pa.scalar(2**63 - 1, pa.uint64())), None, column)
         known = [value for value in self.values if kind is not int or -(2**63) <= value < 2**63]
-        place_of = {value: place for place, value in enumerate(self.values)}
-        places = np.array([place_of[value] for value in known], np.int64)
+        places = np.array([self.values.index(value) for value in known], np.int64)
         found = pc.index_in(column.cast(wide), value_set=pa.array(known, wide))
         other = len(self.values) if self.other else OUTSIDE
         null = self.size - 1 if self.missing else OUTSIDE
@@ -162,15 +160,17 @@ class Ordered:
     74
     """
 
-    lower: float | None = None
-    upper: float | None = None
-    bins: int | None = None
+    lower: float | None = field(default=None, compare=False)  # what it is follows from the edges
+    upper: float | None = field(default=None, compare=False)
+    bins: int | None = field(default=None, compare=False)
     edges: Sequence[Any] | None = None
     missing: bool = False
     _whole: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_flags(missing=self.missing)
+        if self.lower is not None and self.upper is not None:
+            _check_ends(self.lower, self.upper)
         if (self.edges is None) == (self.lower is None or self.upper is None or self.bins is None):
             rule = "be given, or else lower, upper and bins"
             _check.refuse("edges", rule, self.edges, "write Ordered(0, 100, bins=20)")
@@ -181,8 +181,6 @@ class Ordered:
         bins = _check.integer("bins", self.bins, minimum=1)
         if bins > _MOST:
             _check.refuse("bins", f"be at most {_MOST}", bins, "take fewer")
-        if not lower < upper < lower + _WIDEST:
-            _check.refuse("upper", "be above lower, by less than 1e308", upper, "exchange them, or rescale")
         object.__setattr__(self, "edges", _rising(np.linspace(lower, upper, bins + 1).tolist()))
 
     @classmethod
@@ -234,7 +232,8 @@ class Ordered:
         name : str
             The column's, for messages.
         column : pyarrow.ChunkedArray
-            Numbers where edges are numbers, dates or timestamps where they are dates; private.
+            Numbers where edges are numbers, dates or timestamps where they are dates; private. A timestamp
+            is of its day in UTC; a moment outside of the years 1 to 9999 is NULL, as in SQL.
 
         Returns
         -------
@@ -246,13 +245,17 @@ class Ordered:
             If the column is of another type, whatever is in it.
         """
         column = plain_column(column)
-        if isinstance(self._rising[0], dt.date):
-            values = calendar_days(name, column)
-        elif _is_number(column.type):
-            values = column.cast(pa.float64(), safe=False).to_numpy()  # NULL becomes NaN
-        else:
-            found = f"it is of {column.type}"
-            _check.refuse_state(f"column {name!r}", "be of numbers, as its edges are", found, "cast it")
+        dated = isinstance(self._rising[0], dt.date)
+        if dated and not (pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)):
+            _check.refuse_state(
+                f"column {name!r}", "be of dates, as its edges are", f"it is of {column.type}", "cast it"
+            )
+        if not dated and not _is_number(column.type):
+            _check.refuse_state(
+                f"column {name!r}", "be of numbers, as its edges are", f"it is of {column.type}", "cast it"
+            )
+        # NULL becomes NaN
+        values = calendar_days(column) if dated else column.cast(pa.float64(), safe=False).to_numpy()
         edges = np.array([_number(edge) for edge in self._rising])
         codes = np.searchsorted(edges[1:-1], values, side="right")
         absent = self.size - 1 if self.missing else OUTSIDE
@@ -285,20 +288,6 @@ def attribute_of(name: str, given: object) -> Attribute:
     return _check.refuse_type(name, rule, given, "declare its cells")
 
 
-def labels_at(labels: Sequence[Label], places: Codes) -> pa.Array:
-    """Return cells' labels as a column; as texts, if "(other)" is among numbers or truth values.
-
-    Parameters
-    ----------
-    labels : sequence of str, int, float, bool or None
-    places : int64 array
-        Which of them.
-    """
-    if len({type(label) for label in labels} - {type(None)}) > 1:
-        labels = [None if label is None else str(label) for label in labels]
-    return pa.array(labels).take(pa.array(places))
-
-
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column with its dictionary decoded, if it has one."""
     if pa.types.is_dictionary(column.type):
@@ -311,6 +300,13 @@ def _check_flags(**flags: object) -> None:
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             _check.refuse(name, "be True or False", flag, "leave it out for False")
+
+
+def _check_ends(lower: object, upper: object) -> None:
+    """Refuse ends that do not rise, or whose distance is beyond floats."""
+    first, last = _check.finite("lower", lower), _check.finite("upper", upper)
+    if not first < last <= first + _WIDEST:
+        _check.refuse("upper", "be above lower, by at most 1e308", upper, "exchange them, or rescale")
 
 
 def _rising(edges: object) -> tuple[Any, ...]:
@@ -327,7 +323,7 @@ def _rising(edges: object) -> tuple[Any, ...]:
 
 
 def _number(edge: Edge) -> float:
-    return float(day_number(edge)) if isinstance(edge, dt.date) else edge
+    return float((edge - dt.date(1970, 1, 1)).days) if isinstance(edge, dt.date) else edge
 
 
 def _text(edge: Edge) -> str:

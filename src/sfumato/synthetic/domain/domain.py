@@ -16,20 +16,12 @@ from sfumato import _check
 from sfumato._wire import Format, canonical, parse
 from sfumato.errors import ParameterError
 from sfumato.frames.arrow import as_arrow
-from sfumato.synthetic.domain.attributes import (
-    Attribute,
-    Categorical,
-    Codes,
-    Ordered,
-    attribute_of,
-    labels_at,
-)
+from sfumato.synthetic.domain.attributes import Attribute, Categorical, Codes, Ordered, attribute_of
 
 __all__ = ["TableDomain"]
 
 _FORMAT: Final = Format("sfumato.domain", 1)
 _KEYS: Final = frozenset({"values", "other", "missing", "integers", "edges", "lower", "upper", "bins"})
-_REWRITE: Final = "pass what to_json returned"
 _REMEDY: Final = "write values = [...], integers = [0, 9], edges = [...], or lower, upper and bins"
 
 
@@ -61,13 +53,12 @@ class TableDomain(Mapping[str, Attribute]):
 
     def __init__(self, attributes: Mapping[str, object] | None = None, /, **named: object) -> None:
         given = dict(attributes or {})
+        if not all(isinstance(name, str) for name in given):
+            _check.refuse_type("attributes", "have texts as names of columns", given, "rename the column")
         twice = given.keys() & named.keys()
         if twice or not (given or named):
             found = f"{sorted(twice)[0]!r} is there twice" if twice else "there is none"
             _check.refuse_state("attributes", "be columns, each of them once", found, "declare each column")
-        for name in (*given, *named):
-            if not isinstance(name, str):
-                _check.refuse_type("attributes", "have texts as names of columns", name, "rename the column")
         self._attributes = {name: attribute_of(name, each) for name, each in (given | named).items()}
 
     def __getitem__(self, name: str) -> Attribute:
@@ -80,10 +71,10 @@ class TableDomain(Mapping[str, Attribute]):
         return len(self._attributes)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TableDomain) and self.to_json() == other.to_json()
+        return isinstance(other, TableDomain) and list(self.items()) == list(other.items())
 
     def __hash__(self) -> int:
-        return hash(self.to_json())
+        return hash(tuple(self.items()))
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name}: {each.size}" for name, each in self.items())
@@ -166,7 +157,8 @@ class TableDomain(Mapping[str, Attribute]):
         pyarrow.Table
         """
         columns = [
-            labels_at(each.labels, codes[:, place]) for place, each in enumerate(self._attributes.values())
+            pa.array(each.labels).take(pa.array(codes[:, place]))
+            for place, each in enumerate(self._attributes.values())
         ]
         return pa.table(columns, names=list(self))
 
@@ -199,12 +191,8 @@ class TableDomain(Mapping[str, Attribute]):
         """
         columns = _FORMAT.unwrap("text", parse("text", text))[1].get("columns")
         if not isinstance(columns, list) or not all(isinstance(each, dict) for each in columns):
-            _check.refuse_type("columns", "be a list of objects", columns, _REWRITE)
-        names = [each.pop("name", None) for each in columns]
-        if len(set(map(str, names))) < len(names) or not all(isinstance(name, str) for name in names):
-            found = "one is twice there, or has no name"
-            _check.refuse_state("columns", "have names, each of them once", found, _REWRITE)
-        return cls({name: _attribute("column", each) for name, each in zip(names, columns, strict=True)})
+            _check.refuse_type("columns", "be a list of objects", columns, "pass what to_json returned")
+        return cls({str(each.pop("name", "")): _attribute("column", each) for each in columns})
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from sfumato import _check
 from sfumato.local.frequency.consistency import nearest
 from sfumato.numerics.interval import Interval
-from sfumato.synthetic.domain.attributes import Label, labels_at
+from sfumato.synthetic.domain.attributes import Label
 
 __all__ = ["MarginalTable"]
 
@@ -119,7 +119,7 @@ class MarginalTable:
         pyarrow.Table
         """
         ends, places = self.interval(level), np.indices(self.counts.shape).reshape(self.counts.ndim, -1)
-        columns = [labels_at(labels, place) for labels, place in zip(self.labels, places, strict=True)]
+        columns = [_label_column(labels, place) for labels, place in zip(self.labels, places, strict=True)]
         numbers = [np.ravel(values) for values in (self.counts, ends.lower, ends.upper)]
         names = [*self.columns, *_free(self.columns)]
         return pa.table([*columns, *map(pa.array, numbers)], names=names)
@@ -129,6 +129,13 @@ class MarginalTable:
         return (
             f"<MarginalTable of {', '.join(self.columns) or 'the rows'}, {shape}, stddev {self.stddev:.4g}>"
         )
+
+
+def _label_column(labels: tuple[Label, ...], places: NDArray[np.int64]) -> pa.Array:
+    """Return cells' labels as a column; as texts, if "(other)" is among numbers or truth values."""
+    if len({type(label) for label in labels} - {type(None)}) > 1:
+        labels = tuple(None if label is None else str(label) for label in labels)
+    return pa.array(labels).take(pa.array(places))
 
 
 def _free(columns: tuple[str, ...]) -> list[str]:

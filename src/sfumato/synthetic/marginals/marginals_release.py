@@ -9,9 +9,7 @@ from typing import final
 
 import numpy as np
 
-from sfumato import _check
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.base.release_table import Rows
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.marginal_table import MarginalTable
@@ -55,11 +53,6 @@ class MarginalsRelease(Release):
     def __repr__(self) -> str:
         simulated = ", simulated" if self.simulated else ""
         return f"<MarginalsRelease of {len(self.value)} residuals over {list(self.domain)}{simulated}>"
-
-    def _rows(self, level: float | None) -> Rows:
-        """Refuse to be one table: residuals have different shapes."""
-        remedy = "ask for one: release.marginal('age', 'sex').to_arrow()"
-        _check.refuse_state("release", "be read marginal by marginal", "it holds several", remedy)
 
     @property
     def total(self) -> float:
