@@ -183,7 +183,7 @@ def test_only_extras_may_be_imported_late() -> None:
     project = {
         "project": {"optional-dependencies": {"x": ["Scikit-Learn>=1", "polars[a]"], "test": ["pytest"]}}
     }
-    assert optional_libraries(project) == {"scikit_learn", "polars"}
+    assert optional_libraries(project) == {"sklearn", "polars"}
 
 
 def test_the_command_fails_when_there_is_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

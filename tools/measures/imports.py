@@ -13,6 +13,8 @@ __all__ = ["circles", "import_graph", "inner_imports", "optional_libraries"]
 
 TEST_EXTRA = "test"
 
+_IMPORTED_AS = {"scikit_learn": "sklearn"}
+
 
 def optional_libraries(project: Mapping[str, object]) -> frozenset[str]:
     """Return the libraries of pyproject's extras: those that may be imported on first use."""
@@ -24,7 +26,8 @@ def optional_libraries(project: Mapping[str, object]) -> frozenset[str]:
         if extra != TEST_EXTRA
         for wish in wishes
     )
-    return frozenset(name.group().replace("-", "_").lower() for name in names if name)
+    found = (name.group().replace("-", "_").lower() for name in names if name)
+    return frozenset(_IMPORTED_AS.get(name, name) for name in found)
 
 
 def circles(modules: Mapping[str, Module]) -> Iterator[str]:

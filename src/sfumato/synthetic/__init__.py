@@ -1,9 +1,12 @@
-"""Published tables: a declared domain, and noisy marginals with intervals.
+"""Published tables: declared domains, noisy marginals, models that make rows, and counts of nested places.
 
-:class:`TableDomain` says what each column may hold, :class:`Marginals` which tables of counts are wanted, and
-:class:`ResidualMechanism` releases them with the least squared error and a certified loss. Like every raw
-mechanism it charges nobody: charge its ``privacy_loss`` to a ledger first. :class:`TopDown` releases counts
-of nested places that add up.
+:class:`TableDomain` says what each column may hold, and :class:`Marginals` which tables of counts are wanted.
+:class:`ResidualMechanism` releases these with intervals; :class:`AIM`, :class:`MST` and
+:class:`IndependentMarginals` release a model of the table, which any number of synthetic rows follow;
+:class:`TopDown` releases counts of nested places that add up. Like every raw mechanism they charge nobody:
+charge their ``privacy_loss`` to a ledger first, or ask a session, which does.
+:func:`curator_quality_report` compares synthetic rows with real ones, for the curator only;
+:class:`WorkloadError` measures with a privacy loss how far they are apart.
 """
 
 from __future__ import annotations
@@ -29,6 +32,13 @@ if TYPE_CHECKING:
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
     from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
     from sfumato.synthetic.marginals.workload import Marginals
+    from sfumato.synthetic.quality.associations import Association
+    from sfumato.synthetic.quality.distinguishability import Distinguishability
+    from sfumato.synthetic.quality.marginal_distances import MarginalDistance
+    from sfumato.synthetic.quality.prediction import PredictionScores
+    from sfumato.synthetic.quality.quality_report import curator_quality_report
+    from sfumato.synthetic.quality.report import CuratorQualityReport, QualityMeasure, ReportedRows
+    from sfumato.synthetic.quality.workload_error import WorkloadError
     from sfumato.synthetic.topdown.cell_query import Recode
     from sfumato.synthetic.topdown.census_2020 import Census2020
     from sfumato.synthetic.topdown.constraints import CountBound, Invariant
@@ -40,54 +50,72 @@ if TYPE_CHECKING:
 __all__ = [
     "AIM",
     "MST",
+    "Association",
     "BoughtCategories",
     "BoughtDomain",
     "BoughtEdges",
     "Categorical",
     "Census2020",
     "CountBound",
+    "CuratorQualityReport",
+    "Distinguishability",
     "DomainRelease",
     "Hierarchy",
     "IndependentMarginals",
     "Invariant",
+    "MarginalDistance",
     "MarginalTable",
     "Marginals",
     "MarginalsRelease",
     "Ordered",
+    "PredictionScores",
+    "QualityMeasure",
     "Recode",
+    "ReportedRows",
     "ResidualMechanism",
     "SyntheticModel",
     "TableDomain",
     "TopDown",
     "TopDownRelease",
     "UnitCounts",
+    "WorkloadError",
+    "curator_quality_report",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "AIM": "sfumato.synthetic.generators.adaptive_iterative",
+        "Association": "sfumato.synthetic.quality.associations",
         "BoughtCategories": "sfumato.synthetic.domain.bought_domain",
         "BoughtDomain": "sfumato.synthetic.domain.bought_domain",
         "BoughtEdges": "sfumato.synthetic.domain.bought_domain",
         "Categorical": "sfumato.synthetic.domain.attributes",
         "Census2020": "sfumato.synthetic.topdown.census_2020",
         "CountBound": "sfumato.synthetic.topdown.constraints",
+        "CuratorQualityReport": "sfumato.synthetic.quality.report",
+        "Distinguishability": "sfumato.synthetic.quality.distinguishability",
         "DomainRelease": "sfumato.synthetic.domain.bought_domain",
         "Hierarchy": "sfumato.synthetic.topdown.hierarchy",
         "IndependentMarginals": "sfumato.synthetic.generators.independent_marginals",
         "Invariant": "sfumato.synthetic.topdown.constraints",
         "MST": "sfumato.synthetic.generators.minimum_spanning_tree",
+        "MarginalDistance": "sfumato.synthetic.quality.marginal_distances",
         "MarginalTable": "sfumato.synthetic.marginals.marginal_table",
         "Marginals": "sfumato.synthetic.marginals.workload",
         "MarginalsRelease": "sfumato.synthetic.marginals.marginals_release",
         "Ordered": "sfumato.synthetic.domain.attributes",
+        "PredictionScores": "sfumato.synthetic.quality.prediction",
+        "QualityMeasure": "sfumato.synthetic.quality.report",
         "Recode": "sfumato.synthetic.topdown.cell_query",
+        "ReportedRows": "sfumato.synthetic.quality.report",
         "ResidualMechanism": "sfumato.synthetic.marginals.residual_mechanism",
         "SyntheticModel": "sfumato.synthetic.generators.synthetic_model",
         "TableDomain": "sfumato.synthetic.domain.domain",
         "TopDown": "sfumato.synthetic.topdown.topdown",
         "TopDownRelease": "sfumato.synthetic.topdown.topdown_release",
         "UnitCounts": "sfumato.synthetic.topdown.unit_counts",
+        "WorkloadError": "sfumato.synthetic.quality.workload_error",
+        "curator_quality_report": "sfumato.synthetic.quality.quality_report",
     },
 )

@@ -63,6 +63,9 @@ def rows_of(
         If the value is something else.
     """
     if isinstance(value, Mapping):
+        if any(np.ndim(entry) for entry in value.values()):
+            rule, found = "map to numbers, for a table", "it maps to arrays"
+            _check.refuse_state("value", rule, found, "make a release of a part of it by map")
         labels, value = {"key": list(value)}, np.asarray(list(value.values()))
     elif hasattr(value, "_fields"):
         labels, value = _fields(value)

@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.synthetic.domain.calendar_days import calendar_days
 from sfumato.synthetic.domain.column_types import is_number, is_text, plain_column, unstorable, value_type
+from sfumato.synthetic.domain.edges import MOST_CELLS, check_ends, edge_number, edge_text, rising_edges
 
 __all__ = [
-    "MOST_CELLS",
     "Attribute",
     "Categorical",
     "Codes",
@@ -28,12 +29,8 @@ __all__ = [
 
 Codes: TypeAlias = NDArray[np.int64]
 Label: TypeAlias = str | int | float | bool | None
-Edge: TypeAlias = float | dt.date
 
 OUTSIDE: Final = -1
-_FIRST: Final = (dt.date.min - dt.date(1970, 1, 1)).days
-_LAST: Final = (dt.date.max - dt.date(1970, 1, 1)).days
-MOST_CELLS: Final = 1 << 20
 _LIST: Final = "pass a list of texts, of whole numbers or of truth values"
 
 
@@ -68,6 +65,10 @@ class Categorical:
     other: bool = False
 
     def __post_init__(self) -> None:
+        _check_flags(missing=self.missing, other=self.other)
+        if self.other and isinstance(self.values, list | tuple) and "(other)" in self.values:
+            found = "it is the label of the others"
+            _check.refuse_state("values", "not have '(other)' beside other=True", found, "rename it")
         if isinstance(self.values, str | bytes | Mapping) or not isinstance(self.values, Sequence):
             _check.refuse_type("values", "be a list of the column's values", self.values, _LIST)
         values = tuple(self.values)
@@ -200,17 +201,20 @@ class Ordered:
     _whole: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
+        _check_flags(missing=self.missing)
+        if self.lower is not None and self.upper is not None:
+            check_ends(self.lower, self.upper)
         if (self.edges is None) == (self.lower is None or self.upper is None or self.bins is None):
             rule = "be given, or else lower, upper and bins"
             _check.refuse("edges", rule, self.edges, "write Ordered(0, 100, bins=20)")
         if self.edges is not None:
-            object.__setattr__(self, "edges", _rising(self.edges))
+            object.__setattr__(self, "edges", rising_edges(self.edges))
             return
         lower, upper = _check.finite("lower", self.lower), _check.finite("upper", self.upper)
         bins = _check.integer("bins", self.bins, minimum=1)
         if bins > MOST_CELLS:
             _check.refuse("bins", f"be at most {MOST_CELLS}", bins, "take fewer")
-        object.__setattr__(self, "edges", _rising(np.linspace(lower, upper, bins + 1).tolist()))
+        object.__setattr__(self, "edges", rising_edges(np.linspace(lower, upper, bins + 1).tolist()))
 
     @classmethod
     def integers(cls, lower: int, upper: int, *, missing: bool = False) -> Self:
@@ -245,14 +249,14 @@ class Ordered:
         if self._whole:
             names: list[Label] = [int(edge) for edge in edges[:-1]]
         else:
-            names = [f"[{_text(a)}, {_text(b)})" for a, b in pairwise(edges)]
+            names = [f"[{edge_text(a)}, {edge_text(b)})" for a, b in pairwise(edges)]
             names[-1] = f"{str(names[-1])[:-1]}]"
         return (*names, *([None] if self.missing else []))
 
     @property
     def numbers(self) -> tuple[float, ...]:
         """The edges as numbers; those that are dates in days since 1970."""
-        return tuple(_number(edge) for edge in self._rising)
+        return tuple(edge_number(edge) for edge in self._rising)
 
     @property
     def _rising(self) -> tuple[Any, ...]:
@@ -330,14 +334,8 @@ class Ordered:
         float64 array of shape (n,)
         """
         if self.dated:
-            zoned = pa.types.is_timestamp(column.type) and column.type.tz is not None
-            column = column.cast(pa.timestamp(column.type.unit)) if zoned else column  # the moment in UTC
-            days = column if pa.types.is_date32(column.type) else pc.floor_temporal(column, unit="day")
-            column = days.cast(pa.date32(), safe=False).cast(pa.int32())
-            column = pc.if_else(
-                pc.and_(pc.greater_equal(column, _FIRST), pc.less_equal(column, _LAST)), column, None
-            )
-        elif pa.types.is_decimal(column.type):
+            return calendar_days(column)
+        if pa.types.is_decimal(column.type):
             column = column.cast(pa.string())  # its text is read as the nearest float, which a cast is not
         values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
         return values
@@ -369,25 +367,11 @@ def attribute_of(name: str, given: object) -> Attribute:
     return _check.refuse_type(name, rule, given, "declare its cells")
 
 
-def _rising(edges: object) -> tuple[Any, ...]:
-    if isinstance(edges, str | bytes) or not isinstance(edges, Sequence | np.ndarray) or len(edges) < 2:
-        _check.refuse_type("edges", "be a list of at least two numbers or dates", edges, "pass [0, 10, 20]")
-    given = tuple(edges)
-    dated = all(isinstance(e, dt.date) and not isinstance(e, dt.datetime) for e in given)
-    if not dated:
-        given = tuple(_check.finite("edges", edge) for edge in given)
-    if len(given) - 1 > MOST_CELLS or not all(a < b for a, b in pairwise(given)):
-        rule = f"rise, and be those of at most {MOST_CELLS} bins"
-        _check.refuse_state("edges", rule, "they do not", "sort them and leave out what is twice in it")
-    return given
-
-
-def _number(edge: Edge) -> float:
-    return float((edge - dt.date(1970, 1, 1)).days) if isinstance(edge, dt.date) else edge
-
-
-def _text(edge: Edge) -> str:
-    return edge.isoformat() if isinstance(edge, dt.date) else f"{edge:.10g}"
+def _check_flags(**flags: object) -> None:
+    """Refuse what is neither True nor False: a number would be that many cells."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            _check.refuse(name, "be True or False", flag, "leave it out for False")
 
 
 _NAMES: Final = {str: "texts", int: "whole numbers", bool: "truth values"}

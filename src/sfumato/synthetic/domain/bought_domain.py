@@ -23,9 +23,10 @@ from sfumato.mechanisms.statistics.quantile.quantiles import Quantiles
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.synthetic.domain.attributes import MOST_CELLS, Attribute, Categorical, Ordered, attribute_of
+from sfumato.synthetic.domain.attributes import Attribute, Categorical, Ordered, attribute_of
 from sfumato.synthetic.domain.column_types import is_text, plain_column, unstorable
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.domain.edges import MOST_CELLS
 
 __all__ = ["BoughtCategories", "BoughtDomain", "BoughtEdges", "DomainRelease"]
 

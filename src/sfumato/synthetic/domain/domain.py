@@ -59,6 +59,8 @@ class TableDomain(Mapping[str, Attribute]):
 
     def __init__(self, attributes: Mapping[str, object] | None = None, /, **named: object) -> None:
         given = dict(attributes or {})
+        if not all(isinstance(name, str) for name in given):
+            _check.refuse_type("attributes", "have texts as names of columns", given, "rename the column")
         twice = given.keys() & named.keys()
         if twice or not (given or named):
             found = f"{sorted(twice)[0]!r} is there twice" if twice else "there is none"

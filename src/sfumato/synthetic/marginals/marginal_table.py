@@ -126,9 +126,7 @@ class MarginalTable:
         pyarrow.Table
         """
         ends, places = self.interval(level), np.indices(self.counts.shape).reshape(self.counts.ndim, -1)
-        columns = [
-            pa.array(labels).take(pa.array(place)) for labels, place in zip(self.labels, places, strict=True)
-        ]
+        columns = [_label_column(labels, place) for labels, place in zip(self.labels, places, strict=True)]
         numbers = [np.ravel(values) for values in (self.counts, ends.lower, ends.upper)]
         names = [*self.columns, *_free(self.columns)]
         return pa.table([*columns, *map(pa.array, numbers)], names=names)
@@ -138,6 +136,13 @@ class MarginalTable:
         return (
             f"<MarginalTable of {', '.join(self.columns) or 'the rows'}, {shape}, stddev {self.stddev:.4g}>"
         )
+
+
+def _label_column(labels: tuple[Label, ...], places: NDArray[np.int64]) -> pa.Array:
+    """Return cells' labels as a column; as texts, if "(other)" is among numbers or truth values."""
+    if len({type(label) for label in labels} - {type(None)}) > 1:
+        labels = tuple(None if label is None else str(label) for label in labels)
+    return pa.array(labels).take(pa.array(places))
 
 
 def _free(columns: tuple[str, ...]) -> list[str]:

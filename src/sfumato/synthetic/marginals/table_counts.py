@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, final, runtime_checkable
+from typing import Any, Final, Protocol, cast, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,4 +81,7 @@ def table_counts(domain: TableDomain, value: Any) -> TableCounts:
     -------
     TableCounts
     """
-    return value if isinstance(value, TableCounts) else CountedRows(domain.encode(value), domain.sizes)
+    # By its class: a pandas frame shows a column "counts" as an attribute.
+    if callable(getattr(type(value), "counts", None)):
+        return cast("TableCounts", value)
+    return CountedRows(domain.encode(value), domain.sizes)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, Self, TypeAlias, final
 
+import numpy as np
+
 from sfumato import _check
 from sfumato.synthetic.domain.domain import TableDomain
 
@@ -59,6 +61,9 @@ class Marginals:
         tables = _different(self.tables)
         object.__setattr__(self, "tables", tables)
         if self.weights is not None:
+            given: object = self.weights
+            if not isinstance(given, Sequence | np.ndarray):
+                _check.refuse_type("weights", "be a number for each table", given, "leave them out")
             weights = tuple(_check.positive("weights", weight) for weight in self.weights)
             if len(weights) != len(tables):
                 _check.refuse("weights", "be one for each table", weights, "leave them out")
@@ -145,10 +150,17 @@ class Marginals:
         return 1.0 if self.weights is None else self.weights[place]
 
 
+def _is_no_list(table: object) -> bool:
+    """Whether a table is not listed as names of columns."""
+    if isinstance(table, str) or not isinstance(table, Sequence):
+        return True
+    return not all(isinstance(name, str) for name in table)
+
+
 def _different(given: Any) -> tuple[tuple[str, ...], ...]:
     """Return lists of columns as tuples, none of them twice."""
     lists = not isinstance(given, str) and isinstance(given, Sequence) and len(given) > 0
-    if not lists or any(isinstance(each, str) or not isinstance(each, Sequence) for each in given):
+    if not lists or any(_is_no_list(each) for each in given):
         _check.refuse_type("tables", "be a list of lists of columns", given, _REMEDY)
     tables = tuple(tuple(each) for each in given)
     repeated = any(len(set(each)) != len(each) for each in tables)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.frames.arrow import as_arrow
-from sfumato.synthetic.domain.attributes import plain_column
+from sfumato.synthetic.domain.column_types import plain_column
 
 __all__ = ["Hierarchy", "Nodes"]
 
