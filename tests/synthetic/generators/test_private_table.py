@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy import Neighboring
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.synthetic import AIM, MST, IndependentMarginals, Marginals
-from sfumato.synthetic.generators.private_table import Candidate, PrivateTable, noise_of
+from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
+from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.marginals.table_counts import table_counts
 from tests.cases import cases
 from tests.synthetic.generators.transcripts import DOMAIN, ROWS, Transcript, as_table, neighbors
@@ -54,6 +56,21 @@ def test_no_answer_costs_more_than_it_was_charged_for_any_neighbor(
     assert exact >= 0.6 * charged  # no budget is left lying about
 
 
+@cases("name", ["aim", "independent"])
+def test_a_person_of_two_rows_is_paid_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pairs of rows that come or leave together, in the same cell or in two."""
+    for paid, fits in ((2, True), (1, False)):
+        generator = GENERATORS[name](domain=DOMAIN, rho=30, max_rows_contributed=paid)
+        with monkeypatch.context() as patch:
+            transcript = Transcript(patch)
+            generator.release(as_table(ROWS), rng=4)
+        cells = list(product(range(2), range(3), range(2)))
+        more = [[*ROWS, *pair] for pair in combinations_with_replacement(cells[::5], 2)]
+        costs = [cost / most for rows in (*more, ROWS[2:]) for cost, most in transcript.costs(rows)]
+        assert (max(costs) <= 1 + 1e-12) is fits
+        assert max(costs) >= 0.99
+
+
 def _quieter(leaf: Any, sigma: Fraction, *given: Any, **named: Any) -> Any:
     """The loss of twice the noise that is drawn."""
     return leaf(sigma * 2, *given, **named)
@@ -72,7 +89,7 @@ def test_planted_faults_are_seen(name: str, fault: str, monkeypatch: pytest.Monk
             claimed = partial(_quieter, DiscreteGaussianVector)
             patch.setattr("sfumato.synthetic.generators.private_table.DiscreteGaussianVector", claimed)
         else:
-            patch.setattr("sfumato.synthetic.generators.private_table.rows_moved", lambda _: 1)
+            patch.setattr(TableShift, "_cells", 1)
         excess, _, _ = worst(generator, patch, 1)
     assert excess > 0.5
 
@@ -108,12 +125,12 @@ def test_only_released_answers_decide_on_a_model(monkeypatch: pytest.MonkeyPatch
 
 def table_of(rows: Any, budget: Fraction, seed: int = 1) -> PrivateTable:
     counts = table_counts(DOMAIN, as_table(rows))
-    return PrivateTable(counts, DOMAIN.sizes, budget, Neighboring.ADD_REMOVE, random_source(seed))
+    return PrivateTable(counts, DOMAIN.sizes, budget, TableShift(Neighboring.ADD_REMOVE), random_source(seed))
 
 
 def test_an_answer_beyond_the_budget_is_never_given() -> None:
     table = table_of(ROWS, Fraction(1, 10))
-    sigma = noise_of(Fraction(1, 20), Neighboring.ADD_REMOVE)
+    sigma = TableShift(Neighboring.ADD_REMOVE).noise(Fraction(1, 20))
     table.measure((0,), sigma)
     table.measure((1,), sigma)
     assert 0 <= table.left < Fraction(1, 10**6)
@@ -139,6 +156,6 @@ def test_noise_costs_at_most_what_it_is_asked_to() -> None:
     for relation in Neighboring:
         moved = 1 if relation is Neighboring.ADD_REMOVE else 2
         for rho in (Fraction(1, 10**6), Fraction(1, 3), Fraction(7)):
-            sigma = noise_of(rho, relation)
+            sigma = TableShift(relation).noise(rho)
             assert Fraction(moved) / (2 * sigma**2) <= rho
             assert Fraction(moved) / (2 * sigma**2) >= rho * (1 - Fraction(1, 10**5))

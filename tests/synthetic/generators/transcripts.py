@@ -17,6 +17,7 @@ from sfumato.privacy import Neighboring
 from sfumato.synthetic import TableDomain
 from sfumato.synthetic.generators import private_table
 from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.marginals.table_counts import table_counts
 
 DOMAIN = TableDomain(a=[0, 1], b=[0, 1, 2], c=[0, 1])
@@ -93,10 +94,11 @@ class Transcript:
         monkeypatch.setattr(PrivateTable, "measure", measured)
         monkeypatch.setattr(PrivateTable, "choose", chosen)
 
-    def costs(self, rows: Any, relation: Neighboring) -> list[tuple[float, float]]:
+    def costs(self, rows: Any, relation: Neighboring = Neighboring.ADD_REMOVE) -> list[tuple[float, float]]:
         """For each answer its exact rho between `ROWS` and a neighbor, and the rho that was charged."""
+        shift = TableShift(relation)
         tables = [
-            PrivateTable(table_counts(DOMAIN, as_table(each)), DOMAIN.sizes, Fraction(1), relation, _NONE)
+            PrivateTable(table_counts(DOMAIN, as_table(each)), DOMAIN.sizes, Fraction(1), shift, _NONE)
             for each in (ROWS, rows)
         ]
         found, groups = [], None

@@ -29,7 +29,7 @@ class AIM(Generator):
 
     Parameters
     ----------
-    domain, rho, neighboring
+    domain, rho, neighboring, max_rows_contributed
         As in `Generator`.
     workload : Marginals
         The tables that should be right; all pairs of columns unless given. Each has at most 2**24 cells.
@@ -48,8 +48,8 @@ class AIM(Generator):
     -----
     Guarantee: rho-zCDP, by the fully adaptive composition theorem for zCDP (Whitehouse, Ramdas, Rogers, Wu
     2023): see `PrivateTable`, through which each answer goes. Questions, noise, the cost of a round and the
-    end follow from released values alone. Conditions: each person has at most one row, and the domain, the
-    workload and its weights do not come from the data.
+    end follow from released values alone. Conditions: each person has at most ``max_rows_contributed`` rows,
+    and the domain, the workload and its weights do not come from the data.
 
     The tables of all columns are measured, and cells with few rows merged. Then each round chooses a table of
     the workload, or one of fewer columns of it, by the exponential mechanism. Its score is the L1 distance of
@@ -104,7 +104,7 @@ class AIM(Generator):
             rho=Fraction(self.rho),
             max_cells=self.max_cells,
             rounds=self.rounds or 2 * len(self.domain),
-            neighboring=self.neighboring,
+            shift=self._shift,
         )
         return AdaptiveRounds(table, plan).run()
 

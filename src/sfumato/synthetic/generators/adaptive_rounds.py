@@ -11,7 +11,6 @@ from typing import Final, final
 
 import numpy as np
 
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.column_tables import (
     MEAN_ABSOLUTE,
@@ -19,7 +18,8 @@ from sfumato.synthetic.generators.column_tables import (
     grouped_tables,
     measured_columns,
 )
-from sfumato.synthetic.generators.private_table import Candidate, PrivateTable, noise_of, rows_moved
+from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
+from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
 from sfumato.synthetic.graphical_model.junction_tree import JunctionTree, tree_cells
@@ -53,14 +53,14 @@ class RoundPlan:
     rho : Fraction
     max_cells : int
     rounds : int
-    neighboring : Neighboring
+    shift : TableShift
     """
 
     weights: Mapping[Clique, int]
     rho: Fraction
     max_cells: int
     rounds: int
-    neighboring: Neighboring
+    shift: TableShift
 
 
 @final
@@ -106,13 +106,13 @@ class AdaptiveRounds:
     def _measure_columns(self) -> None:
         """Measure each column, with most of the budget where they are mostly noise."""
         table, plan = self._table, self._plan
-        sigma = noise_of(plan.rho * _COUNT, plan.neighboring)
+        sigma = plan.shift.noise(plan.rho * _COUNT)
         count = float(table.measure((), sigma))
         sizes, rest = table.groups.sizes, plan.rho * (1 - _COUNT)
-        noise = column_noise(sizes, rest * _COLUMNS, plan.neighboring)
+        noise = column_noise(sizes, rest * _COLUMNS, plan.shift)
         errors = [float(each) * size for each, size in zip(noise, sizes, strict=True)]
         if MEAN_ABSOLUTE * sum(errors) / len(sizes) / (2 * max(1.0, count)) > _NOISE:
-            noise = column_noise(sizes, rest * _COLUMNS_OF_LITTLE, plan.neighboring)
+            noise = column_noise(sizes, rest * _COLUMNS_OF_LITTLE, plan.shift)
         groups, measured = grouped_tables(measured_columns(table, noise), _MERGED)
         table.merge(groups)
         self._tables, self._total, self._sizes = dict(measured.tables), measured.total, groups.sizes
@@ -123,7 +123,7 @@ class AdaptiveRounds:
 
     def _measure_columns_again(self) -> None:
         """Spend what is left on the tables of columns."""
-        noise = column_noise(self._sizes, self._table.left, self._plan.neighboring)
+        noise = column_noise(self._sizes, self._table.left, self._plan.shift)
         for clique, table in measured_columns(self._table, noise).tables.items():
             self._tables[clique] = self._tables[clique].combined(table)
 
@@ -134,7 +134,7 @@ class AdaptiveRounds:
         self, fitted: FittedModel, cells: Mapping[Clique, int], cost: Fraction, *, last: bool
     ) -> tuple[Clique, float, Array]:
         """Choose one of some tables and measure it; return its noise, and what the model predicted."""
-        choice, moved = cost * _CHOICE, rows_moved(self._plan.neighboring)
+        choice, moved = cost * _CHOICE, self._plan.shift.l2_squared
 
         def spent(clique: Clique) -> Fraction:
             factor = 1.0 if last else min(_MOST, max(_LEAST, (cells[clique] / self._typical) ** _GROWTH))
@@ -147,7 +147,7 @@ class AdaptiveRounds:
             expected = fitted.total * marginals(clique)
             candidates.append(Candidate(clique, expected, penalty, self._plan.weights[clique]))
         picked = candidates[self._table.choose(candidates, choice)]
-        noise = noise_of(costs[picked.clique], self._plan.neighboring)
+        noise = self._plan.shift.noise(costs[picked.clique])
         counts = self._table.measure(picked.clique, noise).astype(np.float64)
         measured = NoisyTable(counts, float(noise) ** 2)
         there = self._tables.get(picked.clique)

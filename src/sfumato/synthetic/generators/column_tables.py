@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.generators.cell_groups import CellGroups, merged_below
-from sfumato.synthetic.generators.private_table import PrivateTable, noise_of
+from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.marginals.workload import Clique
@@ -49,20 +49,20 @@ def shares_by_size(sizes: Sequence[int]) -> list[Fraction]:
     return [part / sum(parts) for part in parts]
 
 
-def column_noise(sizes: Sequence[int], rho: Fraction, neighboring: Neighboring) -> list[Fraction]:
+def column_noise(sizes: Sequence[int], rho: Fraction, shift: TableShift) -> list[Fraction]:
     """Return the noise of each column's table for a budget of all of them.
 
     Parameters
     ----------
     sizes : sequence of int
     rho : Fraction
-    neighboring : Neighboring
+    shift : TableShift
 
     Returns
     -------
     list of Fraction
     """
-    return [noise_of(rho * part, neighboring) for part in shares_by_size(sizes)]
+    return [shift.noise(rho * part) for part in shares_by_size(sizes)]
 
 
 def measured_columns(table: PrivateTable, noise: Sequence[Fraction]) -> Measurements:

@@ -21,6 +21,7 @@ from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.private_table import PrivateTable
 from sfumato.synthetic.generators.synthetic_model import SyntheticModel
+from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel
 from sfumato.synthetic.marginals.table_counts import table_counts
 from sfumato.synthetic.marginals.workload import Marginals
@@ -29,6 +30,7 @@ __all__ = ["Generator"]
 
 _DELTA: Final = "take a delta far below 1 over the rows, as 1e-9"
 _START: Final = Fraction(64)
+_ROWS: Final = 1 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,16 +44,25 @@ class Generator(Mechanism):
     rho : int, float or Fraction
         The budget in zero-concentrated DP.
     neighboring : Neighboring
-        ADD_REMOVE of a row, REPLACE_ONE or ZERO_OUT. A person must have one row.
+        ADD_REMOVE of a row, REPLACE_ONE or ZERO_OUT.
+    max_rows_contributed : int
+        The most rows that one person has among those that are counted; noise grows in proportion.
     """
 
     domain: TableDomain
     rho: Number
     neighboring: Neighboring = Neighboring.ADD_REMOVE
+    max_rows_contributed: int = 1
 
     def __post_init__(self) -> None:
         _check.instance("domain", self.domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
         _check.instance("neighboring", self.neighboring, Neighboring)
+        most = _check.integer("max_rows_contributed", self.max_rows_contributed, minimum=1)
+        if most > _ROWS:
+            _check.refuse("max_rows_contributed", f"be at most {_ROWS}", most, "bound the rows of a person")
+        if self.domain.structural_zeros:
+            remedy = "leave them out, and drop synthetic rows that cannot be"
+            _check.refuse_state("domain", "have no structural zeros for a generator", "it has some", remedy)
         remedy = f"pass epsilon= and delta= to {type(self).__name__}.calibrated to have it chosen"
         object.__setattr__(self, "rho", as_number("rho", self.rho, remedy))
         if not Fraction(1, 1 << 60) <= Fraction(self.rho) <= 1 << 20:
@@ -104,8 +115,8 @@ class Generator(Mechanism):
 
         Parameters
         ----------
-        value : frame
-            Of Arrow, pandas, Polars or another library; private. At most 2**38 rows.
+        value : frame or TableCounts
+            Of Arrow, pandas, Polars or another library, or counts by cell; private. At most 2**38 rows.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
 
@@ -115,9 +126,13 @@ class Generator(Mechanism):
         """
         source = random_source(rng)
         counts = table_counts(self.domain, value)
-        table = PrivateTable(counts, self.domain.sizes, Fraction(self.rho), self.neighboring, source)
+        table = PrivateTable(counts, self.domain.sizes, Fraction(self.rho), self._shift, source)
         groups, fitted = self._fitted(table)
         return self._release_as(SyntheticModel, fitted, source, domain=self.domain, groups=groups)
+
+    @property
+    def _shift(self) -> TableShift:
+        return TableShift(self.neighboring, self.max_rows_contributed)
 
     @classmethod
     def _regarded(cls, workload: Marginals | None) -> dict[str, Any]:

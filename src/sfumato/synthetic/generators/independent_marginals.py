@@ -11,7 +11,7 @@ from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.column_tables import column_noise, measured_columns
 from sfumato.synthetic.generators.generator import Generator
-from sfumato.synthetic.generators.private_table import PrivateTable, rows_moved
+from sfumato.synthetic.generators.private_table import PrivateTable
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
 
 __all__ = ["IndependentMarginals"]
@@ -24,14 +24,15 @@ class IndependentMarginals(Generator):
 
     Parameters
     ----------
-    domain, rho, neighboring
+    domain, rho, neighboring, max_rows_contributed
         As in `Generator`: at scale ``rho`` all columns together are about rho-zCDP.
 
     Notes
     -----
-    Guarantee: the composition of one `DiscreteGaussianVector` for each column, of whole counts that one row
-    moves by 1 in squared L2 norm, and by 2 where it is replaced. A row that has no cell is not counted, as if
-    it was not there. Conditions: each person has at most one row, and the domain does not come from the data.
+    Guarantee: the composition of one `DiscreteGaussianVector` for each column, of whole counts that a
+    person moves as `TableShift` says. A row that has no cell is not counted, as if it was not there.
+    Conditions: each person has at most ``max_rows_contributed`` rows, and the domain does not come from the
+    data.
 
     It is what other generators are compared with: no correlation is in it. For very small budgets and many
     columns there is nothing better.
@@ -51,13 +52,13 @@ class IndependentMarginals(Generator):
     @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
-        moved = rows_moved(self.neighboring)
         return compose(
-            DiscreteGaussianVector(sigma, moved, neighboring=self.neighboring) for sigma in self._noise()
+            DiscreteGaussianVector(sigma, self._shift.l2_squared, neighboring=self.neighboring)
+            for sigma in self._noise()
         )
 
     def _noise(self) -> list[Fraction]:
-        return column_noise(self.domain.sizes, Fraction(self.rho), self.neighboring)
+        return column_noise(self.domain.sizes, Fraction(self.rho), self._shift)
 
     def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
         return table.groups, fit(measured_columns(table, self._noise()))

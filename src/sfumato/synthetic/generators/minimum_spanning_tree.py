@@ -19,7 +19,7 @@ from sfumato.synthetic.generators.column_tables import (
     shares_by_size,
 )
 from sfumato.synthetic.generators.generator import Generator
-from sfumato.synthetic.generators.private_table import Candidate, PrivateTable, noise_of
+from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
@@ -40,7 +40,7 @@ class MST(Generator):
 
     Parameters
     ----------
-    domain, rho, neighboring
+    domain, rho, neighboring, max_rows_contributed
         As in `Generator`. A pair of columns has at most 2**22 cells.
 
     Raises
@@ -54,8 +54,8 @@ class MST(Generator):
     2023): see `PrivateTable`, through which each answer goes. The tables of all columns are measured, then as
     many pairs less one as there are columns are chosen by the exponential mechanism, those that connect
     columns which no pair connects yet, scored by how far independent columns are off; then these are
-    measured, larger ones with less noise. Conditions: each person has at most one row, and the domain does
-    not come from the data.
+    measured, larger ones with less noise. Conditions: each person has at most
+    ``max_rows_contributed`` rows, and the domain does not come from the data.
 
     References
     ----------
@@ -84,7 +84,7 @@ class MST(Generator):
     def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
         rho, columns = Fraction(self.rho), len(self.domain)
         share = _COLUMNS if columns > 1 else Fraction(1)
-        noise = column_noise(self.domain.sizes, rho * share, self.neighboring)
+        noise = column_noise(self.domain.sizes, rho * share, self._shift)
         groups, measured = grouped_tables(measured_columns(table, noise), _MERGED)
         table.merge(groups)
         if columns == 1:
@@ -94,7 +94,7 @@ class MST(Generator):
         tables = dict(measured.tables)
         cells = [int(np.prod([groups.sizes[column] for column in pair])) for pair in pairs]
         for pair, part in zip(pairs, shares_by_size(cells), strict=True):
-            sigma = noise_of(rest * part, self.neighboring)
+            sigma = self._shift.noise(rest * part)
             tables[pair] = NoisyTable(table.measure(pair, sigma).astype(np.float64), float(sigma) ** 2)
         return groups, fit(Measurements(groups.sizes, tables, measured.total))
 
@@ -104,7 +104,7 @@ class MST(Generator):
         """Choose pairs that connect all columns, at the cost of rho each."""
         fitted = fit(measured)
         marginals, columns = ModelMarginals(fitted.model), len(measured.sizes)
-        even = float(noise_of(rest / (columns - 1), self.neighboring))
+        even = float(self._shift.noise(rest / (columns - 1)))
         candidates = {}
         for pair in combinations(range(columns), 2):
             expected = fitted.total * marginals(pair)

@@ -11,21 +11,20 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.base.rational import floor_log2, plain, power_of_two
+from sfumato.mechanisms.base.rational import plain
 from sfumato.mechanisms.selection.exponential import Exponential
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.generators.cell_groups import CellGroups
+from sfumato.synthetic.generators.table_shift import TableShift, short_number
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.marginals.table_counts import TableCounts
 from sfumato.synthetic.marginals.workload import Clique
 
-__all__ = ["Candidate", "PrivateTable", "noise_of", "rows_moved"]
+__all__ = ["Candidate", "PrivateTable"]
 
-_BITS: Final = 20
 _STEPS: Final = 1 << 8  # scores are whole numbers of 1/256 of a row
 _LARGEST: Final = 1 << 60
 _RECORDS: Final = 1 << 38
@@ -66,7 +65,8 @@ class PrivateTable:
         Cells of each column.
     budget : Fraction
         Rho; no answer is given that would exceed it.
-    neighboring : Neighboring
+    shift : TableShift
+        How far a person moves a table.
     source : RandomSource
 
     Notes
@@ -78,11 +78,12 @@ class PrivateTable:
 
     - A measurement adds independent discrete Gaussian noise to a table of whole counts. A row is in one cell
       of it, so that one that is added or removed moves its squared L2 norm by 1, and one that is replaced by
-      2: `DiscreteGaussianVector`, :math:`\Delta^2/2\sigma^2` (Canonne, Kamath, Steinke 2020).
+      2, the k rows of a person by k^2 times as much (`TableShift`): `DiscreteGaussianVector`,
+      :math:`\Delta^2/2\sigma^2` (Canonne, Kamath, Steinke 2020).
     - A choice is the exponential mechanism over whole scores, w times the L1 distance of counts and
       prediction (each rounded to 1/256 of a row) less a public penalty. A row moves the distance by 1, and by
-      2 where it is replaced: it has a bounded range of twice that over its scale: `Exponential`, at most
-      :math:`\epsilon^2/8` (Cesar, Rogers 2021).
+      2 where it is replaced, k rows by k times as much: it has a bounded range of twice that over its scale:
+      `Exponential`, at most :math:`\epsilon^2/8` (Cesar, Rogers 2021).
 
     Counts are clamped to at most 2**38, and to as many that scores cannot overflow: a clamped count moves by
     no more than the count. A row that has no cell is not counted, as if it was not there.
@@ -93,11 +94,11 @@ class PrivateTable:
         table: TableCounts,
         sizes: Sequence[int],
         budget: Fraction,
-        neighboring: Neighboring,
+        shift: TableShift,
         source: RandomSource,
     ) -> None:
         self._table, self._source = table, source
-        self._neighboring, self._moved = neighboring, rows_moved(neighboring)
+        self._shift = shift
         self.groups, self.left = CellGroups.single(sizes), budget
         self.charged: list[PrivacyLoss] = []
         self._counts: dict[Clique, NDArray[np.int64]] = {}
@@ -125,7 +126,8 @@ class PrivateTable:
         -------
         int64 array, an axis for each column
         """
-        self._charge(DiscreteGaussianVector(sigma, self._moved, neighboring=self._neighboring))
+        shift = self._shift
+        self._charge(DiscreteGaussianVector(sigma, shift.l2_squared, neighboring=shift.neighboring))
         counts = self._counted(clique)
         noise = DiscreteGaussianDistribution(sigma).sample(counts.shape or (1,), self._source)
         return np.asarray(counts + np.asarray(noise).reshape(counts.shape))
@@ -145,10 +147,10 @@ class PrivateTable:
         int
         """
         heaviest = max(each.weight for each in candidates)
-        sensitivity = self._moved * heaviest * _STEPS
-        epsilon = _short(Fraction(math.sqrt(8 * rho)), up=False)
+        sensitivity = self._shift.l1 * heaviest * _STEPS
+        epsilon = short_number(Fraction(math.sqrt(8 * rho)), up=False)
         scale = plain(2 * sensitivity / epsilon)
-        choice = Exponential(sensitivity=sensitivity, scale=scale, neighboring=self._neighboring)
+        choice = Exponential(sensitivity=sensitivity, scale=scale, neighboring=self._shift.neighboring)
         self._charge(choice.privacy_loss)
         scores = np.array([self.score(each) for each in candidates], np.int64)
         return int(choice.release(scores, self._source).value)
@@ -186,48 +188,3 @@ class PrivateTable:
             raise RuntimeError("a generator asked for more than its budget")
         self.left -= rho
         self.charged.append(loss)
-
-
-def rows_moved(neighboring: Neighboring) -> int:
-    """Return how many cells of a table of counts one unit moves, each by 1.
-
-    Parameters
-    ----------
-    neighboring : Neighboring
-
-    Returns
-    -------
-    int
-        Also the squared L2 norm by which it moves the table, and the L1 norm.
-
-    Examples
-    --------
-    >>> [rows_moved(relation) for relation in (Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE)]
-    [1, 2]
-    """
-    return 1 if neighboring is Neighboring.ADD_REMOVE else 2
-
-
-def noise_of(rho: Fraction, neighboring: Neighboring) -> Fraction:
-    """Return the smallest noise of a table that costs at most so much: a short number, rounded up.
-
-    Parameters
-    ----------
-    rho : Fraction
-    neighboring : Neighboring
-
-    Returns
-    -------
-    Fraction
-
-    Examples
-    --------
-    >>> float(noise_of(Fraction(1, 50), Neighboring.ADD_REMOVE))
-    5.000003814697266
-    """
-    return _short(Fraction(math.sqrt(rows_moved(neighboring) / (2 * rho))), up=True)
-
-
-def _short(value: Fraction, *, up: bool) -> Fraction:
-    unit = power_of_two(floor_log2(value) - _BITS)
-    return (math.floor(value / unit) + (1 if up else 0)) * unit
