@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
     from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
     from sfumato.synthetic.marginals.workload import Marginals
+    from sfumato.synthetic.planning.method_plans import MethodPlan
+    from sfumato.synthetic.planning.tables_plan import TablesPlan, plan
 
 __all__ = [
     "BoughtCategories",
@@ -34,9 +36,12 @@ __all__ = [
     "MarginalTable",
     "Marginals",
     "MarginalsRelease",
+    "MethodPlan",
     "Ordered",
     "ResidualMechanism",
     "TableDomain",
+    "TablesPlan",
+    "plan",
 ]
 
 __getattr__, __dir__ = attach(
@@ -51,7 +56,10 @@ __getattr__, __dir__ = attach(
         "MarginalTable": "sfumato.synthetic.marginals.marginal_table",
         "Marginals": "sfumato.synthetic.marginals.workload",
         "MarginalsRelease": "sfumato.synthetic.marginals.marginals_release",
+        "MethodPlan": "sfumato.synthetic.planning.method_plans",
         "Ordered": "sfumato.synthetic.domain.attributes",
         "ResidualMechanism": "sfumato.synthetic.marginals.residual_mechanism",
+        "TablesPlan": "sfumato.synthetic.planning.tables_plan",
+        "plan": "sfumato.synthetic.planning.tables_plan",
     },
 )
