@@ -8,10 +8,13 @@ import pyarrow as pa
 __all__ = ["load"]
 
 _TYPES = {
+    "int8": "smallint",
     "int32": "integer",
     "int64": "bigint",
+    "float": "real",
     "double": "double precision",
     "decimal128(30, 4)": "numeric(30, 4)",
+    "decimal128(30, 9)": "numeric(30, 9)",
     "string": "text",
     "bool": "boolean",
     "date32[day]": "date",

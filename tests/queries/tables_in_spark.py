@@ -9,10 +9,13 @@ import pyarrow as pa
 __all__ = ["frame"]
 
 _TYPES = {
+    "int8": "TINYINT",
     "int32": "INT",
     "int64": "BIGINT",
+    "float": "FLOAT",
     "double": "DOUBLE",
     "decimal128(30, 4)": "DECIMAL(30, 4)",
+    "decimal128(30, 9)": "DECIMAL(30, 9)",
     "string": "STRING",
     "bool": "BOOLEAN",
     "date32[day]": "DATE",

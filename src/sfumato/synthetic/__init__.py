@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
     from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
     from sfumato.synthetic.marginals.workload import Marginals
+    from sfumato.synthetic.planning.method_plans import MethodPlan
+    from sfumato.synthetic.planning.tables_plan import TablesPlan, plan
     from sfumato.synthetic.quality.associations import Association
     from sfumato.synthetic.quality.distinguishability import Distinguishability
     from sfumato.synthetic.quality.marginal_distances import MarginalDistance
@@ -67,6 +69,7 @@ __all__ = [
     "MarginalTable",
     "Marginals",
     "MarginalsRelease",
+    "MethodPlan",
     "Ordered",
     "PredictionScores",
     "QualityMeasure",
@@ -75,11 +78,13 @@ __all__ = [
     "ResidualMechanism",
     "SyntheticModel",
     "TableDomain",
+    "TablesPlan",
     "TopDown",
     "TopDownRelease",
     "UnitCounts",
     "WorkloadError",
     "curator_quality_report",
+    "plan",
 ]
 
 __getattr__, __dir__ = attach(
@@ -104,6 +109,7 @@ __getattr__, __dir__ = attach(
         "MarginalTable": "sfumato.synthetic.marginals.marginal_table",
         "Marginals": "sfumato.synthetic.marginals.workload",
         "MarginalsRelease": "sfumato.synthetic.marginals.marginals_release",
+        "MethodPlan": "sfumato.synthetic.planning.method_plans",
         "Ordered": "sfumato.synthetic.domain.attributes",
         "PredictionScores": "sfumato.synthetic.quality.prediction",
         "QualityMeasure": "sfumato.synthetic.quality.report",
@@ -112,10 +118,12 @@ __getattr__, __dir__ = attach(
         "ResidualMechanism": "sfumato.synthetic.marginals.residual_mechanism",
         "SyntheticModel": "sfumato.synthetic.generators.synthetic_model",
         "TableDomain": "sfumato.synthetic.domain.domain",
+        "TablesPlan": "sfumato.synthetic.planning.tables_plan",
         "TopDown": "sfumato.synthetic.topdown.topdown",
         "TopDownRelease": "sfumato.synthetic.topdown.topdown_release",
         "UnitCounts": "sfumato.synthetic.topdown.unit_counts",
         "WorkloadError": "sfumato.synthetic.quality.workload_error",
         "curator_quality_report": "sfumato.synthetic.quality.quality_report",
+        "plan": "sfumato.synthetic.planning.tables_plan",
     },
 )

@@ -32,8 +32,9 @@ __all__ = ["CountingJob", "counting_job", "maximal_cliques"]
 
 _ONE_NUMBER: Final = 1 << 61
 """Cells that one integer of an engine tells apart."""
-_BY_TABLE: Final = 16
-"""Tables up to which an engine counts each by itself."""
+_BY_TABLE: Final = 4
+_FEW_CELLS: Final = 1 << 22
+"""Tables up to which an engine counts each by itself, if all their columns together have more cells."""
 _UNIT: Final = "unit"
 
 
@@ -91,7 +92,8 @@ def counting_job(
         The most rows of a unit that are counted; of no effect where each row is a unit.
     together : bool, optional
         Whether rows are counted by all columns at once, which is one pass over them, and returns no more
-        groups than there are rows. Unless given, so for more than 16 tables, or too large ones.
+        groups than there are rows. Unless given, so for more than 4 tables, for columns of at most 2**22
+        cells, and for tables too large for one number.
 
     Returns
     -------
@@ -113,9 +115,11 @@ def counting_job(
     _check.integer("max_rows_contributed", max_rows_contributed, minimum=1)
     most = None if relation.unit is None else max_rows_contributed
     rows, tables = _counted_rows(domain, relation), maximal_cliques(cliques)
-    large = any(_cells(domain, table) >= _ONE_NUMBER for table in tables)
-    if large or (len(tables) > _BY_TABLE if together is None else together):
-        tables = _parts(domain, sorted({place for table in tables for place in table}))
+    places = sorted({place for table in tables for place in table})
+    if together is None:
+        together = len(tables) > _BY_TABLE or _cells(domain, tuple(places)) <= _FEW_CELLS
+    if together or any(_cells(domain, table) >= _ONE_NUMBER for table in tables):
+        tables = _parts(domain, places)
         numbers = [_number(domain, table) for table in tables]
         keys = tuple(Named(f"table_{i}", number) for i, number in enumerate(numbers))
         counted = Measure(RowCount(), upper=max_rows_contributed)

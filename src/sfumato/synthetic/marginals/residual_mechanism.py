@@ -183,6 +183,11 @@ class ResidualMechanism(Mechanism):
         ).stddev
 
     @property
+    def residuals(self) -> tuple[Clique, ...]:
+        """The columns of each residual that is measured, by number."""
+        return tuple(self._variances)
+
+    @property
     def cells(self) -> int:
         """How many noisy numbers are drawn: a measure of time and memory."""
         return sum(prod(self._shape(part)) for part in self._variances)

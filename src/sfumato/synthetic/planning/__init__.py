@@ -1,0 +1,1 @@
+"""Errors, memory and time of each way to release tables, before anything is spent."""
