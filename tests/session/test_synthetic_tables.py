@@ -23,7 +23,7 @@ from sfumato.errors import (
 from sfumato.privacy import Neighboring
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.session.session import Session
-from sfumato.synthetic import Categorical, Marginals, Ordered, ResidualMechanism, TableDomain
+from sfumato.synthetic import AIM, Categorical, Marginals, Ordered, ResidualMechanism, TableDomain
 from sfumato.synthetic.releases.release_record import SyntheticRecord
 from tests.run_time import run_time
 
@@ -79,6 +79,53 @@ def test_the_charge_is_in_the_ledger_before_rows_are_read_and_stays_if_that_fail
         assert released.receipt is not None
         assert released.receipt.sequence == entry.sequence
         assert released.simulated
+
+
+def test_a_synthetic_table_is_charged_once_and_read_from_the_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    asked_for: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-8, "max_rows_contributed": 3}
+    with opened(rng=None, ledger=path) as session:
+        first, left = session.synthesize(DOMAIN, **asked_for), session.account.remaining()
+        (entry,) = session.ledger.entries()
+        mechanism = AIM.calibrated(DOMAIN, **asked_for)
+        assert first.receipt is not None
+        assert first.loss == entry.loss == mechanism.privacy_loss
+        assert entry.description == "synthetic table by aim: age, sex, work"
+    with opened(rng=None, ledger=path) as session:
+        again = session.synthesize(DOMAIN, **asked_for)
+        assert session.account.remaining() == left
+        assert (again.receipt, again.to_json()) == (None, first.to_json())
+        stored = session.ledger.release(first.receipt.sequence)
+        assert stored.to_arrow().num_rows == again.to_arrow().num_rows > 3
+        session.synthesize(DOMAIN, **asked_for, method="independent")
+        assert len(session.ledger.entries()) == 2
+    with opened(epsilon=100.0) as session:
+        model = session.synthesize(DOMAIN, **(asked_for | {"epsilon": 90.0}), workload=PAIRS)
+        assert abs(model.total - 2000) < 200  # rows of sex "x" have no cell
+        one = session.synthesize(
+            DOMAIN, **(asked_for | {"epsilon": 9.0, "max_rows_contributed": 1}), method="mst"
+        )
+        assert abs(one.total - 960) < 60
+
+
+def test_a_synthetic_table_that_cannot_be_made_is_refused_before_a_charge() -> None:
+    impossible = DOMAIN.with_structural_zeros({"age": [None], "sex": ["f"]})
+    refused: list[tuple[TableDomain, dict[str, Any], str]] = [
+        (DOMAIN, {"method": "gan"}, "method must be one of"),
+        (DOMAIN, {"workload": Marginals([["age", "town"]])}, "town"),
+        (impossible, {}, "structural zeros"),
+        (TableDomain(DOMAIN, town=["a"]), {}, "town"),
+        (DOMAIN, {"delta": 0.0}, "delta"),
+    ]
+    with opened() as session:
+        for domain, given, message in refused:
+            with pytest.raises((ParameterError, QueryError), match=message):
+                session.synthesize(domain, **({"epsilon": 1.0, "delta": 1e-8} | given))
+        with pytest.raises(BudgetExceeded):
+            session.synthesize(DOMAIN, epsilon=6.0, delta=1e-8)
+        assert not session.ledger.entries()
+        alone = session.synthesize(TableDomain(sex=["f", "m"]), epsilon=1.0, delta=1e-8)
+        assert alone.marginal("sex").shape == (2,)
 
 
 def test_asking_again_is_free_and_returns_the_same_numbers(tmp_path: Path) -> None:

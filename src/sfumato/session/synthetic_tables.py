@@ -19,6 +19,9 @@ from sfumato.queries.plan.query import Query
 from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters
 from sfumato.session.counted_release import CountedRequest, release_counted
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.generators.generator import Generator
+from sfumato.synthetic.generators.generator_choice import AUTO, GENERATORS, generator_named
+from sfumato.synthetic.generators.synthetic_model import SyntheticModel
 from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
 from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
 from sfumato.synthetic.marginals.workload import Marginals
@@ -134,6 +137,96 @@ class SyntheticTools(ABC):
             at_epsilon=at_epsilon,
         )
         released: MarginalsRelease = self._released(request)
+        return released
+
+    def synthesize(
+        self,
+        domain: TableDomain,
+        *,
+        epsilon: float,
+        delta: float,
+        workload: Marginals | None = None,
+        method: str = AUTO,
+        table: str | Table | None = None,
+        max_rows_contributed: int = 1,
+    ) -> SyntheticModel:
+        """Release a model that synthetic rows are drawn from, charging before any row is read.
+
+        Asking the very same of the same data again returns the committed model, free of charge.
+
+        Parameters
+        ----------
+        domain, epsilon, delta, table, max_rows_contributed
+            As for `marginals`.
+        workload : Marginals, optional
+            The tables that should be right, which `AIM` regards: all pairs of columns unless given.
+        method : str
+            ``"aim"``, ``"mst"`` or ``"independent"``; ``"auto"`` takes the first of these that can
+            take tables of such sizes.
+
+        Returns
+        -------
+        SyntheticModel
+            Its ``table()`` is the synthetic table. With the receipt of its charge; without where it was
+            committed before.
+
+        Raises
+        ------
+        ParameterError, QueryError, BudgetExceeded, EngineError
+            As for `marginals`.
+
+        Notes
+        -----
+        Guarantee: that of the generator for the session's unit, whose rows are bounded as for `marginals`.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import sfumato as sf
+        >>> from sfumato.synthetic import Ordered, TableDomain
+        >>> people = pa.table({"id": range(1000), "age": [20, 30, 40, 50] * 250, "sex": ["f", "m"] * 500})
+        >>> domain = TableDomain(age=Ordered(0, 100, bins=10), sex=["f", "m"])
+        >>> with sf.connect(people, privacy_unit="id", epsilon=4.0, delta=1e-6, rng=7) as session:
+        ...     model = session.synthesize(domain, epsilon=3.0, delta=1e-7)
+        >>> model.table(200, rng=1).schema.names, model.marginal("sex").round(-2).tolist()
+        (['age', 'sex'], [500.0, 500.0])
+        """
+        _check.instance("domain", domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
+        if workload is not None:
+            _check.instance("workload", workload, Marginals, "write Marginals.every(2), say")
+        generator, neighboring = generator_named(method, domain, workload), self._ledger.neighboring
+
+        def at_epsilon(smaller: float) -> Generator:
+            return generator.calibrated(
+                domain,
+                workload,
+                epsilon=smaller,
+                delta=delta,
+                neighboring=neighboring,
+                max_rows_contributed=rows,
+            )
+
+        name = next(word for word, kind in GENERATORS.items() if kind is generator)
+        query = self._rows_of(table, epsilon, delta)
+        rows = 1 if query.relation.unit is None else max_rows_contributed
+        wanted = () if workload is None else workload.cliques(domain)
+        request = CountedRequest(
+            kind="synthetic-model",
+            rows=query,
+            domain=domain,
+            cliques=[tuple(range(len(domain)))],
+            epsilon=epsilon,
+            delta=delta,
+            max_rows_contributed=rows,
+            parameters={
+                "method": name,
+                "tables": [list(clique) for clique in wanted],
+                "weights": [] if workload is None else list(map(workload.weight, range(len(wanted)))),
+            },
+            description=f"synthetic table by {name}: {', '.join(domain)}",
+            at_epsilon=at_epsilon,
+        )
+        released: SyntheticModel = self._released(request)
         return released
 
     def _rows_of(self, table: str | Table | None, epsilon: float, delta: float) -> Query:

@@ -18,11 +18,12 @@ from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.nodes import Scan
 from sfumato.synthetic import Categorical, Ordered, TableDomain
-from sfumato.synthetic.counting.counting_job import counting_job, maximal_cliques
+from sfumato.synthetic.counting.counting_job import counting_job
 from sfumato.synthetic.counting.engine_counts import EngineCounts, count_tables
 from sfumato.synthetic.marginals.contingency import integer_residual
 from sfumato.synthetic.marginals.residual_plan import l2_squared_shift
 from sfumato.synthetic.marginals.table_counts import TableCounts, table_counts
+from sfumato.synthetic.marginals.workload import maximal
 from tests.cases import cases
 from tests.synthetic.counting.cells import CELLS, rows_of
 
@@ -200,4 +201,4 @@ def test_unknown_columns_and_limits_are_refused() -> None:
         scan = Scan("data", engine.schemas["data"], None)
         with pytest.raises(ParameterError, match="max_rows_contributed must be"):
             counting_job(TableDomain(value=[1]), scan, [(0,)], max_rows_contributed=0)
-    assert maximal_cliques([(), (0,)]) == ((0,),)
+    assert maximal([(), (0,)]) == ((0,),)

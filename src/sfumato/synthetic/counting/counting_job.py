@@ -26,9 +26,9 @@ from sfumato.synthetic.counting.cell_expressions import (
     whole,
 )
 from sfumato.synthetic.domain.domain import TableDomain
-from sfumato.synthetic.marginals.workload import Clique
+from sfumato.synthetic.marginals.workload import Clique, maximal
 
-__all__ = ["CountingJob", "counting_job", "maximal_cliques"]
+__all__ = ["CountingJob", "counting_job"]
 
 _ONE_NUMBER: Final = 1 << 61
 """Cells that one integer of an engine tells apart."""
@@ -56,19 +56,6 @@ class CountingJob:
     job: AggregationJob
     tables: tuple[Clique, ...]
     together: bool
-
-
-def maximal_cliques(cliques: Sequence[Clique]) -> tuple[Clique, ...]:
-    """Return the cliques that are in no other one, in their order.
-
-    Examples
-    --------
-    >>> maximal_cliques([(0,), (0, 1), (1, 2), (0, 1)])
-    ((0, 1), (1, 2))
-    """
-    different = tuple(dict.fromkeys(cliques))
-    sets = [set(clique) for clique in different]
-    return tuple(c for c, own in zip(different, sets, strict=True) if not any(own < other for other in sets))
 
 
 def counting_job(
@@ -114,7 +101,7 @@ def counting_job(
     """
     _check.integer("max_rows_contributed", max_rows_contributed, minimum=1)
     most = None if relation.unit is None else max_rows_contributed
-    rows, tables = _counted_rows(domain, relation), maximal_cliques(cliques)
+    rows, tables = _counted_rows(domain, relation), maximal(cliques)
     places = sorted({place for table in tables for place in table})
     if together is None:
         together = len(tables) > _BY_TABLE or _cells(domain, tuple(places)) <= _FEW_CELLS

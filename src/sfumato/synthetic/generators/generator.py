@@ -65,8 +65,8 @@ class Generator(Mechanism):
             _check.refuse_state("domain", "have no structural zeros for a generator", "it has some", remedy)
         remedy = f"pass epsilon= and delta= to {type(self).__name__}.calibrated to have it chosen"
         object.__setattr__(self, "rho", as_number("rho", self.rho, remedy))
-        if not Fraction(1, 1 << 60) <= Fraction(self.rho) <= 1 << 20:
-            _check.refuse("rho", "be from 2**-60 to 2**20", self.rho, remedy)
+        if not Fraction(1, 1 << 60) <= Fraction(self.rho) <= 1 << 60:
+            _check.refuse("rho", "be from 2**-60 to 2**60", self.rho, remedy)
         self._check_own()
 
     @classmethod

@@ -21,6 +21,8 @@ from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, conditioned
 from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
 from sfumato.synthetic.graphical_model.row_sampling import sampled_rows
+from sfumato.synthetic.marginals.cell_rows import CountedTable, cell_rows
+from sfumato.synthetic.marginals.workload import maximal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,6 +216,23 @@ class SyntheticModel(Release):
         polars.DataFrame
         """
         return as_polars(_columns(self.table(rows, rng=rng, within_bins=within_bins)))
+
+    def to_arrow(self) -> pa.Table:
+        """Return the cells of all tables that were measured and are in no other one, a row for each.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``columns`` and ``cell``, lists of the table's columns and of the cell's labels as texts,
+            ``count`` as the model expects it, and ``stddev``, which is NULL: a model's error is not known.
+        """
+        names, columns = list(self.domain), list(self.domain.values())
+        found = list[CountedTable]()
+        for scope in maximal(self.value.thetas):
+            named = [names[column] for column in scope]
+            labels = [columns[column].labels for column in scope]
+            found.append((named, labels, self.marginal(*named), None))
+        return cell_rows(found)
 
     def to_json(self) -> str:
         """Return the model as a document of the format ``sfumato.synthetic-model``; it may be published.

@@ -21,9 +21,10 @@ from sfumato.privacy.catalog import LOSS
 from sfumato.privacy.neighboring import RELATION
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.domain.structural_zeros import possible_cells
+from sfumato.synthetic.marginals.cell_rows import cell_rows
 from sfumato.synthetic.marginals.marginal_table import MarginalTable
 from sfumato.synthetic.marginals.residual_noise import cell_noise, clique_of
-from sfumato.synthetic.marginals.workload import Clique, subsets
+from sfumato.synthetic.marginals.workload import Clique, maximal, subsets
 
 __all__ = ["MarginalsRelease"]
 
@@ -150,19 +151,9 @@ class MarginalsRelease(Release):
             ``columns`` and ``cell``, lists of the table's columns and of the cell's labels as texts,
             ``count`` and ``stddev``.
         """
-        names, parts = list(self.domain), list(self.value)
-        rows: list[dict[str, Any]] = []
-        for part in (each for each in parts if not any(set(each) < set(other) for other in parts)):
-            table = self.marginal(*(names[place] for place in part))
-            for cell, count in np.ndenumerate(table.counts):
-                found = (labels[at] for labels, at in zip(table.labels, cell, strict=True))
-                labels = [None if label is None else str(label) for label in found]
-                rows.append(
-                    {"columns": list(table.columns), "cell": labels, "count": count, "stddev": table.stddev}
-                )
-        texts = pa.list_(pa.string())
-        kinds = [("columns", texts), ("cell", texts), ("count", pa.float64()), ("stddev", pa.float64())]
-        return pa.Table.from_pylist(rows, pa.schema(kinds))
+        names = list(self.domain)
+        tables = (self.marginal(*(names[place] for place in part)) for part in maximal(self.value))
+        return cell_rows((each.columns, each.labels, each.counts, each.stddev) for each in tables)
 
     @property
     def total(self) -> float:

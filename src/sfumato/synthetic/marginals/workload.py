@@ -13,7 +13,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.synthetic.domain.domain import TableDomain
 
-__all__ = ["Clique", "Marginals", "subsets"]
+__all__ = ["Clique", "Marginals", "maximal", "subsets"]
 
 Clique: TypeAlias = tuple[int, ...]
 """Columns by number, rising."""
@@ -179,3 +179,16 @@ def subsets(cliques: Iterable[Clique]) -> tuple[Clique, ...]:
     """
     found = {part for clique in cliques for k in range(len(clique) + 1) for part in combinations(clique, k)}
     return tuple(sorted(found, key=lambda part: (len(part), part)))
+
+
+def maximal(cliques: Iterable[Clique]) -> tuple[Clique, ...]:
+    """Return the cliques that are in no other one, in their order.
+
+    Examples
+    --------
+    >>> maximal([(0,), (0, 1), (1, 2), (0, 1)])
+    ((0, 1), (1, 2))
+    """
+    different = tuple(dict.fromkeys(cliques))
+    sets = [set(clique) for clique in different]
+    return tuple(c for c, own in zip(different, sets, strict=True) if not any(own < other for other in sets))

@@ -19,6 +19,7 @@ __all__ = ["StorableRelease", "SyntheticRecord"]
 _FORMAT: Final = Format("sfumato.synthetic-release", 1)
 _KINDS: Final = {
     "marginals": ("sfumato.synthetic.marginals.marginals_release", "MarginalsRelease"),
+    "synthetic-model": ("sfumato.synthetic.generators.synthetic_model", "SyntheticModel"),
 }
 """The wire name of each kind of release, which never changes, and the class that reads it."""
 _UNKNOWN: Final = (
@@ -57,7 +58,7 @@ class SyntheticRecord:
     Parameters
     ----------
     kind : str
-        Of the release: ``"marginals"``.
+        Of the release: ``"marginals"`` or ``"synthetic-model"``.
     release : StorableRelease
     epsilon, delta : float
         The guarantee of this release alone.
