@@ -63,6 +63,10 @@ class _Commands(LazyGroup):
             "sfumato.cli.check_model:check_model",
             "Check that no example reaches another in a module, and that the engine clips it right.",
         ),
+        "synth": LazyCommand(
+            "sfumato.cli.synth:synth",
+            "Write a synthetic table with differential privacy, charging the ledger before a row is read.",
+        ),
         "train": LazyCommand(
             "sfumato.cli.train:train",
             "Train a classifier with differential privacy, charging the ledger before the first row.",
