@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -53,11 +54,11 @@ class AIM(Generator):
 
     The tables of all columns are measured, and cells with few rows merged. Then each round chooses a table of
     the workload, or one of fewer columns of it, by the exponential mechanism. Its score is the L1 distance of
-    counts and prediction, less the error that noise would make, times its weight; tables that would make the
-    model too large are left out. It is measured, with less noise the more cells it has, and the model is
-    fitted again. Where a measurement has moved the model by less than its noise, rounds become twice as
-    expensive. Where the tables of columns are mostly noise, as with a small budget or few rows, they get most
-    of the budget.
+    counts and prediction, less the error that noise would make, times the root of the weights of the tables
+    of the workload that have it in them. Tables that would make the model too large are left out. It is
+    measured, with less noise the more cells it has, and the model is fitted again. Where a measurement has
+    moved the model by less than its noise, rounds become twice as expensive. Where the tables of columns are
+    mostly noise, as with a small budget or few rows, they get most of the budget.
 
     References
     ----------
@@ -112,12 +113,12 @@ class AIM(Generator):
         """Return tables of the workload and of fewer columns of them, with whole weights."""
         if len(self.domain) == 1:
             return {}
-        cliques = self.workload.cliques(self.domain)
-        heaviest = max(self.workload.weight(place) for place in range(len(cliques)))
-        weights = dict[Clique, int]()
-        for place, clique in enumerate(cliques):
-            weight = max(1, round(self.workload.weight(place) / heaviest * _WEIGHTS))
+        totals = dict[Clique, float]()
+        for place, clique in enumerate(self.workload.cliques(self.domain)):
             for part in subsets([clique]):
                 if len(part) > 1:
-                    weights[part] = max(weight, weights.get(part, 1))
-        return weights
+                    totals[part] = totals.get(part, 0.0) + self.workload.weight(place)
+        heaviest = max(totals.values(), default=1.0)
+        return {
+            clique: max(1, round(math.sqrt(total / heaviest) * _WEIGHTS)) for clique, total in totals.items()
+        }
