@@ -24,6 +24,8 @@ from sfumato.synthetic import (
     TopDownRelease,
     UnitCounts,
 )
+from sfumato.synthetic.topdown import estimation
+from sfumato.synthetic.topdown.measurement import measure
 from sfumato.synthetic.topdown.topdown_release import all_levels
 from tests.cases import cases
 
@@ -151,6 +153,23 @@ def test_little_noise_gives_the_counts_and_much_noise_gives_whole_ones() -> None
     for seed in range(3):
         noisy = TopDown(hierarchy=TOWNS, domain=PERSON, queries=QUERIES, rho=0.001)
         check_sums(noisy.release(people(seed), rng=seed))
+
+
+def test_the_same_noisy_counts_give_the_same_release_whatever_the_rows_are(monkeypatch: Any) -> None:
+    mechanism = TopDown(hierarchy=TOWNS, domain=PERSON, queries=QUERIES, rho=0.5)
+    drawn: list[Any] = []
+
+    def recorded(*given: Any) -> Any:
+        drawn.append(measure(*given))
+        return drawn[-1]
+
+    monkeypatch.setattr(estimation, "measure", recorded)
+    first = mechanism.release(people(), rng=1)
+    replay = iter(drawn)
+    monkeypatch.setattr(estimation, "measure", lambda *_: next(replay))
+    second = mechanism.release(people(seed=5, number=400), rng=2)
+    assert second.to_json() == first.to_json()
+    assert second.estimate("age").counts.tolist() == first.estimate("age").counts.tolist()
 
 
 def test_a_level_that_is_not_measured_gets_equal_parts_of_its_parents() -> None:
