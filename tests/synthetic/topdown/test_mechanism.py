@@ -258,7 +258,12 @@ def test_a_release_is_written_and_read_and_made_a_table() -> None:
     assert full[one["county"], one["age"], ["f", "m"].index(one["sex"]), one["job"]] == one["count"]
     with pytest.raises(ParameterError, match="release must be made with intervals"):
         back.estimate("age")
-    for text in ("{}", released.to_json().replace('"cells"', '"sells"')):
+    wrong = released.to_json().replace('"simulated":true', '"simulated":true,"unfinished":"x"')
+    for text in (
+        "{}",
+        wrong.replace('"unfinished":0,', ""),
+        released.to_json().replace('"cells"', '"sells"'),
+    ):
         with pytest.raises(ParameterError, match="text must"):
             TopDownRelease.from_json(text)
 
@@ -296,6 +301,9 @@ GOOD: dict[str, Any] = {"hierarchy": TINY, "domain": PAIR, "queries": [(), ("sex
         ({"invariants": ["state"]}, "invariants must be a list of Invariant"),
         ({"bounds": [CountBound("town", upper=-1)]}, "upper must be whole numbers of at least 0"),
         ({"bounds": [CountBound("town", upper=[1, 2])]}, "upper must have 1 numbers"),
+        ({"bounds": [CountBound("town", upper={"1": [1, 2]})]}, "upper must have 1 numbers"),
+        ({"bounds": [CountBound("town", upper=[0.5])]}, "upper must be whole numbers of at least 0"),
+        ({"bounds": [CountBound("town", upper={3: 2})]}, "labels must be places of the level 'town'"),
         ({"bounds": [CountBound("town", upper={"9": 2})]}, "labels must be places of the level 'town'"),
         (
             {"bounds": [CountBound("town", lower=5), CountBound("state", upper=4)]},
