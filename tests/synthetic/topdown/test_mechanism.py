@@ -172,6 +172,12 @@ def test_the_same_noisy_counts_give_the_same_release_whatever_the_rows_are(monke
     assert second.estimate("age").counts.tolist() == first.estimate("age").counts.tolist()
 
 
+def test_a_bound_beyond_all_counts_is_none() -> None:
+    bounds = [CountBound("town", upper={0: 2**63, 1: 2**64 - 1})]
+    mechanism = TopDown(hierarchy=TOWNS, domain=PERSON, queries=QUERIES, rho=100, bounds=bounds)
+    assert mechanism.release(people(), rng=1).counts("town")[:2].min() > 20
+
+
 def test_a_level_that_is_not_measured_gets_equal_parts_of_its_parents() -> None:
     levels = {"land": 0, "state": 1, "county": 0, "town": 0}
     mechanism = TopDown(

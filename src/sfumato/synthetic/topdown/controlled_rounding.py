@@ -84,7 +84,7 @@ class _Flow(NamedTuple):
 def _repaired(table: Table, sums: Whole, limits: Limits | None, group_of: Whole) -> Whole:
     """Return the nearest counts where entries may move by more than 1: a flow that always exists."""
     base = np.floor(table + _SLACK)
-    f = np.maximum(table - base, 0.0).ravel()
+    f = (table - base).ravel()
     row, column = (places.ravel() for places in np.indices(table.shape))
     down = np.flatnonzero(base.ravel() > 0)
     flow = _Flow(
