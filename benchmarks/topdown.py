@@ -178,6 +178,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         figures = f"{found['seconds']:.1f} | {found['floor']:.1f} | {ratio:.0f} | {found['peak']:.2f}"
         print(f"| {blocks // part:,} | {cells:,} | {figures} |", flush=True)
     with one_thread():
-        _errors(60_000 // part)
+        _errors(30_000 // part)
         _coverage(6_000, 200 // part)
     return 0

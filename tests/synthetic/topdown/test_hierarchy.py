@@ -81,7 +81,8 @@ def test_other_types_are_refused_whatever_is_in_them() -> None:
     for table in ({"town": ["10"]}, {"town": [1.0]}, {"x": [10]}):
         with pytest.raises(ParameterError, match="town"):
             PLACES.encode(pa.table(table))
-    with pytest.raises(ParameterError, match="labels must be places of the level 'town'"):
-        PLACES.index("town", [12])
+    for label in (12, "x", None, 2**70):
+        with pytest.raises(ParameterError, match="labels must be places of the level 'town'"):
+            PLACES.index("town", [label])
     with pytest.raises(ParameterError, match="level must be one of"):
         PLACES.places("county")

@@ -24,6 +24,8 @@ from sfumato.synthetic import (
     TopDownRelease,
     UnitCounts,
 )
+from sfumato.synthetic.topdown import estimation
+from sfumato.synthetic.topdown.measurement import measure
 from sfumato.synthetic.topdown.topdown_release import all_levels
 from tests.cases import cases
 
@@ -153,6 +155,29 @@ def test_little_noise_gives_the_counts_and_much_noise_gives_whole_ones() -> None
         check_sums(noisy.release(people(seed), rng=seed))
 
 
+def test_the_same_noisy_counts_give_the_same_release_whatever_the_rows_are(monkeypatch: Any) -> None:
+    mechanism = TopDown(hierarchy=TOWNS, domain=PERSON, queries=QUERIES, rho=0.5)
+    drawn: list[Any] = []
+
+    def recorded(*given: Any) -> Any:
+        drawn.append(measure(*given))
+        return drawn[-1]
+
+    monkeypatch.setattr(estimation, "measure", recorded)
+    first = mechanism.release(people(), rng=1)
+    replay = iter(drawn)
+    monkeypatch.setattr(estimation, "measure", lambda *_: next(replay))
+    second = mechanism.release(people(seed=5, number=400), rng=2)
+    assert second.to_json() == first.to_json()
+    assert second.estimate("age").counts.tolist() == first.estimate("age").counts.tolist()
+
+
+def test_a_bound_beyond_all_counts_is_none() -> None:
+    bounds = [CountBound("town", upper={0: 2**63, 1: 2**64 - 1})]
+    mechanism = TopDown(hierarchy=TOWNS, domain=PERSON, queries=QUERIES, rho=100, bounds=bounds)
+    assert mechanism.release(people(), rng=1).counts("town")[:2].min() > 20
+
+
 def test_a_level_that_is_not_measured_gets_equal_parts_of_its_parents() -> None:
     levels = {"land": 0, "state": 1, "county": 0, "town": 0}
     mechanism = TopDown(
@@ -239,7 +264,12 @@ def test_a_release_is_written_and_read_and_made_a_table() -> None:
     assert full[one["county"], one["age"], ["f", "m"].index(one["sex"]), one["job"]] == one["count"]
     with pytest.raises(ParameterError, match="release must be made with intervals"):
         back.estimate("age")
-    for text in ("{}", released.to_json().replace('"cells"', '"sells"')):
+    wrong = released.to_json().replace('"simulated":true', '"simulated":true,"unfinished":"x"')
+    for text in (
+        "{}",
+        wrong.replace('"unfinished":0,', ""),
+        released.to_json().replace('"cells"', '"sells"'),
+    ):
         with pytest.raises(ParameterError, match="text must"):
             TopDownRelease.from_json(text)
 
@@ -277,6 +307,9 @@ GOOD: dict[str, Any] = {"hierarchy": TINY, "domain": PAIR, "queries": [(), ("sex
         ({"invariants": ["state"]}, "invariants must be a list of Invariant"),
         ({"bounds": [CountBound("town", upper=-1)]}, "upper must be whole numbers of at least 0"),
         ({"bounds": [CountBound("town", upper=[1, 2])]}, "upper must have 1 numbers"),
+        ({"bounds": [CountBound("town", upper={"1": [1, 2]})]}, "upper must have 1 numbers"),
+        ({"bounds": [CountBound("town", upper=[0.5])]}, "upper must be whole numbers of at least 0"),
+        ({"bounds": [CountBound("town", upper={3: 2})]}, "labels must be places of the level 'town'"),
         ({"bounds": [CountBound("town", upper={"9": 2})]}, "labels must be places of the level 'town'"),
         (
             {"bounds": [CountBound("town", lower=5), CountBound("state", upper=4)]},

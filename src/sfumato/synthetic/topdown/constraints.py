@@ -9,6 +9,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
+from sfumato.errors import ParameterError
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.topdown.cell_query import CellQuery, cell_query
 from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
@@ -207,17 +208,21 @@ def _filled(name: str, given: Any, hierarchy: Hierarchy, level: str, default: No
     if given is None:
         return default
     places: Any = slice(None)
-    if isinstance(given, Mapping):
-        places = hierarchy.index(level, list(given))
-        given = [np.broadcast_to(np.asarray(each), default.shape[1:]) for each in given.values()]
-    numbers = np.asarray(given)
+    shape = default.shape[1:]
+    try:
+        if isinstance(given, Mapping):
+            places = hierarchy.index(level, list(given))
+            numbers = np.array([np.broadcast_to(np.asarray(each), shape) for each in given.values()])
+        else:
+            numbers = np.broadcast_to(np.asarray(given), shape)
+    except ValueError as fault:
+        if isinstance(fault, ParameterError):
+            raise
+        rule = f"have {shape[0]} numbers, one for each group"
+        _check.refuse_state(name, rule, "it has not", "pass one number, or one for each group")
     if numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
         _check.refuse_type(name, "be whole numbers of at least 0", given, "pass public counts")
-    try:
-        default[places] = np.minimum(numbers, UNBOUNDED)
-    except ValueError:
-        rule = f"have {default.shape[1]} numbers, one for each group"
-        _check.refuse_state(name, rule, "it has not", "pass one number, or one for each group")
+    default[places] = np.minimum(numbers, UNBOUNDED)
     return default
 
 

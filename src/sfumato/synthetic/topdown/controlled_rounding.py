@@ -84,7 +84,7 @@ class _Flow(NamedTuple):
 def _repaired(table: Table, sums: Whole, limits: Limits | None, group_of: Whole) -> Whole:
     """Return the nearest counts where entries may move by more than 1: a flow that always exists."""
     base = np.floor(table + _SLACK)
-    f = np.maximum(table - base, 0.0).ravel()
+    f = (table - base).ravel()
     row, column = (places.ravel() for places in np.indices(table.shape))
     down = np.flatnonzero(base.ravel() > 0)
     flow = _Flow(
@@ -120,7 +120,8 @@ def _solved(flow: _Flow, need: Table, low: Table, high: Table, group_of: Whole) 
     if not count:
         return np.zeros(0, np.int64) if (lower <= 0).all() and (upper >= 0).all() else None
     place = len(need) + group_of[flow.row] * children + flow.column
-    rows, index = np.concatenate([flow.row, place]), np.tile(np.arange(count), 2)
+    rows = np.concatenate([flow.row, place]).astype(np.int32)  # scipy before 1.15 takes no longer indices
+    index = np.tile(np.arange(count, dtype=np.int32), 2)
     matrix = sparse.csc_array((np.tile(flow.sign, 2), (rows, index)), (len(need) + low.size, count))
     constraints, within = LinearConstraint(matrix, lower, upper), Bounds(0, flow.cap)
     for integral in (0, 1):  # a vertex is whole; should the solver end elsewhere, whole numbers are asked for

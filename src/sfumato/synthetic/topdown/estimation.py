@@ -96,9 +96,9 @@ class LevelEstimator:
         noise = self._noise(depth)
         if above is None:
             noisy = measure(exact, noise, self.queries, source)
-            root = FamilyBatch(
-                exact, np.array([0, 1]), self._weighted(noise), noisy, self._limits(depth, 0, 1)
-            )
+            none = LevelCounts(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
+            limits = self._limits(depth, 0, 1)
+            root = FamilyBatch(none, np.array([0, 1]), self._weighted(noise), noisy, limits)
             fitted = fit_root(root, self.cells)
             self._show(depth, 1)
             return LevelEstimate(fitted.counts, noisy if self.every else None, fitted.unfinished)

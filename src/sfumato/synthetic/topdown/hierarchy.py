@@ -179,7 +179,10 @@ class Hierarchy:
         """
         known = self.places(level)
         given = list(labels) if not isinstance(labels, str) else [labels]
-        found = pc.index_in(pa.array(given, known.type), value_set=known)
+        try:
+            found = pc.index_in(pa.array(given, known.type), value_set=known)
+        except (pa.ArrowException, TypeError, OverflowError):  # of another type
+            found = pa.nulls(1, pa.int32())
         if found.null_count:
             _check.refuse("labels", f"be places of the level {level!r}", given[:5], "see places(level)")
         return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)

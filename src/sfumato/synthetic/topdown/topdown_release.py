@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato._wire import Format, canonical, parse
+from sfumato.errors import ParameterError
 from sfumato.mechanisms.base.release import Release
 from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
@@ -239,7 +240,9 @@ class TopDownRelease(Release):
             exact = tuple(map(str, fields["outside_guarantee"]))
             relation = Neighboring(fields["neighboring"])
             simulated, unfinished = bool(fields["simulated"]), int(fields["unfinished"])
-        except (KeyError, TypeError, IndexError, pa.ArrowException, OverflowError):
+        except ParameterError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException, OverflowError):
             _check.refuse_state("text", "describe counts of a hierarchy", "it does not", _REMEDY)
         return cls(
             value=value,
