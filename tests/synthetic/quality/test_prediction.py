@@ -31,15 +31,17 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
+        self.sizes: list[int] = []
 
     def __deepcopy__(self, memo: Any) -> Recorder:
         copied = Recorder()
-        copied.calls = self.calls
+        copied.calls, copied.sizes = self.calls, self.sizes
         return copied
 
     def fit(self, features: Any, classes: Any) -> None:
         self.classes_, counts = np.unique(classes, return_counts=True)
         self.shares, self.trained = counts / counts.sum(), {tuple(row) for row in features.tolist()}
+        self.sizes.append(len(features))
 
     def predict_proba(self, features: Any) -> Any:
         self.calls.append((self.trained, {tuple(row) for row in features.tolist()}))
@@ -131,6 +133,8 @@ def test_rows_that_are_always_distinguished_and_rows_of_one_distribution() -> No
     )
     assert abs(alike.auc - 0.5) < 0.1
     assert alike.pmse < 0.01
+    few = distinguishability(Recorder(), np.zeros((6, 1), int), np.zeros((9, 1), int), rng)
+    assert few == (0.5, 0.0)
     assert all(
         map(math.isnan, distinguishability(Recorder(), np.zeros((5, 1), int), np.zeros((9, 1), int), rng))
     )

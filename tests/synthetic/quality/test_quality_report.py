@@ -25,6 +25,7 @@ from sfumato.synthetic import (
 )
 from tests.run_time import run_time
 from tests.synthetic.quality.test_marginal_distances import SMALL, drawn
+from tests.synthetic.quality.test_prediction import Recorder
 
 if run_time(__name__):
     from sklearn.linear_model import LogisticRegression
@@ -220,6 +221,24 @@ def test_rows_are_counted_for_each_table() -> None:
     line = "rows in the domain: real 40 of 43, synthetic 50 of 53, held out 60 of 63"
     assert line in str(report)
     assert (*report.real, *report.synthetic, *(report.holdout or ())) == (40, 43, 50, 53, 60, 63)
+
+
+def test_classifiers_are_given_as_many_rows_of_each_table() -> None:
+    for made, most, expected in ((60, 1000, (60, 40)), (200, 1000, (90, 40)), (60, 30, (30, 30))):
+        recorder = Recorder()
+        curator_quality_report(
+            people(90, 1),
+            people(made, 2),
+            DOMAIN,
+            target="income",
+            holdout=people(40, 3),
+            classifier=recorder,
+            max_rows=most,
+        )
+        assert recorder.sizes[:2] == [expected[0]] * 2
+        third = 2 * expected[1] / 3  # of each of two tables, two of three folds
+        assert all(abs(size - 2 * third) < 3 for size in recorder.sizes[2:])
+        assert len(recorder.sizes) == 8
 
 
 def test_the_figure_and_the_page_show_by_how_much_each_pair_is_off() -> None:

@@ -80,8 +80,6 @@ def cramers_v(
         return math.nan
     margins = [np.bincount(place, proportions) for place in (first, second)]
     r, c = (int((margin > 0).sum()) for margin in margins)
-    if min(r, c) < 2:
-        return 0.0
     some = proportions > 0
     expected = margins[0][first[some]] * margins[1][second[some]]
     phi = max(0.0, float((proportions[some] ** 2 / expected).sum()) - 1 - (r - 1) * (c - 1) / (rows - 1))

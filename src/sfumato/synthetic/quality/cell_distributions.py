@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.synthetic.domain.attributes import Codes
-from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.workload import Clique
 
-__all__ = ["CellDistributions", "cell_distributions", "encoded", "total_variation"]
+__all__ = ["CellDistributions", "cell_distributions", "total_variation"]
 
 _DENSE: Final = 1 << 16
 _CELLS: Final = 1 << 62
-_REMEDY: Final = "pass a frame, or the cells that TableDomain.encode returned"
 
 
 class CellDistributions(NamedTuple):
@@ -34,30 +32,6 @@ class CellDistributions(NamedTuple):
 
     proportions: tuple[NDArray[np.float64], ...]
     cells: NDArray[np.int64]
-
-
-def encoded(name: str, domain: TableDomain, table: Any) -> Codes:
-    """Return the cells of a table's rows; cells themselves are taken as they are.
-
-    Parameters
-    ----------
-    name : str
-        The table's, for messages.
-    domain : TableDomain
-    table : frame, or int64 array of shape (rows, columns)
-
-    Raises
-    ------
-    ParameterError
-        If an array is not of the domain's cells.
-    """
-    if not isinstance(table, np.ndarray):
-        return domain.encode(table)
-    if table.dtype != np.int64 or table.ndim != 2 or table.shape[1] != len(domain):
-        _check.refuse_type(name, f"have {len(domain)} columns of int64 cells", table, _REMEDY)
-    if len(table) and not ((table >= 0).all() and (table < np.array(domain.sizes)).all()):
-        _check.refuse_state(name, "hold cells of the domain", "some entry is none", _REMEDY)
-    return table
 
 
 def cell_distributions(

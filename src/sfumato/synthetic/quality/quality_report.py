@@ -10,13 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato import _check
-from sfumato.frames.arrow import as_arrow
 from sfumato.synthetic.domain.attributes import Codes
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.workload import Marginals
 from sfumato.synthetic.quality.associations import associations
-from sfumato.synthetic.quality.cell_distributions import encoded
 from sfumato.synthetic.quality.distinguishability import Distinguishability, distinguishability
+from sfumato.synthetic.quality.encoded_rows import encoded, rows_of
 from sfumato.synthetic.quality.marginal_distances import marginal_distances
 from sfumato.synthetic.quality.prediction import (
     PredictionScores,
@@ -66,7 +65,8 @@ def curator_quality_report(
     ----------
     real : frame, or int64 array of shape (rows, columns)
         The rows that the generator was trained on; an array holds cells, as ``domain.encode`` returns them.
-    synthetic : frame, or int64 array of shape (rows, columns)
+    synthetic : frame, released model, or int64 array of shape (rows, columns)
+        Of a model as many rows are drawn as its ``table`` has. Ordered columns may have their bins' labels.
     domain : TableDomain
     workload : Marginals, optional
         The marginals that are compared: all of one and of two columns unless given.
@@ -123,7 +123,7 @@ def curator_quality_report(
     wanted = Marginals.up_to(min(2, len(domain))) if workload is None else workload
     _check.instance("workload", wanted, Marginals, "write Marginals.every(2), say")
     cliques = wanted.cliques(domain)
-    tables = _tables(domain, real, synthetic, holdout, unit)
+    tables = _tables(domain, (real, synthetic, holdout), unit, generator)
     size = len(tables.real)
     resamples = [_resample(size, len(tables.synthetic), generator) for _ in range(_RESAMPLES)]
     held_out, scores, distinguished = tables.held_out, None, None
@@ -164,14 +164,17 @@ def _target(domain: TableDomain, target: str | None, real: Any, holdout: Any) ->
     return place
 
 
-def _tables(domain: TableDomain, real: Any, synthetic: Any, holdout: Any, unit: str | None) -> _Tables:
+def _tables(
+    domain: TableDomain, given: tuple[Any, Any, Any], unit: str | None, generator: np.random.Generator
+) -> _Tables:
     """Return the tables' cells, and how many rows there were; without units that are in both."""
+    names = ("real", "synthetic", "holdout")
     frames: list[Any] = [
-        table if table is None or isinstance(table, np.ndarray) else as_arrow(name, table)
-        for name, table in (("real", real), ("synthetic", synthetic), ("holdout", holdout))
+        None if table is None else rows_of(name, table, generator)
+        for name, table in zip(names, given, strict=True)
     ]
     present = [None if table is None else len(table) for table in frames]
-    if unit is not None and holdout is not None:
+    if unit is not None and frames[2] is not None:
         owners = [_owners(name, frames[place], unit) for name, place in (("real", 0), ("holdout", 2))]
         if owners[0].type != owners[1].type:
             found = f"it is of {owners[0].type} and of {owners[1].type}"
@@ -180,7 +183,7 @@ def _tables(domain: TableDomain, real: Any, synthetic: Any, holdout: Any, unit: 
         frames[2] = frames[2].filter(fresh)
     codes = [
         None if table is None else encoded(name, domain, table)
-        for name, table in zip(("real", "synthetic", "holdout"), frames, strict=True)
+        for name, table in zip(names, frames, strict=True)
     ]
     return _Tables(codes[0], codes[1], codes[2], (present[0] or 0, present[1] or 0, present[2]))  # type: ignore[arg-type]
 

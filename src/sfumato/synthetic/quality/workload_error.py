@@ -21,7 +21,7 @@ from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.contingency import contingency_table
 from sfumato.synthetic.marginals.table_counts import table_counts
 from sfumato.synthetic.marginals.workload import Clique, Marginals
-from sfumato.synthetic.quality.cell_distributions import encoded
+from sfumato.synthetic.quality.encoded_rows import encoded, rows_of
 
 __all__ = ["WorkloadError"]
 
@@ -39,8 +39,9 @@ class WorkloadError(Query):
     Parameters
     ----------
     domain : TableDomain
-    synthetic : frame, or int64 array of shape (rows, columns)
+    synthetic : frame, released model, or int64 array of shape (rows, columns)
         The synthetic rows: a release, or public; an array holds cells, as ``domain.encode`` returns them.
+        Rows of a model are drawn once.
     workload : Marginals
         The marginals, each of at most 2**24 cells; without weights.
     rows : int, optional
@@ -105,7 +106,7 @@ class WorkloadError(Query):
             _check.refuse_state(
                 "workload", f"be of tables of at most {_CELLS} cells", "one has more", "take fewer columns"
             )
-        codes = encoded("synthetic", self.domain, self.synthetic)
+        codes = encoded("synthetic", self.domain, rows_of("synthetic", self.synthetic))
         if not len(codes):
             _check.refuse_state("synthetic", "have rows in the domain", "it has none", "check its columns")
         rows = len(codes) if self.rows is None else _check.integer("rows", self.rows, minimum=1)
