@@ -11,6 +11,7 @@ if run_time(__name__):
     from torch import nn
 
     from sfumato.learning import Engine, Flat
+    from sfumato.learning.engine.first_look import CallForms
 
     class Masked(nn.Module):
         """Uses other layers with a mask than without one, and counts its forwards."""
@@ -25,6 +26,29 @@ if run_time(__name__):
             if mask is None:
                 return scale * self.plain(rows)
             return self.other(rows * mask).tanh()
+
+
+def test_forms_differ_by_nesting_and_by_where_tensors_are() -> None:
+    forms, x = CallForms(), torch.zeros(2)
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((x,), {}),
+        ((x, None), {}),
+        ((x, x), {}),
+        ((x,), {"mask": x}),
+        ((x,), {"mask": None}),
+        (([x, x],), {}),
+        (([x, None],), {}),
+        (({"a": x},), {}),
+    ]
+    noted: Any = (None, None)
+    for number, (args, kwargs) in enumerate(calls):
+        found: Any = forms.switched(args, kwargs, *noted)
+        assert found == (None, None)
+        noted = number, None
+    for number, (args, kwargs) in enumerate(calls):
+        noted = forms.switched(args, kwargs, *noted)
+        assert noted == (number, None)
+        assert forms.switched(tuple(args), dict(kwargs), *noted) == noted
 
 
 def test_each_form_of_a_call_is_known_after_its_first_forward() -> None:

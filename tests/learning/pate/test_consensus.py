@@ -198,6 +198,15 @@ def test_votes_for_more_classes_than_two_cost_no_more_than_the_table_says() -> N
     assert owner.costs(votes)[0] < owner.table[owner.table_indices(votes)][0] * 0.9
 
 
+def test_votes_beyond_the_teachers_count_as_all_of_them() -> None:
+    for aggregator in (GNMax(stddev=20), ConfidentGNMax(threshold=80, check_stddev=40, stddev=20)):
+        owner = Consensus(aggregator=aggregator, teachers=120, classes=3, order=9.0)
+        most, more = np.array([[120, 0, 0]]), np.array([[500, 0, 0]])
+        assert owner.costs(more) == owner.costs(most)
+        assert [int(index[0]) for index in owner.table_indices(more)][1] == 120
+        assert owner.table_indices(more) == owner.table_indices(most)
+
+
 def test_the_mean_over_the_checks_noise_is_no_bound() -> None:
     """What the paper's scripts add up: the check, and an answer's cost times the chance that there is one."""
     aggregator = ConfidentGNMax(threshold=8, check_stddev=2, stddev=0.5)

@@ -58,6 +58,20 @@ def test_a_formula_that_falls_with_the_chance_is_not_taken_there() -> None:
     assert (np.diff(formula(lacks[lacks > 0.01], 1e-4, 1.5)) > 0).any()
 
 
+def test_nothing_is_known_of_an_outcome_that_is_missed_as_often_as_not() -> None:
+    assert divergence(np.array([-3.0, 0.0, 1e-7]), 1 / 1600, 20.0).tolist() == [20 / 1600] * 3
+
+
+def test_tails_of_a_difference_are_close_bounds() -> None:
+    """Of two discrete Gaussians with variance 1/2 each, by their convolution."""
+    weights = np.exp(-(np.arange(-20, 21) ** 2.0))
+    masses = np.convolve(weights, weights) / weights.sum() ** 2
+    exact = np.log(np.cumsum(masses[::-1])[::-1][40:47])
+    found = log_tails(1.0, 6)
+    assert (found >= exact - 1e-12).all()
+    assert (found <= exact + 0.03).all()
+
+
 def test_far_off_it_is_the_formula_in_50_digits() -> None:
     with mpmath.workdps(50):
         for lack, rho, order in ((45.0, 1 / 1600, 20.0), (200.0, 0.01, 8.0), (12.0, 1 / 1600, 7.5)):

@@ -54,13 +54,20 @@ class CallForms:
         tuple
             The same two for this form; None each, where it is new.
         """
-        leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
-        form = (str(spec), tuple(isinstance(leaf, Tensor) for leaf in leaves))
+        form = (*map(_form, args), *((name, _form(value)) for name, value in kwargs.items()))
         if form == self._form:
             return found, vmap
         self._known[self._form] = found, vmap
         self._form = form
         return self._known.get(form, (None, None))
+
+
+def _form(value: Any) -> Any:
+    """Return whether an argument is a tensor; of a container, how it is nested and where its tensors are."""
+    if not isinstance(value, list | tuple | Mapping):
+        return isinstance(value, Tensor)
+    leaves, spec = pytree.tree_flatten(value)
+    return str(spec), *(isinstance(leaf, Tensor) for leaf in leaves)
 
 
 def trainable(module: nn.Module) -> dict[str, Tensor]:

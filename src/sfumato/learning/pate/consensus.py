@@ -159,7 +159,7 @@ class Consensus:
     def _costs(self, maximum: NDArray[np.int64], misses: _Array) -> _Array:
         """Return the cost for each pair of most votes and log of the chance that an answer misses."""
         rho = self.aggregator.answer_loss.zcdp().rho
-        answer = divergence(np.maximum(-misses, 0.0), rho, self.order)
+        answer = divergence(-misses, rho, self.order)
         if not isinstance(self.aggregator, ConfidentGNMax):
             return np.asarray(answer * _SLACK)
         check, slope, reach = self.aggregator.check, self.order - 1, self.aggregator.teachers_moved

@@ -28,8 +28,7 @@ def divergence(lacks: _Array, rho: float, order: float) -> _Array:
     Parameters
     ----------
     lacks : float64 array
-        For each dataset a number L of at least 0: its likeliest outcome is missed with a chance of at most
-        :math:`e^{-L}`.
+        For each dataset a number L: its likeliest outcome is missed with a chance of at most :math:`e^{-L}`.
     rho : float
         The mechanism is ``rho``-zCDP.
     order : float
