@@ -35,9 +35,8 @@ def run(locations: dict[str, str]) -> object:
 
 
 @pytest.mark.parametrize(
-    "stages", [("after reading",), ("after the noise",), tuple(STAGES)], ids=["read", "drawn", "all"]
+    "stages", [("after reading", "after the noise"), tuple(STAGES)], ids=["read and drawn", "all"]
 )
-@pytest.mark.sharpest("read", "drawn")
 def test_a_process_that_is_killed_costs_no_second_charge_unless_it_drew(
     tmp_path: Path, stages: tuple[str, ...]
 ) -> None:

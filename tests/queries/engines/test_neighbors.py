@@ -395,7 +395,7 @@ def test_the_fuzz_catches_a_choice_by_position(monkeypatch: pytest.MonkeyPatch) 
             else keyed(dialect, secret, purpose, columns)
         ),
     )
-    assert _caught(20)
+    assert _caught(24)
 
 
 def test_the_fuzz_catches_a_missing_clamp(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -425,7 +425,7 @@ def test_the_fuzz_catches_bins_of_rows_that_were_dropped(monkeypatch: pytest.Mon
         return leaves(self, index, unit=unit, any_crowded=False)
 
     monkeypatch.setattr(bounding.Bounding, "leaves", of_all)
-    assert _caught()
+    assert _caught(6)
 
 
 def test_the_fuzz_catches_float_sums(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -472,7 +472,7 @@ def test_the_fuzz_catches_a_row_too_many_in_all_groups(monkeypatch: pytest.Monke
         return groups, rows, None if all_rows is None else all_rows + 1
 
     monkeypatch.setattr(job, "_limits", one_more)
-    assert _caught()
+    assert _caught(9)
 
 
 def test_the_fuzz_catches_products_of_values_that_are_not_clamped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -516,4 +516,4 @@ def test_the_fuzz_catches_a_kernel_that_lets_units_bring_more_values(monkeypatch
         count_rows(kernel, tuple((column, most + 20, key) for column, most, key in counts), room)
 
     monkeypatch.setattr(_bounding, "count_rows", of_more)
-    assert _caught()
+    assert _caught(11)
