@@ -13,13 +13,9 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.synthetic.domain.attributes import Categorical, Ordered
-    from sfumato.synthetic.domain.bought_domain import (
-        BoughtCategories,
-        BoughtDomain,
-        BoughtEdges,
-        DomainRelease,
-    )
+    from sfumato.synthetic.domain.bought_domain import BoughtCategories, BoughtDomain, BoughtEdges
     from sfumato.synthetic.domain.domain import TableDomain
+    from sfumato.synthetic.domain.domain_release import DomainRelease
     from sfumato.synthetic.marginals.marginal_table import MarginalTable
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
     from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
@@ -50,7 +46,7 @@ __getattr__, __dir__ = attach(
         "BoughtCategories": "sfumato.synthetic.domain.bought_domain",
         "BoughtDomain": "sfumato.synthetic.domain.bought_domain",
         "BoughtEdges": "sfumato.synthetic.domain.bought_domain",
-        "DomainRelease": "sfumato.synthetic.domain.bought_domain",
+        "DomainRelease": "sfumato.synthetic.domain.domain_release",
         "Categorical": "sfumato.synthetic.domain.attributes",
         "TableDomain": "sfumato.synthetic.domain.domain",
         "MarginalTable": "sfumato.synthetic.marginals.marginal_table",

@@ -18,6 +18,7 @@ __all__ = ["StorableRelease", "SyntheticRecord"]
 
 _FORMAT: Final = Format("sfumato.synthetic-release", 1)
 _KINDS: Final = {
+    "domain": ("sfumato.synthetic.domain.domain_release", "DomainRelease"),
     "marginals": ("sfumato.synthetic.marginals.marginals_release", "MarginalsRelease"),
 }
 """The wire name of each kind of release, which never changes, and the class that reads it."""
@@ -57,7 +58,7 @@ class SyntheticRecord:
     Parameters
     ----------
     kind : str
-        Of the release: ``"marginals"``.
+        Of the release: ``"marginals"``, ``"domain"``.
     release : StorableRelease
     epsilon, delta : float
         The guarantee of this release alone.
