@@ -1,9 +1,9 @@
 """Published tables: a declared domain, and noisy marginals with intervals.
 
-:class:`TableDomain` says what each column may hold, declared or bought (:class:`BoughtDomain`), :class:`Marginals`
-which tables of counts are wanted, :func:`plan` what each method would do, and :class:`ResidualMechanism` releases
-them with the least squared error and a certified loss. Like every raw mechanism it charges nobody: a session's
-``marginals`` charges its ledger before the engine counts a row.
+:class:`TableDomain` says what each column may hold, declared or bought (:class:`BoughtDomain`),
+:class:`Marginals` which tables of counts are wanted, :func:`plan` what each method would do, and
+:class:`ResidualMechanism` releases them with the least squared error and a certified loss. Like every raw
+mechanism it charges nobody: a session's ``marginals`` charges its ledger before the engine counts a row.
 """
 
 from __future__ import annotations
