@@ -23,7 +23,17 @@ from sfumato.errors import (
 from sfumato.privacy import Neighboring
 from sfumato.queries.engines.duckdb.engine import DuckDBEngine
 from sfumato.session.session import Session
-from sfumato.synthetic import AIM, Categorical, Marginals, Ordered, ResidualMechanism, TableDomain
+from sfumato.synthetic import (
+    AIM,
+    BoughtCategories,
+    BoughtDomain,
+    BoughtEdges,
+    Categorical,
+    Marginals,
+    Ordered,
+    ResidualMechanism,
+    TableDomain,
+)
 from sfumato.synthetic.releases.release_record import SyntheticRecord
 from tests.run_time import run_time
 
@@ -317,3 +327,53 @@ def test_rows_may_be_joined_with_public_ones_first() -> None:
         released = asked(session, epsilon=4000.0, delta=1e-3, table=joined)
         assert released.marginal("sex").counts[1] == pytest.approx(0, abs=3)
         assert released.total > 300
+
+
+BOUGHT = {"sex": BoughtCategories(missing=True), "age": BoughtEdges(0, 100, bins=4), "work": [1, 2]}
+
+
+def test_a_domain_is_bought_for_one_charge_and_asked_again_for_free(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    with opened(rng=None, ledger=path) as session:
+        first, left = session.bought_domain(BOUGHT, epsilon=2.0, delta=1e-7), session.account.remaining()
+        (entry,) = session.ledger.entries()
+        assert entry.description == "the cells of sex, age"
+        assert entry.loss == first.loss == BoughtDomain(BOUGHT, epsilon=2.0, delta=1e-7).privacy_loss
+        assert first.domain["sex"] == Categorical(["f", "m", "x"], missing=True, other=True)
+        assert first.domain["work"] == Categorical([1, 2])
+        age = first.domain["age"]
+        assert isinstance(age, Ordered)
+        assert np.abs(np.array(age.numbers) - [0, 26, 57, 88, 100]).max() < 15
+        released = session.marginals(first.domain, PAIRS, epsilon=1.0, delta=1e-8)
+        assert released.marginal("sex").counts.shape == (5,)
+    with opened(rng=None, ledger=path) as session:
+        again = session.bought_domain(BOUGHT, epsilon=2.0, delta=1e-7)
+        assert (again.domain, again.absent, again.loss) == (first.domain, (), first.loss)
+        assert again.receipt is None
+        assert first.receipt is not None
+        stored = session.ledger.release(first.receipt.sequence)
+        assert stored.to_arrow().num_rows == sum(first.domain.sizes)
+        assert len(session.ledger.entries()) == 2
+        assert session.account.remaining() != left
+        session.bought_domain({**BOUGHT, "age": BoughtEdges(0, 100, bins=3)}, epsilon=1.0, delta=1e-7)
+        assert len(session.ledger.entries()) == 3
+
+
+def test_what_cannot_be_bought_is_refused_before_any_charge() -> None:
+    with opened() as session:
+        session.engine.aggregate = None  # type: ignore[method-assign, assignment]
+        for columns, error, part in (
+            ({"town": BoughtCategories()}, ParameterError, "column must be one of the table's"),
+            ({"sex": ["f"]}, ParameterError, "columns must have one to be bought"),
+            ({"sex": BoughtEdges(0, 1, bins=2)}, ParameterError, "column 'sex' must be of numbers"),
+            ({}, ParameterError, "columns must be a mapping"),
+        ):
+            with pytest.raises(error, match=part):
+                session.bought_domain(columns, epsilon=1.0, delta=1e-7)
+        with pytest.raises(ParameterError, match="delta must be"):
+            session.bought_domain(BOUGHT, epsilon=1.0)
+        with pytest.raises(BudgetExceeded):
+            session.bought_domain(BOUGHT, epsilon=100.0, delta=1e-7)
+        assert session.ledger.entries() == ()
+    with opened(PEOPLE.slice(0, 0)) as session:
+        assert session.bought_domain(BOUGHT, epsilon=1.0, delta=1e-7).absent == ("sex",)

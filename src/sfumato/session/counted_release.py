@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 from sfumato._wire import NUMBER, Format, canonical
 from sfumato.ledger.view import LedgerView
@@ -12,16 +12,18 @@ from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.decimal_cost import delta_needed
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.engines.engine import Engine
-from sfumato.queries.plan.query import Query
+from sfumato.queries.plan.query import AggregationJob, Query
 from sfumato.queries.plan.query_key import query_document
 from sfumato.synthetic.counting.counting_job import counting_job
 from sfumato.synthetic.counting.engine_counts import read_counts
 from sfumato.synthetic.domain.domain import TableDomain
-from sfumato.synthetic.marginals.table_counts import TableCounts
 from sfumato.synthetic.marginals.workload import Clique
 from sfumato.synthetic.releases.release_record import SyntheticRecord
 
-__all__ = ["CountedMechanism", "CountedRequest", "release_counted"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ChargedRequest", "CountedMechanism", "CountedRequest", "release_charged", "request_key"]
 
 _SECRET_BYTES: Final = 32
 _FORMAT: Final = Format("sfumato.counted-request", 1)
@@ -35,7 +37,7 @@ class CountedMechanism(Protocol):
         """The loss of one release, where a unit has as many rows as the request says."""
         ...
 
-    def release(self, value: TableCounts, rng: RandomSource) -> Any:
+    def release(self, value: Any, rng: RandomSource) -> Any:
         """Draw one release: a frozen dataclass with ``receipt``, ``to_json`` and ``from_json``."""
         ...
 
@@ -80,20 +82,82 @@ class CountedRequest:
     @property
     def key(self) -> str:
         """The same for requests that ask the same."""
-        fields = {
-            "kind": self.kind,
-            "rows": query_document(self.rows)["rows"],
-            "domain": self.domain.to_json(),
-            "epsilon": NUMBER.encode(self.epsilon),
-            "delta": NUMBER.encode(self.delta),
-            "max_rows_contributed": self.max_rows_contributed,
-            **self.parameters,
-        }
-        return canonical(_FORMAT.wrap(fields))
+        more = {"max_rows_contributed": self.max_rows_contributed, **self.parameters}
+        more["domain"] = self.domain.to_json()
+        return request_key(self.kind, self.rows, self.epsilon, self.delta, more)
+
+    def charged(self) -> ChargedRequest:
+        """Return what is charged and computed, after a check of the tables.
+
+        Raises
+        ------
+        ParameterError
+            If a mechanism or an engine cannot do them.
+        """
+        self.at_epsilon(self.epsilon)  # its limits are public: they come before those of the engine
+        counting = counting_job(
+            self.domain, self.rows.relation, self.cliques, max_rows_contributed=self.max_rows_contributed
+        )
+        return ChargedRequest(
+            kind=self.kind,
+            key=self.key,
+            description=self.description,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            at_epsilon=self.at_epsilon,
+            jobs=(counting.job,),
+            read=lambda answers: read_counts(self.domain, counting, answers[0]),
+        )
 
 
-def release_counted(
-    request: CountedRequest, *, engine: Engine, account: LedgerView, source: RandomSource, privacy_unit: str
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChargedRequest:
+    """What is charged, asked of the engine, and released.
+
+    Parameters
+    ----------
+    kind, description, epsilon, delta, at_epsilon
+        As in `CountedRequest`.
+    key : str
+        The same for requests that ask the same.
+    jobs : sequence of AggregationJob
+        What the engine computes.
+    read : callable
+        Makes of its answers what the mechanism takes.
+    """
+
+    kind: str
+    key: str
+    description: str
+    epsilon: float
+    delta: float
+    at_epsilon: Callable[[float], CountedMechanism]
+    jobs: Sequence[AggregationJob]
+    read: Callable[[Sequence[pa.Table]], Any]
+
+
+def request_key(kind: str, rows: Query, epsilon: float, delta: float, more: dict[str, object]) -> str:
+    """Return the key of a request: equal for those that ask the same of the same rows.
+
+    Parameters
+    ----------
+    kind : str
+    rows : Query
+    epsilon, delta : float
+    more : dict
+        What else decides the release, as JSON.
+
+    Returns
+    -------
+    str
+    """
+    guarantee = {"epsilon": NUMBER.encode(epsilon), "delta": NUMBER.encode(delta)}
+    return canonical(_FORMAT.wrap({**more, **guarantee, "kind": kind, "rows": query_document(rows)["rows"]}))
+
+
+def release_charged(
+    request: ChargedRequest, *, engine: Engine, account: LedgerView, source: RandomSource, privacy_unit: str
 ) -> Any:
     """Return the committed release, or charge, count, add noise and commit.
 
@@ -101,7 +165,7 @@ def release_counted(
 
     Parameters
     ----------
-    request : CountedRequest
+    request : ChargedRequest
     engine : Engine
         Counts, only after the charge.
     account : LedgerView
@@ -124,13 +188,8 @@ def release_counted(
         If it does not fit into the budget; nothing is charged, and no row is read.
     """
     mechanism, key = request.at_epsilon(request.epsilon), request.key
-    counting = counting_job(
-        request.domain,
-        request.rows.relation,
-        request.cliques,
-        max_rows_contributed=request.max_rows_contributed,
-    )
-    engine.check(counting.job)
+    for job in request.jobs:
+        engine.check(job)
     committed = account.find(key)
     if committed is not None:
         return SyntheticRecord.from_bytes(committed).release
@@ -144,10 +203,10 @@ def release_counted(
         "draws": True,
     }
     (receipt,) = account.charge_all([charge])
-    exact = engine.aggregate(counting.job, source.bytes(_SECRET_BYTES))
+    exact = [engine.aggregate(job, source.bytes(_SECRET_BYTES)) for job in request.jobs]
     # No noise is drawn before the ledger says so, and then for this charge no more.
     receipt = account.claim_draw(receipt, charge)
-    released = mechanism.release(read_counts(request.domain, counting, exact), source)
+    released = mechanism.release(request.read(exact), source)
     record = SyntheticRecord(
         kind=request.kind,
         release=released,

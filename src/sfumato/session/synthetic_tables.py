@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato import _check
 from sfumato.ledger.ledger import Ledger
@@ -17,14 +17,20 @@ from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan.policy import PrivacyPolicy
 from sfumato.queries.plan.query import Query
 from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters
-from sfumato.session.counted_release import CountedRequest, release_counted
+from sfumato.session.counted_release import ChargedRequest, CountedRequest, release_charged, request_key
+from sfumato.synthetic.counting.column_values import read_values, values_job
+from sfumato.synthetic.domain.bought_domain import BoughtDomain, ColumnInputs
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.domain.domain_release import DomainRelease
 from sfumato.synthetic.generators.generator import Generator
 from sfumato.synthetic.generators.generator_choice import AUTO, GENERATORS, generator_named
 from sfumato.synthetic.generators.synthetic_model import SyntheticModel
 from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
 from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
 from sfumato.synthetic.marginals.workload import Marginals
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["SyntheticTools"]
 
@@ -229,6 +235,84 @@ class SyntheticTools(ABC):
         released: SyntheticModel = self._released(request)
         return released
 
+    def bought_domain(
+        self,
+        columns: Mapping[str, Any],
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        table: str | Table | None = None,
+    ) -> DomainRelease:
+        """Find categories and edges of columns that nobody knows beforehand, charging before any row is read.
+
+        Asking the very same of the same data again returns the committed release, free of charge.
+
+        Parameters
+        ----------
+        columns : mapping of str to BoughtCategories, BoughtEdges, Categorical, Ordered or list
+            Those that are declared cost nothing.
+        epsilon, delta : float
+            Of all that is bought together; delta must be positive where categories are.
+        table : str or Table, optional
+            As for `marginals`.
+
+        Returns
+        -------
+        DomainRelease
+            With the receipt of its charge; without where it was committed before.
+
+        Raises
+        ------
+        ParameterError, QueryError
+            If a column is not there or is of another type, or nothing is to be bought; nothing is charged.
+        BudgetExceeded
+            If it does not fit into the budget; nothing is charged, and no row is read.
+        EngineError
+            If the engine fails after the charge; the charge stays.
+
+        Notes
+        -----
+        Guarantee: that of `sfumato.synthetic.BoughtDomain` for the session's unit: in each column a unit
+        counts with one of its rows that have a value, chosen at random.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import sfumato as sf
+        >>> from sfumato.synthetic import BoughtCategories, BoughtEdges
+        >>> ages, towns = [20, 30, 40, 50] * 250, ["Rome", "Oslo"] * 500
+        >>> people = pa.table({"id": range(1000), "age": ages, "town": towns})
+        >>> columns = {"town": BoughtCategories(), "age": BoughtEdges(0, 100, bins=2)}
+        >>> with sf.connect(people, privacy_unit="id", epsilon=1.0, delta=1e-6, rng=7) as session:
+        ...     released = session.bought_domain(columns, epsilon=0.9, delta=1e-7)
+        >>> released.domain["town"].labels
+        ('Oslo', 'Rome', '(other)')
+        """
+
+        def at_epsilon(smaller: float) -> BoughtDomain:
+            return BoughtDomain(columns, epsilon=smaller, delta=delta)
+
+        query, mechanism = self._rows_of(table, epsilon, delta), at_epsilon(epsilon)
+        wanted = {name: mechanism.columns[name] for name in mechanism.bought}
+        relation = query.relation
+
+        def read(answers: Sequence[pa.Table]) -> ColumnInputs:
+            pairs = zip(wanted.items(), answers, strict=True)
+            return ColumnInputs({name: read_values(each, answer) for (name, each), answer in pairs})
+
+        request = ChargedRequest(
+            kind="domain",
+            key=request_key("domain", query, epsilon, delta, {"columns": mechanism.described()}),
+            description=f"the cells of {', '.join(wanted)}",
+            epsilon=epsilon,
+            delta=delta,
+            at_epsilon=at_epsilon,
+            jobs=[values_job(relation, name, each) for name, each in wanted.items()],
+            read=read,
+        )
+        released: DomainRelease = self._charged(request)
+        return released
+
     def _rows_of(self, table: str | Table | None, epsilon: float, delta: float) -> Query:
         """Return the query for the number of rows that are to be counted; it is checked by the policy."""
         self._check_usable()
@@ -240,7 +324,10 @@ class SyntheticTools(ABC):
         if self._policy is not None and request.rows.relation.unit is not None:
             most = request.max_rows_contributed
             self._policy.check(replace(request.rows.options, max_rows_contributed=most))
-        return release_counted(
+        return self._charged(request.charged())
+
+    def _charged(self, request: ChargedRequest) -> Any:
+        return release_charged(
             request,
             engine=self._engine,
             account=self._account,

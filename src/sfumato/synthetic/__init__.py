@@ -1,6 +1,7 @@
 """Published tables: declared domains, noisy marginals, models that make rows, and counts of nested places.
 
-:class:`TableDomain` says what each column may hold, and :class:`Marginals` which tables of counts are wanted.
+:class:`TableDomain` says what each column may hold, declared or bought (:class:`BoughtDomain`),
+:class:`Marginals` which tables of counts are wanted, and :func:`plan` what each method would do.
 :class:`ResidualMechanism` releases these with intervals; :class:`AIM`, :class:`MST` and
 :class:`IndependentMarginals` release a model of the table, which any number of synthetic rows follow;
 :class:`TopDown` releases counts of nested places that add up. Like every raw mechanism they charge nobody:
@@ -17,13 +18,9 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.synthetic.domain.attributes import Categorical, Ordered
-    from sfumato.synthetic.domain.bought_domain import (
-        BoughtCategories,
-        BoughtDomain,
-        BoughtEdges,
-        DomainRelease,
-    )
+    from sfumato.synthetic.domain.bought_domain import BoughtCategories, BoughtDomain, BoughtEdges
     from sfumato.synthetic.domain.domain import TableDomain
+    from sfumato.synthetic.domain.domain_release import DomainRelease
     from sfumato.synthetic.generators.adaptive_iterative import AIM
     from sfumato.synthetic.generators.independent_marginals import IndependentMarginals
     from sfumato.synthetic.generators.minimum_spanning_tree import MST
@@ -100,7 +97,7 @@ __getattr__, __dir__ = attach(
         "CountBound": "sfumato.synthetic.topdown.constraints",
         "CuratorQualityReport": "sfumato.synthetic.quality.report",
         "Distinguishability": "sfumato.synthetic.quality.distinguishability",
-        "DomainRelease": "sfumato.synthetic.domain.bought_domain",
+        "DomainRelease": "sfumato.synthetic.domain.domain_release",
         "Hierarchy": "sfumato.synthetic.topdown.hierarchy",
         "IndependentMarginals": "sfumato.synthetic.generators.independent_marginals",
         "Invariant": "sfumato.synthetic.topdown.constraints",

@@ -6,11 +6,20 @@ import datetime as dt
 
 import pyarrow as pa
 
-from sfumato.synthetic import Categorical, Marginals, Ordered, ResidualMechanism, TableDomain
+from sfumato.synthetic import (
+    BoughtCategories,
+    BoughtDomain,
+    BoughtEdges,
+    Categorical,
+    Marginals,
+    Ordered,
+    ResidualMechanism,
+    TableDomain,
+)
 from sfumato.synthetic.releases.release_record import SyntheticRecord
 from tests.golden.synthetic import released_model
 
-__all__ = ["DOMAINS", "files", "record"]
+__all__ = ["DOMAINS", "bought", "files", "record"]
 
 PLAIN = TableDomain(
     age=Ordered.integers(0, 3, missing=True),
@@ -42,7 +51,26 @@ def record() -> SyntheticRecord:
     )
 
 
+def bought() -> SyntheticRecord:
+    """Return the record of a domain that was bought, of a fixed seed."""
+    columns = {"town": BoughtCategories(), "age": BoughtEdges(0, 90, bins=3), "none": BoughtCategories()}
+    mechanism = BoughtDomain(columns, epsilon=3.0, delta=1e-3)
+    rows = {"town": ["a", "b", "b"] * 40, "age": range(120), "none": pa.nulls(120, pa.string())}
+    return SyntheticRecord(
+        kind="domain",
+        release=mechanism.release(pa.table(rows), rng=20261128),
+        epsilon=3.0,
+        delta=1e-3,
+        privacy_unit="person",
+    )
+
+
 def files() -> dict[str, bytes]:
     """Return the files by name."""
     domains = {name: domain.to_json().encode() + b"\n" for name, domain in DOMAINS.items()}
-    return {**domains, **released_model.files(), "release.json": record().to_bytes() + b"\n"}
+    return {
+        **domains,
+        **released_model.files(),
+        "release.json": record().to_bytes() + b"\n",
+        "bought.json": bought().to_bytes() + b"\n",
+    }

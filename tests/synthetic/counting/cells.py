@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.synthetic import Categorical, Ordered
 
-__all__ = ["CELLS", "rows_of"]
+__all__ = ["CELLS", "DATES", "DECIMALS", "FLOATS", "INTEGERS", "MOMENTS", "TEXTS", "rows_of"]
 
 DAYS = [dt.date(2020, 1, 1), dt.date(2020, 2, 1), dt.date(2021, 1, 1)]
 MANY = [f"t{i}" for i in range(100)]

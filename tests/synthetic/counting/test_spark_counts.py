@@ -21,6 +21,9 @@ pytestmark = pytest.mark.spark
 if run_time(__name__):
     from tests.synthetic.counting.test_engine_counts import DOMAIN, counted_of, people
 
+_SHARPEST = {"texts", "many texts", "whole numbers", "ages as floats", "uneven bins", "decimals", "moments"}
+"""A job takes seconds."""
+
 
 @pytest.fixture
 def session(spark_cluster: Cluster) -> Any:
@@ -28,10 +31,12 @@ def session(spark_cluster: Cluster) -> Any:
 
 
 def test_each_value_is_in_the_cell_that_it_has_in_memory(session: Any) -> None:
-    tables = {name.replace(" ", "_"): rows_of(column) for name, _, column in CELLS}
+    asked = [each for each in CELLS if each[0] in _SHARPEST]
+    assert len(asked) == len(_SHARPEST)
+    tables = {name.replace(" ", "_"): rows_of(column) for name, _, column in asked}
     frames = {name: frame(session, table) for name, table in tables.items()}
     with SparkEngine(SparkSource(session, frames)) as engine:
-        for (name, table), (_, attribute, _) in zip(tables.items(), CELLS, strict=True):
+        for (name, table), (_, attribute, _) in zip(tables.items(), asked, strict=True):
             domain = TableDomain(value=attribute)
             found = counted_of(engine, domain, [(0,)], name).counts((0,)).tolist()
             assert found == table_counts(domain, table).counts((0,)).tolist(), name
@@ -41,10 +46,9 @@ def test_a_units_rows_are_bounded_and_a_session_releases_marginals(session: Any)
     table = people(600)
     source = frame(session, table)
     kept = [row["u"] for row in table.to_pylist() if len(DOMAIN.encode(table.from_pylist([row])))]
+    total = sum(min(2, kept.count(unit)) for unit in set(kept))
     with sf.connect(source, privacy_unit="u", epsilon=1e5, delta=0.1, rng=1) as opened:
-        for most, workload in ((1, Marginals.every(2)), (2, Marginals.every(1))):
-            total = sum(min(most, kept.count(unit)) for unit in set(kept))
-            released = opened.marginals(
-                DOMAIN, workload, epsilon=8000.0, delta=1e-3, max_rows_contributed=most
-            )
-            assert released.total == pytest.approx(total, abs=3)
+        released = opened.marginals(
+            DOMAIN, Marginals.every(2), epsilon=8000.0, delta=1e-3, max_rows_contributed=2
+        )
+        assert released.total == pytest.approx(total, abs=3)

@@ -45,6 +45,15 @@ def test_a_release_is_read_back_and_written_the_same() -> None:
         assert old.stddev == pytest.approx(new.stddev, rel=1e-12)
 
 
+def test_a_bought_domain_is_read_back_and_written_the_same() -> None:
+    payload = (FOLDER / "bought.json").read_bytes()
+    stored, today = SyntheticRecord.from_bytes(payload), making.bought()
+    assert stored.to_bytes() + b"\n" == payload
+    assert stored.kind == "domain"
+    assert (stored.release.domain, stored.release.absent) == (today.release.domain, ("none",))
+    assert stored.loss == today.loss
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

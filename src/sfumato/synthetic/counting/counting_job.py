@@ -28,7 +28,7 @@ from sfumato.synthetic.counting.cell_expressions import (
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.workload import Clique, maximal
 
-__all__ = ["CountingJob", "counting_job"]
+__all__ = ["CountingJob", "column_of", "counting_job"]
 
 _ONE_NUMBER: Final = 1 << 61
 """Cells that one integer of an engine tells apart."""
@@ -150,7 +150,7 @@ def _cell_name(place: int) -> str:
 
 def _counted_rows(domain: TableDomain, relation: Relation) -> Relation:
     """Return the rows that are counted, with their cells and their unit."""
-    known = [_column_of(relation.schema, name) for name in domain]
+    known = [column_of(relation.schema, name) for name in domain]
     unit = _unit(relation)
     pairs = list(zip(domain.values(), known, strict=True))
     values = [Named(f"value_{i}", comparable(each, column_)) for i, (each, column_) in enumerate(pairs)]
@@ -180,7 +180,7 @@ def _unit(relation: Relation) -> tuple[Named, ...]:
     """Return the unit column under its name here; nothing where each row is a unit."""
     if relation.unit is None:
         return ()
-    known = _column_of(relation.schema, relation.unit)
+    known = column_of(relation.schema, relation.unit)
     assert known.type is not None  # noqa: S101 - a session refuses other units
     return (Named(_UNIT, Expression(column(known.name, known.type).tree, known.type)),)
 
@@ -197,8 +197,17 @@ def _joined(
     return JoinPublic(rows, public, names, on, keep=True, single=single)
 
 
-def _column_of(schema: Schema, name: str) -> Column:
-    """Return the column of that name.
+def column_of(schema: Schema, name: str) -> Column:
+    """Return the column of that name, without regard to case.
+
+    Parameters
+    ----------
+    schema : Schema
+    name : str
+
+    Returns
+    -------
+    Column
 
     Raises
     ------

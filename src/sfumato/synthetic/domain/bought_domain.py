@@ -17,7 +17,6 @@ from sfumato import _check
 from sfumato.frames.arrow import as_arrow
 from sfumato.mechanisms.base.calibration import PrivacyTarget
 from sfumato.mechanisms.base.mechanism import Mechanism
-from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
 from sfumato.mechanisms.statistics.quantile.quantiles import Quantiles
 from sfumato.numerics.randomness.source import Rng, random_source
@@ -26,9 +25,10 @@ from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.attributes import Attribute, Categorical, Ordered, attribute_of
 from sfumato.synthetic.domain.column_types import is_text, plain_column, unstorable
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.domain.domain_release import DomainRelease
 from sfumato.synthetic.domain.edges import MOST_CELLS
 
-__all__ = ["BoughtCategories", "BoughtDomain", "BoughtEdges", "DomainRelease"]
+__all__ = ["BoughtCategories", "BoughtDomain", "BoughtEdges", "ColumnInputs", "declarable"]
 
 _MOST_BINS: Final = 1 << 10
 _DECLARE: Final = "declare its cells, or pass BoughtCategories() or BoughtEdges(lower, upper, bins=16)"
@@ -55,6 +55,15 @@ class BoughtCategories:
 
     missing: bool = False
     other: bool = True
+
+    def described(self) -> dict[str, Any]:
+        """Return what a document says of it.
+
+        Returns
+        -------
+        dict
+        """
+        return {"bought": "categories", "missing": self.missing, "other": self.other}
 
 
 @final
@@ -101,6 +110,16 @@ class BoughtEdges:
     def _dated(self) -> bool:
         return isinstance(self.lower, dt.date)
 
+    def described(self) -> dict[str, Any]:
+        """Return what a document says of it.
+
+        Returns
+        -------
+        dict
+        """
+        ends = [each.isoformat() if self._dated else each for each in (self.lower, self.upper)]
+        return {"bought": "edges", "ends": ends, "bins": self.bins, "missing": self.missing}
+
     def quantiles(self, epsilon: float) -> Quantiles:
         """Return the mechanism that finds the inner edges; dates are days since 1970.
 
@@ -140,42 +159,18 @@ Column: TypeAlias = BoughtCategories | BoughtEdges | Attribute
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DomainRelease(Release):
-    """A domain that was bought, with what it cost.
+@dataclass(frozen=True, slots=True)
+class ColumnInputs:
+    """What is known of columns that are bought, counted by an engine: raw data.
 
     Parameters
     ----------
-    value : TableDomain or None
-        None if no column has any cell.
-    absent : tuple of str
-        Columns in which no category was found; the domain lacks them.
-    loss, neighboring, receipt, simulated
-        As in `Release`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> bought = BoughtDomain({"city": BoughtCategories()}, epsilon=1.0, delta=1e-6)
-    >>> bought.release(pa.table({"city": ["Rome"] * 90 + ["Oslo"]}), rng=1).domain
-    <TableDomain of 1 columns, cells city: 2>
+    values : mapping of str to dict or float64 array
+        Of a column of categories the rows by value, of one of edges the rows' numbers; of each unit one row
+        at most.
     """
 
-    absent: tuple[str, ...] = ()
-
-    @property
-    def domain(self) -> TableDomain:
-        """The domain.
-
-        Raises
-        ------
-        ParameterError
-            If no column has any cell.
-        """
-        if self.value is None:
-            _check.refuse_state("domain", "have a column", "no category was found", "declare categories")
-        found: TableDomain = self.value
-        return found
+    values: Mapping[str, Any]
 
 
 @final
@@ -255,9 +250,23 @@ class BoughtDomain(Mechanism):
         object.__setattr__(self, "_parts", parts)
 
     @property
+    def bought(self) -> tuple[str, ...]:
+        """The columns that are to be bought."""
+        return tuple(self._parts)
+
+    @property
     def privacy_loss(self) -> PrivacyLoss:
         """The loss of one release."""
         return compose(part.privacy_loss for part in self._parts.values())
+
+    def described(self) -> list[list[Any]]:
+        """Return the columns as JSON, in order: name, and what it is or how it is to be bought.
+
+        Returns
+        -------
+        list
+        """
+        return [[name, each.described()] for name, each in self.columns.items()]
 
     @property
     def neighboring(self) -> Neighboring:
@@ -269,8 +278,9 @@ class BoughtDomain(Mechanism):
 
         Parameters
         ----------
-        value : frame
-            Of Arrow, pandas, Polars or another library; private. Columns that are declared are not read.
+        value : frame or ColumnInputs
+            Of Arrow, pandas, Polars or another library, or what an engine counted; private. Columns that are
+            declared are not read.
         rng : None, int, numpy Generator or RandomSource
             None draws from the operating system's entropy; anything seeded only simulates.
 
@@ -283,7 +293,8 @@ class BoughtDomain(Mechanism):
         ParameterError
             If a column is not there once, or is of another type, whatever is in it.
         """
-        source, inputs = random_source(rng), self.inputs(value)
+        source = random_source(rng)
+        inputs = value.values if isinstance(value, ColumnInputs) else self.inputs(value)
         found: dict[str, Attribute] = {}
         for name, column in self.columns.items():
             if name not in self._parts:
@@ -342,14 +353,17 @@ def _counts(name: str, column: pa.ChunkedArray) -> dict[Any, int]:
         _check.refuse_state(f"column {name!r}", rule, f"it is of {column.type}", "cast it, or declare it")
     counted = pc.value_counts(column.drop_null())
     values, counts = counted.field("values").to_pylist(), counted.field("counts").to_pylist()
-    pairs = zip(values, counts, strict=True)
-    return {value: many for value, many in pairs if not (isinstance(value, str) and unstorable(value))}
+    return declarable(dict(zip(values, counts, strict=True)))
+
+
+def declarable(counts: Mapping[Any, int]) -> dict[Any, int]:
+    """Return the counts of values that a column of a domain can declare; private."""
+    return {value: n for value, n in counts.items() if not (isinstance(value, str) and unstorable(value))}
 
 
 def _numbers(name: str, column: pa.ChunkedArray, wanted: BoughtEdges) -> NDArray[np.float64]:
-    """Return the numbers of the rows that have one, within the ends."""
+    """Return the numbers of the rows that have one; `Quantiles` clamps them to the ends."""
     ends = Ordered(edges=[wanted.lower, wanted.upper])
     ends.require(name, column.type)
     values = ends.as_numbers(column)
-    lower, upper = ends.numbers
-    return np.clip(values[~np.isnan(values)], lower, upper)
+    return values[~np.isnan(values)]

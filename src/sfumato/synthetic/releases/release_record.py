@@ -18,6 +18,7 @@ __all__ = ["StorableRelease", "SyntheticRecord"]
 
 _FORMAT: Final = Format("sfumato.synthetic-release", 1)
 _KINDS: Final = {
+    "domain": ("sfumato.synthetic.domain.domain_release", "DomainRelease"),
     "marginals": ("sfumato.synthetic.marginals.marginals_release", "MarginalsRelease"),
     "synthetic-model": ("sfumato.synthetic.generators.synthetic_model", "SyntheticModel"),
 }
@@ -58,7 +59,7 @@ class SyntheticRecord:
     Parameters
     ----------
     kind : str
-        Of the release: ``"marginals"`` or ``"synthetic-model"``.
+        Of the release: ``"marginals"``, ``"domain"`` or ``"synthetic-model"``.
     release : StorableRelease
     epsilon, delta : float
         The guarantee of this release alone.
