@@ -27,6 +27,7 @@ __all__ = ["Coverage", "NoisedGroup", "priced_and_exact"]
 Floats = NDArray[np.float64]
 
 _OUTSIDE = 1e-5
+_BLOCK = 1000
 _MOST = 20  # times the draws, where a group is seldom shown
 
 
@@ -131,8 +132,14 @@ class NoisedGroup:
 
 
 def _drawn(priced: PricedQuery, exact: pa.Table, draws: int, seed: int) -> ReleaseRecord:
-    many = exact.take(pa.array(np.zeros(draws, np.int64)))
-    return add_noise(priced, many, random_source(seed), privacy_unit="id")
+    # Counts by bin are a list of thousands for each draw, so that these are drawn in blocks.
+    block = _BLOCK if any(pa.types.is_nested(kind) for kind in exact.schema.types) else max(1, draws)
+    source, tables = random_source(seed), []
+    for start in range(0, max(1, draws), block):
+        many = exact.take(pa.array(np.zeros(min(block, draws - start), np.int64)))
+        record = add_noise(priced, many, source, privacy_unit="id")
+        tables.append(record.table)
+    return replace(record, table=pa.concat_tables(tables))
 
 
 def _bare(priced: PricedQuery, exact: pa.Table, record: ReleaseRecord) -> ReleaseRecord:
