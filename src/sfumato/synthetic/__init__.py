@@ -1,8 +1,9 @@
-"""Published tables: a declared domain, and noisy marginals with intervals.
+"""Published tables: a declared domain, noisy marginals with intervals, and synthetic rows.
 
 :class:`TableDomain` says what each column may hold, :class:`Marginals` which tables of counts are wanted, and
-:class:`ResidualMechanism` releases them with the least squared error and a certified loss. Like every raw
-mechanism it charges nobody: charge its ``privacy_loss`` to a ledger first.
+:class:`ResidualMechanism` releases them with the least squared error and a certified loss. :class:`AIM` and
+:class:`MST` release a model, from which any number of synthetic rows follows. Like every raw mechanism they
+charge nobody: charge their ``privacy_loss`` to a ledger first.
 """
 
 from __future__ import annotations
