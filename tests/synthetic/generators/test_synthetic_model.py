@@ -129,10 +129,16 @@ def test_what_is_given_without_a_cell_or_mass_is_refused() -> None:
             model.sample(1, given=given)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="rows must"):
         model.table(-1)
-    impossible = SyntheticModel.from_json(MST(domain=TableDomain(a=[0, 1]), rho=900).release(
-        pa.table({"a": [0] * 10**6}), rng=1
-    ).to_json())  # fmt: skip
-    assert impossible.sample(3, given={"a": 1}).num_rows == 3  # unlikely is not impossible
+    document = json.loads(model.to_json())
+    (smokes,) = (each for each in document["tables"] if each["columns"] == ["smokes"])
+    for weight in (-300.0, -1000.0):
+        smokes["log_weights"] = [0.0, weight]
+        unlikely = SyntheticModel.from_json(json.dumps(document))
+        if weight > -690:
+            assert unlikely.sample(3, given={"smokes": False})["smokes"].to_pylist() == [False] * 3
+        else:
+            with pytest.raises(ParameterError, match="given must have a probability above 1e-300, but the"):
+                unlikely.sample(3, given={"smokes": False})
 
 
 def test_the_document_is_the_release() -> None:

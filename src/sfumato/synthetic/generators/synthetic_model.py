@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["SyntheticModel"]
+
+_SMALLEST: Final = math.log(1e-300)
 
 Seed: TypeAlias = int | np.random.Generator | None
 
@@ -173,8 +176,8 @@ class SyntheticModel(Release):
         if allowed:
             groups = {column: self._part(column, cells) for column, cells in allowed.items()}
             model = conditioned(self.value, groups)
-            if model.log_normalizer == -np.inf:
-                rule, found = "have a probability above 0", "the model gives it none"
+            if model.log_normalizer - self.value.model.log_normalizer < _SMALLEST:
+                rule, found = "have a probability above 1e-300", "the model gives it less"
                 _check.refuse_state("given", rule, found, "allow more values")
         generator = np.random.default_rng(rng)
         within = generator if within_bins else None
