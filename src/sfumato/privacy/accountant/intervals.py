@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -12,6 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, final
 import numpy as np
 
 from sfumato.errors import UnsupportedView
+from sfumato.numerics.blas_threads import one_thread
 from sfumato.numerics.decimals import at_most_decimal
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_down
@@ -182,10 +184,17 @@ def _known(reading: _Reading, loss: Composition, argument: float) -> list[Interv
     return []
 
 
+@contextmanager
+def _floats() -> Iterator[None]:
+    """Raise where numbers leave the range of floats; threads cost more than such small products do."""
+    with np.errstate(all="ignore", over="raise", invalid="raise"), one_thread():
+        yield
+
+
 def _on_curve(loss: Composition, epsilon: float, precision: Precision) -> Interval | None:
     """Return bounds from the loss's own curve, if they are narrow enough."""
     try:
-        with np.errstate(all="ignore", over="raise", invalid="raise"):
+        with _floats():
             curve = _curve(loss, min(precision.relative, _COARSEST))
             found = curve.interval(epsilon) if curve else None
     except (ArithmeticError, ValueError):
@@ -309,7 +318,7 @@ def _attempt(
 ) -> Interval:
     """Search, and know nothing where numbers leave the range of floats on the way."""
     try:
-        with np.errstate(all="ignore", over="raise", invalid="raise"):
+        with _floats():
             found = reading.certified(pairs, argument, precision, known)
     except (ArithmeticError, ValueError):
         return Interval(0.0, reading.worst)
