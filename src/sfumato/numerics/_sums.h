@@ -12,7 +12,7 @@
 #include "_kernels.h"
 
 /* Pairs that are added up before they join the rest: each sum then has few roundings. */
-#define SUMS_AT_ONCE 12288
+#define SUMS_AT_ONCE 10240
 /* Spots between the near distances from 1, and at most about so many in each zone farther out. */
 #define NEAR_SPOTS 16384
 #define FAR_SPOTS 8192

@@ -22,7 +22,7 @@ with a greater mean are worse than the true ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
@@ -40,8 +40,9 @@ _Join: TypeAlias = Callable[[_Array, _Array], _Array]
 TINY: Final = 1e-285
 """Outweighs all masses that are lost in one step."""
 _LOST: Final = 1e-290
-_BLOCK: Final = 12288
-"""`SUMS_AT_ONCE` of the kernel that counts them."""
+_BLOCK: Final = 1 << 14
+_AT_ONCE: Final = 10240
+"""`SUMS_AT_ONCE` of the kernel that counts pairs of values."""
 _FINE: Final = 6000
 _CLOSE: Final = 1e-13
 """Values this near each other become one."""
@@ -194,7 +195,7 @@ class _Counter:
         edges[0], edges[-1] = low, high
         self._edges, self._deviation = np.maximum.accumulate(np.clip(edges, low, high)), deviation
         self._sums = np.zeros((_FINE, 2))
-        self._terms = _FINE + 64
+        self._longest = self._blocks = 0
         far = max(abs(u) for u in ends)
         self._location_error = 64 * UNIT * (scale * (1 + far) ** 2 + far * scale + 4)
 
@@ -208,15 +209,43 @@ class _Counter:
         """Count all sums, or products, of two values; if both lists are the same, each two only once."""
         a, p, b, q = map(np.ascontiguousarray, (*one, *two))
         _kernels.pair_sums(self._edges, self._deviation, a, p, b, q, product, same, self._sums)
-        # A block has no more pairs than that, or one row, and then joins the others.
-        self._terms += min(len(a) * len(b), max(_BLOCK, len(b))) + 2 * (len(a) * len(b) // _BLOCK + 1)
+        longest, blocks = _additions(len(a), len(b), same=same)
+        self._longest, self._blocks = max(self._longest, longest), self._blocks + blocks
 
     def cells(self) -> _Cells:
         """Return what was counted."""
         mass, moment = self._sums.T.copy()
-        return _Cells(
-            self._edges[:-1], self._edges[1:], mass, moment, self._terms * UNIT, self._location_error
-        )
+        terms = self._longest + self._blocks + _FINE + 64
+        return _Cells(self._edges[:-1], self._edges[1:], mass, moment, terms * UNIT, self._location_error)
+
+
+def _additions(rows: int, columns: int, *, same: bool) -> tuple[int, int]:
+    """Return how often one sum is added to within a block of rows, and how many blocks there are.
+
+    Values are moved by the errors of sums, and readings of stored losses depend on where they lie: so the
+    errors are those of blocks of `_BLOCK` pairs, in which squares of equal lists stand alone. The kernel's
+    own blocks add up less often.
+    """
+    longest = blocks = 0
+    for start, stop in _blocks(rows, columns, _BLOCK, same=same):
+        height, square = min(stop, rows) - start, min(stop, columns) - start if same else 0
+        rest = columns - min(stop, columns) if same else columns
+        longest = max(longest, height * square, height * rest)
+        blocks += (square > 0) + (rest > 0)
+    at_once = max(min(rows * columns, _AT_ONCE), columns)
+    if not same:
+        at_once = columns * min(rows, max(1, _AT_ONCE // columns))
+    more = at_once + sum(1 for _ in _blocks(rows, columns, _AT_ONCE, same=same)) - longest - blocks
+    return longest + max(0, more), blocks
+
+
+def _blocks(rows: int, columns: int, at_once: int, *, same: bool) -> Iterator[tuple[int, int]]:
+    """Yield rows that have no more pairs together, or are one; of equal lists each two are met once."""
+    start = 0
+    while start < rows:
+        stop = start + max(1, at_once // (columns - (start if same else 0)))
+        yield start, stop
+        start = stop
 
 
 def _trimmed(distribution: RatioDistribution, cells: _Cells, side: Side) -> tuple[RatioDistribution, _Cells]:
