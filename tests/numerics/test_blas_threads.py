@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -72,6 +74,29 @@ def test_threads_that_overlap_restore_what_the_first_saw(libraries: list[Library
     other.join()
 
 
+def test_a_library_that_is_loaded_inside_gets_its_threads_back(
+    libraries: list[Library], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = libraries[:1]
+    monkeypatch.setattr(blas_threads, "_libraries", lambda: [(one.get, one.put) for one in loaded])
+    with one_thread():
+        assert [one.threads for one in libraries] == [1, 3]
+        loaded.append(libraries[1])
+        with one_thread():
+            assert [one.threads for one in libraries] == [1, 1]
+    assert [one.threads for one in libraries] == [8, 3]
+
+
+def test_what_is_not_loaded_is_not_loaded_to_be_slowed_down() -> None:
+    code = (
+        "import sys, numpy\n"
+        "from sfumato.numerics.blas_threads import one_thread\n"
+        "with one_thread(): pass\n"
+        "print('scipy.linalg' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"False\n"
+
+
 @pytest.mark.parametrize("name", ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"])
 def test_what_the_environment_sets_stands(
     name: str, libraries: list[Library], monkeypatch: pytest.MonkeyPatch
@@ -89,3 +114,13 @@ def test_libraries_that_are_found_take_and_give_numbers() -> None:
         assert get() == 1
         put(before)
         assert get() == before
+
+
+def test_the_libraries_of_numpy_and_scipy_are_set_and_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = [get for get, _ in blas_threads._libraries()]
+    before = [get() for get in found]
+    with one_thread():
+        assert [get() for get in found] == [1] * len(found)
+    assert [get() for get in found] == before

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from sfumato.numerics import _kernels
 from sfumato.numerics.randomness.source import SimulatedSource
@@ -111,6 +113,54 @@ def test_refuses_buffers_that_do_not_fit() -> None:
     frozen.flags.writeable = False
     with pytest.raises((ValueError, BufferError, TypeError)):
         _kernels.direct(table, words(1), frozen)
+
+
+EDGES = np.array([0.5, 1.0, 1.0, 2.0])
+
+
+@cases(
+    ("edges", "deviation", "sizes", "same"),
+    [
+        (EDGES, 0.1, (3, 2, 3, 3, 6), False),
+        (EDGES, 0.1, (3, 3, 3, 2, 6), False),
+        (EDGES, 0.1, (3, 3, 3, 3, 7), False),
+        (EDGES, 0.1, (3, 3, 3, 3, 8), False),
+        (EDGES, 0.1, (3, 3, 3, 3, 0), False),
+        (EDGES, 0.1, (3, 3, 2, 2, 6), True),
+        (EDGES, 0.0, (3, 3, 3, 3, 6), False),
+        (EDGES, math.nan, (3, 3, 3, 3, 6), False),
+        (EDGES[::-1].copy(), 0.1, (3, 3, 3, 3, 6), False),
+        (EDGES - 0.5, 0.1, (3, 3, 3, 3, 6), False),
+        (EDGES * math.inf, 0.1, (3, 3, 3, 3, 6), False),
+        (EDGES * math.nan, 0.1, (3, 3, 3, 3, 6), False),
+    ],
+)
+def test_refuses_sums_that_do_not_fit(
+    edges: NDArray[np.float64], deviation: float, sizes: tuple[int, ...], same: bool
+) -> None:
+    a, p, b, q, sums = (np.ones(size) for size in sizes)
+    with pytest.raises(ValueError, match="values and masses must be as many"):
+        _kernels.pair_sums(edges, deviation, a, p, b, q, False, same, sums)
+    assert (sums == 1).all()
+
+
+@cases("deviation", [1e-9, 0.01, 0.1, 3.0, 1e6])
+@cases("low", [1e-300, 0.3, 0.75, 1.0, 7.0])
+def test_sums_go_to_the_cells_that_comparisons_say(deviation: float, low: float) -> None:
+    rng = np.random.default_rng(5)
+    inside = low * np.exp(np.abs(rng.normal(0, min(deviation, 30.0), 400)))
+    inside = np.sort(inside)
+    edges = np.concatenate([[low], inside[::3], [inside[-1]]])
+    sums, mass = np.zeros((len(edges) - 1, 2)), rng.random(400)
+    _kernels.pair_sums(edges, deviation, np.zeros(1), np.ones(1), inside, mass, False, False, sums)
+    cell = np.clip(np.searchsorted(edges, inside, "right") - 1, 0, len(sums) - 1)
+    np.testing.assert_allclose(sums[:, 0], np.bincount(cell, mass, len(sums)), rtol=1e-13)
+
+
+def test_values_beyond_all_edges_go_to_the_first_and_the_last_cell() -> None:
+    values, sums = np.array([0.0, 5e-324, 0.4, 2.0, 1e300, math.inf]), np.zeros((3, 2))
+    _kernels.pair_sums(EDGES, 0.1, np.zeros(1), np.ones(1), values, np.ones(6), False, False, sums)
+    assert sums[:, 0].tolist() == [3.0, 0.0, 3.0]
 
 
 @cases("nothing", [None, 1, "table", b"", threading])

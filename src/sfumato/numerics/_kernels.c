@@ -6,6 +6,7 @@
 
 #include "_counting.h"
 #include "_keyed.h"
+#include "_sums.h"
 
 #define TABLE_NAME "sfumato.numerics._kernels.Table"
 /* Shorter requests are done before another thread could use the lock. */
@@ -341,6 +342,42 @@ static PyObject *py_count_hashes(PyObject *self, PyObject *args) {
     return bad ? NULL : Py_NewRef(Py_None);
 }
 
+static PyObject *py_pair_sums(PyObject *self, PyObject *args) {
+    (void)self;
+    Py_buffer at[5], sums;
+    double deviation, *block = NULL;
+    int product, same;
+    Cells c = {.ends = NULL, .guide = NULL};
+    if (!PyArg_ParseTuple(args, "y*dy*y*y*y*ppw*:pair_sums", &at[4], &deviation, &at[0], &at[1], &at[2], &at[3],
+                          &product, &same, &sums))
+        return NULL;
+    int bad = sums.len < 16 || sums.len % 16 || (uintptr_t)sums.buf % 8;
+    for (int i = 0; i < 5 && !bad; i++) bad = at[i].len % 8 || (uintptr_t)at[i].buf % 8;
+    bad = bad || at[0].len != at[1].len || at[2].len != at[3].len || (same && at[0].len != at[2].len);
+    bad = bad || at[4].len / 8 != sums.len / 16 + 1 || sums.len / 16 > INT32_MAX || !(deviation >= 1e-200);
+    const double *edges = at[4].buf;
+    for (Py_ssize_t k = 0; !bad && k < at[4].len / 8; k++)
+        bad = !(edges[k] > 0 && edges[k] < INFINITY) || (k && edges[k] < edges[k - 1]);
+    if (bad) {
+        PyErr_SetString(PyExc_ValueError, "values and masses must be as many aligned floats, sums a pair for each cell, "
+                                          "and edges positive, finite and rising");
+    } else if (!cells_guide(&c, deviation, edges, sums.len / 16) || !(block = calloc((size_t)c.cells, 2 * sizeof *block))) {
+        PyErr_NoMemory();
+    } else {
+        PyThreadState *state = PyEval_SaveThread();
+        pair_sums(&c, at[0].buf, at[1].buf, at[0].len / 8, at[2].buf, at[3].buf, at[2].len / 8, product, same, block,
+                  sums.buf);
+        PyEval_RestoreThread(state);
+    }
+    for (int i = 0; i < 5; i++) PyBuffer_Release(&at[i]);
+    PyBuffer_Release(&sums);
+    int done = block != NULL;
+    free(c.ends);
+    free(c.guide);
+    free(block);
+    return done ? Py_NewRef(Py_None) : NULL;
+}
+
 static PyObject *py_variants(PyObject *self, PyObject *unused) {
     (void)self;
     (void)unused;
@@ -397,6 +434,9 @@ static PyMethodDef methods[] = {
      "count_bits(rows, width, counts): add to each count how many rows of `width` bytes have that bit."},
     {"count_hashes", py_count_hashes, METH_VARARGS,
      "count_hashes(seeds, lows, spans, keys, counts): add for each key how many seeds hash it to within their span."},
+    {"pair_sums", py_pair_sums, METH_VARARGS,
+     "pair_sums(edges, deviation, a, p, b, q, product, same, sums): add masses p q of sums or products of a and b, and "
+     "masses times values, to the cells of their values."},
     {"variants", py_variants, METH_NOARGS, "variants() -> list: instruction sets that this processor can run."},
     {"use", py_use, METH_VARARGS, "use(variant): run this one from now on; the bits stay the same."},
     {NULL, NULL, 0, NULL},

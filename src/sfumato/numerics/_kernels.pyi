@@ -24,5 +24,16 @@ def count_bits(rows: bytes | NDArray[Any], width: int, counts: NDArray[Any]) -> 
 def count_hashes(
     seeds: NDArray[Any], lows: NDArray[Any], spans: NDArray[Any], keys: NDArray[Any], counts: NDArray[Any]
 ) -> None: ...
+def pair_sums(
+    edges: NDArray[Any],
+    deviation: float,
+    a: NDArray[Any],
+    p: NDArray[Any],
+    b: NDArray[Any],
+    q: NDArray[Any],
+    product: bool,
+    same: bool,
+    sums: NDArray[Any],
+) -> None: ...
 def variants() -> list[str]: ...
 def use(variant: str) -> None: ...

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Final
-
-import numpy as np
-import scipy.linalg
+from typing import Final, TypeAlias
 
 __all__ = ["one_thread"]
 
 _NAMES: Final = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads")
 _OTHER_NAMES: Final = ("openblas_{}_num_threads64_", "openblas_{}_num_threads")
 _CHOSEN: Final = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
+_MODULES: Final = ("numpy.linalg._umath_linalg", "scipy.linalg._flapack")
+"""Compiled modules that are linked with an OpenBLAS each; one that nobody has loaded computes nothing."""
 _LOCK: Final = threading.Lock()
-_entered: list[list[int]] = []
+_Get: TypeAlias = Callable[[], int]
+_Put: TypeAlias = Callable[[int], None]
+_inside: list[object] = []
+_before: list[tuple[_Put, int]] = []
+"""How many threads each library had when the first came inside, or when it was loaded."""
 
 
 @contextmanager
@@ -43,42 +47,40 @@ def one_thread() -> Iterator[None]:
     if any(os.environ.get(name) for name in _CHOSEN):
         yield
         return
-    libraries = _libraries()
     with _LOCK:
-        _entered.append([get() for get, _ in libraries])
-        for _, put in libraries:
+        for get, put in _libraries():
+            if not any(put == known for known, _ in _before):
+                _before.append((put, get()))
             put(1)
+        _inside.append(None)
     try:
         yield
     finally:
         with _LOCK:
-            # What the first to enter saw lies lowest, and comes back with the last to leave.
-            before = _entered.pop()
-            if not _entered:
-                for (_, put), number in zip(libraries, before, strict=True):
-                    put(number)
+            _inside.pop()
+            while not _inside and _before:
+                put, number = _before.pop()
+                put(number)
+
+
+def _libraries() -> list[tuple[_Get, _Put]]:
+    """Return what reads and sets the threads of each OpenBLAS that numpy and scipy have loaded."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _MODULES]
+    return [found for path in files if path is not None and (found := _library(path))]
 
 
 @cache
-def _libraries() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
-    """Return what reads and sets the threads of each OpenBLAS that numpy and scipy are linked with."""
-    found: list[tuple[Callable[[], int], Callable[[int], None]]] = []
-    linalg: Any = np.linalg
-    compiled: Any = scipy.linalg
-    for module in (getattr(linalg, "_umath_linalg", None), getattr(compiled, "_flapack", None)):
-        path = getattr(module, "__file__", None)
-        if path is None:
-            continue
+def _library(path: str) -> tuple[_Get, _Put] | None:
+    """Return the same of the library that a compiled module is linked with, or None where there is none."""
+    try:
+        library = ctypes.CDLL(path)
+    except OSError:
+        return None
+    for name in (*_NAMES, *_OTHER_NAMES):
         try:
-            library = ctypes.CDLL(path)
-        except OSError:
+            get, put = getattr(library, name.format("get")), getattr(library, name.format("set"))
+        except AttributeError:
             continue
-        for name in (*_NAMES, *_OTHER_NAMES):
-            try:
-                get, put = getattr(library, name.format("get")), getattr(library, name.format("set"))
-            except AttributeError:
-                continue
-            get.restype, put.argtypes, put.restype = ctypes.c_int, [ctypes.c_int], None
-            found.append((get, put))
-            break
-    return found
+        get.restype, put.argtypes, put.restype = ctypes.c_int, [ctypes.c_int], None
+        return get, put
+    return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +104,29 @@ class ViewedLoss(AccountedLoss):
             If no theorem bounds the loss in this notion.
         """
         self._missing("rdp", orders)
+
+    @classmethod
+    def rdp_curves(cls, losses: Sequence[Self], orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the `rdp_curve` of each of several losses of this class.
+
+        Parameters
+        ----------
+        losses : sequence of this class
+            At least one.
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (losses, n)
+            Upper bounds on the Rényi divergences, a row for each loss.
+
+        Raises
+        ------
+        UnsupportedView
+            If no theorem bounds one of them in this notion.
+        """
+        return np.array([loss.rdp_curve(orders) for loss in losses])
 
     def zcdp(self) -> ZCDPView:
         """Return a bound in approximate zero-concentrated DP; it adds under full adaptivity.

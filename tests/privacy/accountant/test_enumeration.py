@@ -332,3 +332,15 @@ def test_rare_runs_are_bounded_where_lines_are_of_no_use(count: int) -> None:
     assert upper - lower <= 2e-3 * upper
     assert 0.9 * float(one) * count <= upper
     assert lower <= float(one) * count
+
+
+def test_sums_that_are_too_many_are_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, log_mass = np.random.default_rng(3), np.full(244, -math.log(244))
+    sums, lattice = Sums(1.0, 1 << 18), LossDistribution(0.25 * np.arange(-122.0, 122.0), log_mass)
+    # 32 runs on a lattice have 7,777 sums; two of them are added up in steps that are small enough.
+    found = sums.times(lattice, 4)
+    assert found is not None
+    assert len(found.loss) == 4 * 243 + 1
+    monkeypatch.setattr(Sums, "plus", None)
+    scattered = LossDistribution(np.sort(rng.normal(size=244)), log_mass)
+    assert sums.times(scattered, 3) is sums.times(scattered, 32) is None

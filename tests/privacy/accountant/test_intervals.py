@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sfumato.errors import ParameterError, PrecisionWarning
+from sfumato.numerics.decimals import at_most_decimal
 from sfumato.numerics.interval import Interval
 from sfumato.privacy import (
     ZCDP,
@@ -18,8 +19,11 @@ from sfumato.privacy import (
     Laplace,
     Mixture,
     PoissonSubsampled,
+    Precision,
     PureDP,
 )
+from sfumato.privacy.accountant import certified, intervals
+from sfumato.privacy.accountant.planning import Pairs
 
 # The greatest losses are log 1.8 in one order and log 5 in the other; then the other way round.
 FIRST = DiscretePair([0.9, 0.1], [0.5, 0.5])
@@ -75,6 +79,37 @@ def test_an_infinite_end_is_tight_only_where_epsilon_is_infinite() -> None:
     lower, upper, tight = (PoissonSubsampled(Gaussian(0.05), 0.5) * 10**5).epsilon_interval(1e-5)
     assert 1e7 < lower < upper < 1.02e7
     assert tight
+
+
+def test_both_ends_of_an_epsilon_come_from_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss, delta = PoissonSubsampled(Gaussian(1.25), 0.0125) * 40, 1e-5
+    assert at_most_decimal(delta) < delta
+    read, deltas = certified.epsilon_interval, []
+
+    def counted(pairs: Pairs, at: float, *arguments: float, **further: float) -> Interval:
+        deltas.append(at)
+        return read(pairs, at, *arguments, **further)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(intervals, "_EPSILON", intervals._EPSILON._replace(certified=counted))
+    found = loss.epsilon_interval(delta)
+    assert loss.epsilon(delta) == found.upper
+    assert intervals.epsilon_interval_at_float(loss, delta, Precision()).lower == found.lower
+    assert deltas == [at_most_decimal(delta)]
+
+
+def test_the_lower_end_is_that_at_the_delta_as_a_float() -> None:
+    # A mass that is above the decimal and not above the float: nothing finite holds at the decimal.
+    delta, fine = 1e-5, Precision(1e-8)
+    loss = Laplace(1.0) * 2 + ApproximateDP(0.5, delta)
+    found = loss.epsilon_interval(delta)
+    assert found.tight
+    assert found.lower <= 2.5 <= found.upper <= 2.5 * (1 + 1e-3)
+    for other in (Gaussian(2.0) * 3 + Laplace(3.0), loss + ApproximateDP(0.0, 1e-9)):
+        wide, charged = other.epsilon_interval(3e-5), at_most_decimal(3e-5)
+        for at in (3e-5, charged):
+            narrow = intervals.epsilon_interval_at_float(other, at, fine)
+            assert wide.lower <= narrow.upper
+            assert wide.upper >= narrow.lower
 
 
 def test_numbers_beyond_all_floats_prove_nothing_and_say_so() -> None:

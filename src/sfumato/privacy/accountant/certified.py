@@ -82,7 +82,9 @@ class Order:
         )
 
 
-def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: float = math.inf) -> Interval:
+def epsilon_interval(
+    pairs: Pairs, delta: float, precision: Precision, known: float = math.inf, *, also: float | None = None
+) -> Interval:
     """Return bounds on the epsilon of the composed pairs at ``delta``, strictly between 0 and 1.
 
     Parameters
@@ -93,6 +95,8 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: fl
     known : float, optional
         An upper bound that is proven otherwise. Where none is found here, as what fails for certain takes up
         delta, the search ends as soon as the lower bound is close to it.
+    also : float, optional
+        A delta a little above the first: the bounds, if they are finite, hold for all between both.
 
     Returns
     -------
@@ -112,7 +116,7 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: fl
     return _refined(
         Order(look.plan(start, error), error, saddle),
         lambda bound, enough: _upper_epsilon(bound, delta, enough),
-        lambda bound: _lower_epsilon(bound, delta),
+        lambda bound: _lower_epsilon(bound, delta, also),
         precision,
         known,
         symmetric=_symmetric(pairs),
@@ -230,11 +234,12 @@ def _upper_epsilon(bound: DeltaBound, delta: float, enough: float) -> float:
     return quick if quick <= enough else max(0.0, bound.solve(log_left))
 
 
-def _lower_epsilon(bound: DeltaBound, delta: float) -> float:
+def _lower_epsilon(bound: DeltaBound, delta: float, also: float | None) -> float:
     infinite = bound.infinite
     certain = below(infinite, 16.0) if infinite else 0.0
     if delta < certain:
         return math.inf
+    delta = delta if also is None else also
     return max(0.0, bound.solve(log_up(above(delta - certain, 4.0, delta) if certain else delta)))
 
 

@@ -7,10 +7,11 @@ number of times it ran. Nothing here knows what kind of loss a term is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Final, Protocol, TypeAlias
+from itertools import groupby
+from typing import Final, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,23 @@ class Views(Protocol):
         -------
         ndarray of float, shape (n,)
             Upper bounds on the Rényi divergences, one for each order.
+        """
+
+    @classmethod
+    def rdp_curves(cls, losses: Sequence[Self], orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bound the Rényi divergences of several losses of this class, a row for each.
+
+        Parameters
+        ----------
+        losses : sequence of this class
+            At least one.
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (losses, n)
+            What `rdp_curve` returns of each.
         """
 
     def zcdp(self) -> ZCDPView:
@@ -121,6 +139,8 @@ Terms: TypeAlias = Sequence[tuple[Views, int]]
 
 _LARGEST_COUNT: Final = 2**53
 """Smaller ones are floats."""
+_ROWS: Final = 256
+"""Losses whose curves are made side by side."""
 
 
 def pure(terms: Terms) -> PureView:
@@ -157,8 +177,7 @@ def gdp(terms: Terms) -> GDPView:
 def rdp(terms: Terms, orders: NDArray[np.float64]) -> NDArray[np.float64]:
     """Add Rényi divergences of the same orders (Mironov 2017, Proposition 1)."""
     total = np.zeros_like(orders)
-    for term, count in terms:
-        curve = term.rdp_curve(orders)
+    for curve, count in _curves(terms, orders):
         if count < _LARGEST_COUNT:
             total += curve * float(count)
         else:
@@ -166,6 +185,16 @@ def rdp(terms: Terms, orders: NDArray[np.float64]) -> NDArray[np.float64]:
             times = times_above(count, Fraction(1))
             total += np.multiply(curve, times, out=np.zeros_like(orders), where=curve > 0)
     return np.nextafter(total * (1 + 2 * (len(terms) + 1) * UNIT), np.inf)
+
+
+def _curves(terms: Terms, orders: NDArray[np.float64]) -> Iterator[tuple[NDArray[np.float64], int]]:
+    """Yield the curve of each term; of many, neighbors of one class side by side."""
+    for kind, group in groupby(terms, lambda term: type(term[0])):
+        alike = list(group)
+        for start in range(0, len(alike), _ROWS):
+            losses, counts = zip(*alike[start : start + _ROWS], strict=True)
+            curves = kind.rdp_curves(losses, orders) if len(losses) > 1 else [losses[0].rdp_curve(orders)]
+            yield from zip(curves, counts, strict=True)
 
 
 def split(terms: Terms) -> tuple[float, list[tuple[Views, int]]]:

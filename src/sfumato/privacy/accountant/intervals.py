@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -12,6 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias, final
 import numpy as np
 
 from sfumato.errors import UnsupportedView
+from sfumato.numerics.blas_threads import one_thread
 from sfumato.numerics.decimals import at_most_decimal
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_down
@@ -82,7 +84,7 @@ class _Reading(NamedTuple):
 
     name: str
     closed: Callable[..., float]
-    certified: Callable[[Pairs, float, Precision, float], Interval]
+    certified: Callable[..., Interval]
     worst: float
 
 
@@ -109,7 +111,7 @@ def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> I
 
     The upper one is that at the largest float that is at most the decimal of ``delta``, where it is finite:
     that is what a ledger charges, whose deltas add up as decimals. Epsilon falls with delta. Where no lower
-    one is needed, `charged_epsilon_interval` has the same upper one from one reading.
+    one is needed, `charged_epsilon_interval` has the same upper one.
 
     Raises
     ------
@@ -124,11 +126,11 @@ def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> I
 def charged_epsilon_interval(loss: Composition, delta: float, precision: Precision) -> Interval:
     """Return the best bounds on what a ledger charges, which the upper end of `epsilon_interval` is.
 
-    That is one reading, at the largest float that is at most the decimal of ``delta``; and one at ``delta``
-    where the first has no finite end.
+    That is one reading, at the largest float that is at most the decimal of ``delta``, whose lower end holds
+    at ``delta`` too; and one at ``delta`` where the first has no finite end.
     """
     charged = at_most_decimal(delta)
-    found = _narrowest(_EPSILON, loss, charged, precision)
+    found = _narrowest(_EPSILON, loss, charged, precision, also=None if charged == delta else delta)
     if charged == delta or found.upper < math.inf:
         return found
     return _narrowest(_EPSILON, loss, delta, precision)
@@ -152,14 +154,26 @@ def delta_on_curve(loss: Composition, epsilon: float, precision: Precision) -> I
 
 
 def _narrowest(
-    reading: _Reading, loss: Composition, argument: float, precision: Precision, *, many: bool = False
+    reading: _Reading,
+    loss: Composition,
+    argument: float,
+    precision: Precision,
+    *,
+    many: bool = False,
+    also: float | None = None,
 ) -> Interval:
-    """Return bounds that are narrow enough if they are known already, and else what both proofs say."""
+    """Return bounds that are narrow enough if they are known already, and else what both proofs say.
+
+    What is found is known for another argument ``also``, if it is finite.
+    """
     known = _known(reading, loss, argument)
     if not known or not precision.met(known[0].lower, known[0].upper):
         found = _on_curve(loss, argument, precision) if many else None
-        found = found or _proven(reading, loss, argument, precision)
+        found = found or _proven(reading, loss, argument, precision, also)
         known[:] = [intersection(reading.name, *known, found)]
+        if also is not None and found.upper < math.inf:
+            there = _known(reading, loss, also)
+            there[:] = [intersection(reading.name, *there, found)]
     return known[0]
 
 
@@ -170,10 +184,17 @@ def _known(reading: _Reading, loss: Composition, argument: float) -> list[Interv
     return []
 
 
+@contextmanager
+def _floats() -> Iterator[None]:
+    """Raise where numbers leave the range of floats; threads cost more than such small products do."""
+    with np.errstate(all="ignore", over="raise", invalid="raise"), one_thread():
+        yield
+
+
 def _on_curve(loss: Composition, epsilon: float, precision: Precision) -> Interval | None:
     """Return bounds from the loss's own curve, if they are narrow enough."""
     try:
-        with np.errstate(all="ignore", over="raise", invalid="raise"):
+        with _floats():
             curve = _curve(loss, min(precision.relative, _COARSEST))
             found = curve.interval(epsilon) if curve else None
     except (ArithmeticError, ValueError):
@@ -195,7 +216,9 @@ def _curve(loss: Composition, relative: float) -> DeltaCurve | None:
 
 
 @lru_cache(maxsize=8192)
-def _proven(reading: _Reading, loss: Composition, argument: float, precision: Precision) -> Interval:
+def _proven(
+    reading: _Reading, loss: Composition, argument: float, precision: Precision, also: float | None = None
+) -> Interval:
     pairs, quick = _seen(reading, loss, argument)
     if pairs is None:
         return Interval(0.0, quick, tight=False)
@@ -208,7 +231,8 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
         return intersection(reading.name, Interval(0.0, quick), Interval(largest, math.inf, tight))
     if not tight and _has_profile(loss.terms):
         return Interval(0.0, quick, tight=False)
-    found = _attempt(reading, pairs, argument, precision, quick)
+    at_both = reading if also is None else reading._replace(certified=partial(reading.certified, also=also))
+    found = _attempt(at_both, pairs, argument, precision, quick)
     pair = Interval(found.lower if tight else 0.0, found.upper, tight)
     best = intersection(reading.name, Interval(0.0, quick), pair)
     if reading is _EPSILON and best.tight and best.upper == math.inf > best.lower:
@@ -294,7 +318,7 @@ def _attempt(
 ) -> Interval:
     """Search, and know nothing where numbers leave the range of floats on the way."""
     try:
-        with np.errstate(all="ignore", over="raise", invalid="raise"):
+        with _floats():
             found = reading.certified(pairs, argument, precision, known)
     except (ArithmeticError, ValueError):
         return Interval(0.0, reading.worst)

@@ -21,6 +21,8 @@ _Array = NDArray[np.float64]
 _NOWHERE: Final = -1e6
 _SAME: Final = 2.0**-44
 """Losses closer than this, relative to the largest, are taken for one."""
+_SOME: Final = 96
+"""Losses of which two are added up to see how many sums there are."""
 
 
 class LossDistribution(NamedTuple):
@@ -73,6 +75,8 @@ class Sums(NamedTuple):
 
     def times(self, distribution: LossDistribution, count: int) -> LossDistribution | None:
         """Return the distribution of the sum of so many losses, or None as for `plus`."""
+        if count > 2 and self._too_many(distribution.loss):
+            return None
         total: LossDistribution | None = None
         power: LossDistribution | None = distribution
         while power is not None:
@@ -85,6 +89,15 @@ class Sums(NamedTuple):
                 return total
             power = self.plus(power, power)
         return None
+
+    def _too_many(self, loss: _Array) -> bool:
+        """Whether a third loss has too many sums with those of two; some of them show it, in no time."""
+        if self.tilt is not None:
+            return False
+        some = loss[:: max(1, len(loss) // _SOME)]
+        gaps = np.diff(np.sort(np.add.outer(some, some), axis=None))
+        apart = gaps > 4 * _SAME * max(abs(float(loss[0])), abs(float(loss[-1])))
+        return bool((1 + np.count_nonzero(apart)) * len(loss) > self.limit)
 
     def _added(self, log_mass: _Array, starts: NDArray[np.intp]) -> _Array:
         """Add up the masses of groups of neighbors."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -59,23 +60,26 @@ class Saddle(NamedTuple):
     slope: float = math.nan
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PlannedPart:
-    """One pair in one order, or several of a kind, cut into bins, with a lower distribution of the loss."""
+    """One pair in one order, or several of a kind, cut into bins."""
 
     pair: Pair
     counts: _Array
     swapped: bool
     cuts: _Array
     bins: Bins
-    distribution: DiscreteLoss
+
+    @cached_property
+    def distribution(self) -> DiscreteLoss:
+        """A lower distribution of the loss."""
+        return self.bins.merged()
 
     @classmethod
     def cut(cls, pair: Pair, counts: _Array, cuts: _Array, *, swapped: bool) -> PlannedPart:
         """Cut a pair near the given cuts."""
         cuts = pair.snapped(cuts)
-        bins = pair.bins(cuts, swapped=swapped)
-        return cls(pair, counts, swapped, cuts, bins, bins.merged())
+        return cls(pair, counts, swapped, cuts, pair.bins(cuts, swapped=swapped))
 
     def mirrored(self) -> PlannedPart:
         """Return the other order, cut at the same points."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import final
+from typing import Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from sfumato.privacy.gaussian_profile import upper_quantile
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp, laplace_kl
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.pairs.bins import Number
 from sfumato.privacy.pairs.noise.bounded_loss import LaplacePair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.serialization import serialized_as
@@ -181,11 +183,34 @@ class Laplace(Leaf):
             Upper bounds on the Rényi divergences, one for each order.
         """
         bound = self._bound
-        if math.isinf(bound):
-            return np.full_like(orders, np.inf)
-        odd = 2 * orders - 1
-        moment = (orders + (orders - 1) * np.exp(-odd * bound)) / odd
-        return bounded_rdp(bound, self.zcdp().rho, orders, moment)
+        return np.full_like(orders, np.inf) if math.isinf(bound) else _curve(bound, self.zcdp().rho, orders)
+
+    @classmethod
+    def rdp_curves(cls, losses: Sequence[Self], orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the exact divergences of several losses; see `rdp_curve`.
+
+        Parameters
+        ----------
+        losses : sequence of Laplace
+            At least one.
+        orders : ndarray of float, shape (n,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (losses, n)
+            Upper bounds on the Rényi divergences, a row for each loss.
+        """
+        bounds, rhos = np.array([(loss.pure().epsilon, loss.zcdp().rho) for loss in losses]).T[..., None]
+        # Of no noise the arithmetic of infinities says nothing.
+        some = np.where(np.isinf(bounds), 1.0, bounds)
+        return np.where(np.isinf(bounds), np.inf, _curve(some, rhos, orders))
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return Laplace(fraction_down(Fraction(self.noise_multiplier) / steps), neighboring=relation)
+
+
+def _curve(bound: Number, rho: Number, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+    odd = 2 * orders - 1
+    moment = (orders + (orders - 1) * np.exp(-odd * bound)) / odd
+    return bounded_rdp(bound, rho, orders, moment)

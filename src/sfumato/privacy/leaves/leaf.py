@@ -21,6 +21,7 @@ from sfumato.numerics.rounding import exp_up, fraction_down, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation, refuse_further
+from sfumato.privacy.pairs.bins import Number
 from sfumato.privacy.pairs.group_privacy import MAX_STEPS, GroupPrivacyPair
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.serialization import LOSS, serialized_as
@@ -327,26 +328,26 @@ def listed(name: str, values: object) -> list[object]:
 
 
 def bounded_rdp(
-    epsilon: float, rho: float, orders: NDArray[np.float64], moment: NDArray[np.float64]
+    epsilon: Number, rho: Number, orders: NDArray[np.float64], moment: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     r"""Return :math:`\epsilon + \log(s)/(\alpha - 1)`, the divergences of a bounded loss, rounded up.
 
     Parameters
     ----------
-    epsilon, rho : float
-        The pure bound and the zCDP bound, which also hold.
+    epsilon, rho : float or ndarray, shape (losses, 1)
+        The pure bound and the zCDP bound, which also hold; columns for losses that are side by side.
     orders : ndarray
         Orders above 1.
     moment : ndarray
         The :math:`s` of each order: the tilted mass that is left when the largest loss is factored out, in
         (0, 1]. Its relative error is at most 32 roundings, plus one for each unit of :math:`\epsilon\alpha`.
     """
-    if math.isinf(epsilon):
+    if isinstance(epsilon, float) and math.isinf(epsilon):
         return np.full_like(orders, np.inf)
     gap = orders - 1.0
     tilt = np.log(moment) / gap
     slack = UNIT * (4 * epsilon + 4 * np.abs(tilt) + 40 / gap)
-    return np.fmin(np.fmin(epsilon, np.nextafter(rho * orders, np.inf)), epsilon + tilt + slack)
+    return np.asarray(np.fmin(np.fmin(epsilon, np.nextafter(rho * orders, np.inf)), epsilon + tilt + slack))
 
 
 def bounded_log_profile(distance: float, divisor: float = 1.0) -> float:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ from sfumato.privacy import (
 )
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.accountant.renyi import renyi
+from sfumato.privacy.pairs.bins import Bins
 from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.sampling.allocation import AllocationPair, TwoSidedPair, _bins
 from sfumato.privacy.pairs.sampling.likelihood_ratios import RatioDistribution, Side, joined, thinned
@@ -484,3 +486,16 @@ def test_no_epsilon_is_proven_below_a_mass_that_is_told() -> None:
     loss = RandomAllocation(DiscretePair(p, q), 4)
     for epsilon, truth in zip(EPSILONS, enumerated(allocated(4, 1), 4, p, q), strict=True):
         assert loss.epsilon(0.999 * truth) > epsilon
+
+
+def test_sides_are_counted_once_and_only_where_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, sides = AllocationPair._counted, []
+
+    def noted(pair: AllocationPair, cut: Any, *, swapped: bool, upper: bool) -> Bins:
+        sides.append((swapped, upper))
+        return counted(pair, cut, swapped=swapped, upper=upper)
+
+    monkeypatch.setattr(AllocationPair, "_counted", noted)
+    found = RandomAllocation(Gaussian(3.25), 9).epsilon_interval(1e-5)
+    assert 0 < found.upper - found.lower <= 1e-3 * found.upper
+    assert sorted(sides) == [(False, False), (False, True), (True, True)]

@@ -9,7 +9,9 @@ Everything follows from the distribution of :math:`A` under :math:`Q`, see
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Final, NamedTuple, final
 
 import numpy as np
@@ -59,16 +61,21 @@ class TwoSidedPair(Bins):
 
     Parameters
     ----------
-    below : Bins
-        Read by `merged`; everything else reads the bins from above.
+    read_below : callable
+        Returns the bins from below, which `merged` reads; everything else reads those from above.
     """
 
-    below: Bins = field(default_factory=lambda: Bins(NO_ATOMS, np.zeros(0), np.zeros(0)))
+    read_below: Callable[[], Bins] = field(default=lambda: Bins(NO_ATOMS, np.zeros(0), np.zeros(0)))
 
     @classmethod
-    def of(cls, below: Bins, above: Bins) -> TwoSidedPair:
+    def of(cls, read_below: Callable[[], Bins], above: Bins) -> TwoSidedPair:
         """Return what two cuts of one pair say together, each about its own side."""
-        return cls(**{f.name: getattr(above, f.name) for f in fields(Bins)}, below=below)
+        return cls(**{f.name: getattr(above, f.name) for f in fields(Bins)}, read_below=read_below)
+
+    @property
+    def below(self) -> Bins:
+        """The bins from below, which are made when they are first read."""
+        return self.read_below()
 
     @property
     def above(self) -> Bins:
@@ -77,11 +84,11 @@ class TwoSidedPair(Bins):
 
     def swapped(self) -> Bins:
         """Return the pair (Q, P)."""
-        return TwoSidedPair.of(self.below.swapped(), self.above.swapped())
+        return TwoSidedPair.of(cache(lambda: self.read_below().swapped()), self.above.swapped())
 
     def mixed(self, q: float) -> Bins:
         """Return the pair ((1 - q) Q + q P, Q), for q in (0, 1)."""
-        return TwoSidedPair.of(self.below.mixed(q), self.above.mixed(q))
+        return TwoSidedPair.of(cache(lambda: self.read_below().mixed(q)), self.above.mixed(q))
 
     def merged(self) -> DiscreteLoss:
         """Return a distribution from below."""
@@ -119,7 +126,7 @@ class AllocationPair(DerivedPair):
     ) -> None:
         self._base, self._steps, self._probability, self._runs = base, steps, probability, runs
         self._whole = whole
-        self._cut: dict[tuple[float, int, bool], Bins] = {}
+        self._cut: dict[tuple[float, float, bool], Bins] = {}
 
     symmetric = False
     """Never: the unit that is there is more easily seen."""
@@ -153,12 +160,11 @@ class AllocationPair(DerivedPair):
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return one distribution from below and one from above."""
-        key = float(cuts[0]), len(cuts), swapped
+        key = float(cuts[0]), _STEPS[len(cuts) - 1], swapped
         if key not in self._cut:
             cut = self._base_cut(cuts)
-            with np.errstate(under="ignore", over="ignore", divide="ignore"):
-                below, above_ = (self._one(cut, swapped=swapped, upper=upper) for upper in (False, True))
-            self._cut[key] = TwoSidedPair.of(below, above_)
+            below = cache(lambda: self._one(cut, swapped=swapped, upper=False))
+            self._cut[key] = TwoSidedPair.of(below, self._one(cut, swapped=swapped, upper=True))
         return self._cut[key]
 
     def sharper(self, cuts: _Array) -> _Array:
@@ -182,6 +188,10 @@ class AllocationPair(DerivedPair):
 
     def _one(self, cut: _Cut, *, swapped: bool, upper: bool) -> Bins:
         """Return the pair's bins in one order, from one side."""
+        with np.errstate(under="ignore", over="ignore", divide="ignore"):
+            return self._counted(cut, swapped=swapped, upper=upper)
+
+    def _counted(self, cut: _Cut, *, swapped: bool, upper: bool) -> Bins:
         side = (Side.FALLING if swapped else Side.RISING) if upper else Side.LOWER
         distribution = self._distribution(cut, swapped=swapped, upper=upper)
         if len(distribution.value):

@@ -22,13 +22,14 @@ with a greater mean are worse than the true ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.numerics import _kernels
 from sfumato.privacy._outward import UNIT
 
 __all__ = ["TINY", "RatioDistribution", "Side", "joined", "thinned"]
@@ -40,6 +41,8 @@ TINY: Final = 1e-285
 """Outweighs all masses that are lost in one step."""
 _LOST: Final = 1e-290
 _BLOCK: Final = 1 << 14
+_AT_ONCE: Final = 10240
+"""`SUMS_AT_ONCE` of the kernel that counts pairs of values."""
 _FINE: Final = 6000
 _CLOSE: Final = 1e-13
 """Values this near each other become one."""
@@ -130,6 +133,7 @@ def joined(
     side : Side
     """
     first, second = one.value, two.value
+    product = weights is None
     if weights is None:
         join: _Join = np.multiply
         zero = one.zero + two.zero - one.zero * two.zero
@@ -156,7 +160,7 @@ def joined(
     ends = [join(first[i], second[i]) for i in (0, -1)]
     low = min([float(ends[0]), *(float(values[0]) for values, _ in alone)])
     counted = _Counter(low, float(ends[1]), deviation)
-    counted.pairs(join, (first, one.mass), (second, two.mass), same=same)
+    counted.pairs((first, one.mass), (second, two.mass), product=product, same=same)
     for values, mass in alone:
         counted.add(values, mass)
     return _closed(*_grouped(*_trimmed(start, counted.cells(), side), deviation), side)
@@ -175,59 +179,73 @@ def thinned(distribution: RatioDistribution, side: Side) -> RatioDistribution:
 class _Counter:
     r"""Counts values in fine cells, which are narrow near 1 and widen on both sides.
 
-    Of :math:`u = \log A / c` the cells are of one width in :math:`u / (1 + |u|)`.
+    Of :math:`u = \log A / c` the cells are of one width in :math:`u / (1 + |u|)`; which cell a value is in is
+    decided by comparison with the edges.
     """
 
     def __init__(self, low: float, high: float, deviation: float) -> None:
-        self._scale = _STRETCH * deviation
-        self._low, self._high = low, high
-        ends = [math.log(low) / self._scale, math.log(high) / self._scale]
-        self._first, last = (u / (1 + abs(u)) for u in ends)
-        self._rate = _FINE / max(last - self._first, 1e-300)
-        self._sums = np.zeros((2, _FINE + 2))
-        self._lists, self._longest = 0, 0
+        if not 0 < low <= high < math.inf:
+            raise ValueError("values must be positive and finite")
+        scale = _STRETCH * deviation
+        ends = [math.log(low) / scale, math.log(high) / scale]
+        first, last = (u / (1 + abs(u)) for u in ends)
+        level = first + np.arange(_FINE + 1) / (_FINE / max(last - first, 1e-300))
+        with np.errstate(divide="ignore"):
+            edges = np.exp(scale * level / (1 - np.minimum(np.abs(level), 1.0)))
+        edges[0], edges[-1] = low, high
+        self._edges, self._deviation = np.maximum.accumulate(np.clip(edges, low, high)), deviation
+        self._sums = np.zeros((_FINE, 2))
+        self._longest = self._blocks = 0
         far = max(abs(u) for u in ends)
-        self._location_error = 64 * UNIT * (self._scale * (1 + far) ** 2 + far * self._scale + 4)
+        self._location_error = 64 * UNIT * (scale * (1 + far) ** 2 + far * scale + 4)
 
     def add(self, values: _Array, mass: _Array) -> None:
-        """Count some values."""
-        level = np.log(values)
-        level /= self._scale
-        level /= 1 + np.abs(level)
-        level -= self._first
-        level *= self._rate
-        cell = level.astype(np.intp).ravel()
-        self._sums[0] += np.bincount(cell, mass.ravel(), _FINE + 2)
-        self._sums[1] += np.bincount(cell, (values * mass).ravel(), _FINE + 2)
-        self._lists, self._longest = self._lists + 1, max(self._longest, cell.size)
+        """Count some values, which rise."""
+        self.pairs((np.zeros(1), np.ones(1)), (values, mass), product=False, same=False)
 
     def pairs(
-        self, join: _Join, one: tuple[_Array, _Array], two: tuple[_Array, _Array], *, same: bool
+        self, one: tuple[_Array, _Array], two: tuple[_Array, _Array], *, product: bool, same: bool
     ) -> None:
-        """Count all pairs of values, some rows at a time; if both are the same, each two only once."""
-        (a, p), (b, q) = one, two
-        start = 0
-        while start < len(a):
-            rows = slice(start, start + max(1, _BLOCK // (len(b) - (start if same else 0))))
-            square = slice(start, min(rows.stop, len(b)))
-            if same:
-                self.add(join(a[rows, None], b[square]), p[rows, None] * q[square])
-            rest = slice(square.stop if same else 0, len(b))
-            if rest.start < len(b):
-                times = 2.0 if same else 1.0
-                self.add(join(a[rows, None], b[rest]), (times * p[rows, None]) * q[rest])
-            start = rows.stop
+        """Count all sums, or products, of two values; if both lists are the same, each two only once."""
+        a, p, b, q = map(np.ascontiguousarray, (*one, *two))
+        _kernels.pair_sums(self._edges, self._deviation, a, p, b, q, product, same, self._sums)
+        longest, blocks = _additions(len(a), len(b), same=same)
+        self._longest, self._blocks = max(self._longest, longest), self._blocks + blocks
 
     def cells(self) -> _Cells:
         """Return what was counted."""
-        level = self._first + np.arange(_FINE + 1) / self._rate
-        with np.errstate(divide="ignore"):
-            edges = np.exp(self._scale * level / (1 - np.minimum(np.abs(level), 1.0)))
-        edges[0], edges[-1] = self._low, self._high
-        edges = np.maximum.accumulate(np.clip(edges, self._low, self._high))
-        mass, moment = (np.append(sums[: _FINE - 1], sums[_FINE - 1 :].sum()) for sums in self._sums)
-        terms = self._longest + self._lists + _FINE + 64
-        return _Cells(edges[:-1], edges[1:], mass, moment, terms * UNIT, self._location_error)
+        mass, moment = self._sums.T.copy()
+        terms = self._longest + self._blocks + _FINE + 64
+        return _Cells(self._edges[:-1], self._edges[1:], mass, moment, terms * UNIT, self._location_error)
+
+
+def _additions(rows: int, columns: int, *, same: bool) -> tuple[int, int]:
+    """Return how often one sum is added to within a block of rows, and how many blocks there are.
+
+    Values are moved by the errors of sums, and readings of stored losses depend on where they lie: so the
+    errors are those of blocks of `_BLOCK` pairs, in which squares of equal lists stand alone. The kernel's
+    own blocks add up less often.
+    """
+    longest = blocks = 0
+    for start, stop in _blocks(rows, columns, _BLOCK, same=same):
+        height, square = min(stop, rows) - start, min(stop, columns) - start if same else 0
+        rest = columns - min(stop, columns) if same else columns
+        longest = max(longest, height * square, height * rest)
+        blocks += (square > 0) + (rest > 0)
+    at_once = max(min(rows * columns, _AT_ONCE), columns)
+    if not same:
+        at_once = columns * min(rows, max(1, _AT_ONCE // columns))
+    more = at_once + sum(1 for _ in _blocks(rows, columns, _AT_ONCE, same=same)) - longest - blocks
+    return longest + max(0, more), blocks
+
+
+def _blocks(rows: int, columns: int, at_once: int, *, same: bool) -> Iterator[tuple[int, int]]:
+    """Yield rows that have no more pairs together, or are one; of equal lists each two are met once."""
+    start = 0
+    while start < rows:
+        stop = start + max(1, at_once // (columns - (start if same else 0)))
+        yield start, stop
+        start = stop
 
 
 def _trimmed(distribution: RatioDistribution, cells: _Cells, side: Side) -> tuple[RatioDistribution, _Cells]:
