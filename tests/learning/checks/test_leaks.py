@@ -121,6 +121,62 @@ def test_what_crosses_examples_is_seen_and_its_innermost_module_named(
         report.check()
 
 
+if run_time(__name__):
+
+    class RoutedTokens(nn.Module):
+        """Each of four experts takes the first so many tokens of all texts that ask for it."""
+
+        def __init__(self, capacity: int) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.words, self.router, self.capacity = nn.Embedding(50, 4), nn.Linear(4, 4), capacity
+
+        def forward(self, ids: Tensor) -> Tensor:
+            h = self.words(ids).flatten(0, 1)
+            choice, out = self.router(h).argmax(1), torch.zeros_like(h)
+            for expert in range(4):
+                taken = (choice == expert).nonzero().squeeze(1)[: self.capacity]
+                out = out.index_add(0, taken, h[taken])
+            return out.view(*ids.shape, 4)
+
+    class Smoothed(nn.Module):
+        """Texts are compared with each other."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(9, 4)
+
+        def forward(self, ids: Tensor) -> Tensor:
+            alike = (ids[:, None] == ids[None]).all(2).float()
+            h: Tensor = self.words(ids)
+            return h / alike.sum(1)[:, None, None]
+
+
+@cases(("module", "batch", "name", "kind"), lambda: named(LEAKS))
+def test_a_brief_probe_sees_them_too(module: nn.Module, batch: Any, name: str, kind: str) -> None:
+    if kind != "Experts":  # three examples at most go through every one of them
+        report = leak_probe(module, batch, brief=True)
+        assert (report.leaks[0].module, report.leaks[0].kind, report.leaks[0].into) == (name, kind, "outputs")
+        assert report.runs < leak_probe(module, batch).runs
+
+
+def test_a_brief_probe_of_texts() -> None:
+    ids = torch.zeros(8, 64, dtype=torch.long)
+    statistics = nn.Sequential(nn.Embedding(9, 4), nn.InstanceNorm1d(64, track_running_stats=True))
+    for leaking in (Smoothed(), RoutedTokens(40), statistics):
+        assert not leak_probe(leaking, ids, brief=True).passed
+    report = leak_probe(RoutedTokens(192), ids, brief=True)
+    assert report.passed
+    assert report.runs == 6  # one of them to find the range of the words
+    for name, told in (
+        ("a state of its own", "same outputs twice"),
+        ("changed parameters", "must change in"),
+    ):
+        module, batch, _ = WRONG[name]
+        with pytest.raises(UnfitModule, match=told):
+            leak_probe(module, batch, brief=True)
+
+
 @cases("seed", range(20))
 def test_capacities_are_seen_whatever_the_weights(seed: int) -> None:
     torch.manual_seed(seed)

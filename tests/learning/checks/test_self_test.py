@@ -443,6 +443,94 @@ def test_a_weight_that_is_used_twice_and_counted_as_two_is_caught(monkeypatch: p
     assert "the engine's norms must be those of per-example gradients" in str(tested)
 
 
+if run_time(__name__):
+
+    class LanguageModel(nn.Module):
+        """Head and embedding are tied, and the outputs of one text have more than a million entries."""
+
+        def __init__(self, mix: Callable[[Tensor], Tensor] = torch.tanh) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.words, self.inner = nn.Embedding(17_000, 4), nn.Linear(4, 4)
+            self.head = nn.Linear(4, 17_000, bias=False)
+            self.head.weight, self.mix = self.words.weight, mix
+            self.lengths = set[int]()
+
+        def forward(self, ids: Tensor) -> Tensor:
+            self.lengths.add(ids.shape[1])
+            logits: Tensor = self.head(self.mix(self.inner(self.words(ids))))
+            return logits.transpose(1, 2)
+
+    class OfOneLength(LanguageModel):
+        """Has a place for each of 64 tokens, no fewer."""
+
+        def forward(self, ids: Tensor) -> Tensor:
+            assert ids.shape[1] == 64
+            return super().forward(ids)
+
+    class Joined(torch.autograd.Function):
+        """The identity, whose backward divides by what all examples have."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Tensor) -> Any:
+            return grad / grad.square().sum().sqrt()
+
+    def joined(h: Tensor) -> Tensor:
+        found: Tensor = Joined.apply(h)  # type: ignore[no-untyped-call]
+        return found
+
+    IDS = torch.zeros(6, 64, dtype=torch.long)
+
+
+def test_a_language_model_is_tested_on_few_short_texts() -> None:
+    tested = self_test(module := LanguageModel(), None, IDS, CLIPPING)
+    assert tested.passed, str(tested)
+    assert tested.findings is not None
+    assert (tested.findings.examples, tested.findings.reference) == (2, "vmap")
+    assert 0.9 < tested.findings.removal <= 1.01
+    assert (tested.leaks.runs, module.lengths) == (5, {64, 32})
+    assert self_test(module := OfOneLength(), None, IDS, CLIPPING).passed
+    assert module.lengths == {64}
+
+
+MIXTURES: dict[str, Callable[[Tensor], Tensor]] = {
+    "a mean": lambda h: h - h.mean(0),
+    "a share of the batch": lambda h: h / len(h),
+    "a gradient of all": lambda h: joined(1 * h),
+    "another text's token": lambda h: torch.cat([h[:, :-1], h[:, -1:].roll(1, 0)], 1),
+}
+
+
+@cases("mix", lambda: named(MIXTURES))
+def test_a_language_model_that_joins_texts_is_refused(mix: Callable[[Tensor], Tensor]) -> None:
+    assert not self_test(LanguageModel(mix), None, IDS, CLIPPING).passed
+
+
+@cases("engine", ENGINES)
+def test_a_broken_engine_is_caught_on_a_language_model(engine: Any) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(clipping_test, "Engine", engine)
+        assert not self_test(LanguageModel(), None, IDS, CLIPPING).passed
+
+
+def test_a_broken_rule_or_clipping_is_caught_on_a_language_model() -> None:
+    for rule in rules():
+        for name in ("squared_norms", "weighted"):
+            right = vars(rule).get(name)
+            if right is None or rule.__name__ != "OuterProducts":
+                continue
+            with pytest.MonkeyPatch.context() as monkeypatch:
+                monkeypatch.setattr(rule, name, lambda *given, right=right: 0.9 * right(*given))
+                assert not self_test(LanguageModel(), None, IDS, CLIPPING).passed
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(Flat, "factors", loosened)
+        assert not self_test(LanguageModel(), None, IDS, CLIPPING).passed
+
+
 def rules(kind: type[PerExampleGradients] | None = None) -> list[type[PerExampleGradients]]:
     kind = kind or PerExampleGradients
     return [kind, *(rule for inner in kind.__subclasses__() for rule in rules(inner))]

@@ -44,13 +44,16 @@ def test_each_scheduler_scales_what_is_drawn_and_what_it_costs() -> None:
     ):
         made = Made(epochs=3)
         scheduler, drawn, stated = make(made.optimizer), spied(made), []
-        for _ in range(3):
+        for epoch in range(3):
             stated.append(
                 scheduler.get_noise_multiplier()
                 if hasattr(scheduler, "get_noise_multiplier")
                 else scheduler.get_max_grad_norm()
             )
+            optimizer = made.optimizer
+            assert (optimizer.noise_multiplier, optimizer.max_grad_norm) == (noises[epoch], norms[epoch])
             made.epoch()
+            assert (optimizer.noise_multiplier, optimizer.max_grad_norm) == (noises[epoch], norms[epoch])
             scheduler.step()
         assert stated == (noises if hasattr(scheduler, "get_noise_multiplier") else norms)
         by_step = [n * c for n, c in zip(noises, norms, strict=True) for _ in range(4)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from sfumato.errors import SfumatoError, UnfitModule
 from sfumato.learning.checks.batch_tensors import batch_size, leaves, rows
+from sfumato.learning.checks.double_precision import squared_distance, squared_sum
 from sfumato.learning.checks.reference_gradients import Loss, PerExample, per_example
 from sfumato.learning.checks.state_restoration import seeded
 from sfumato.learning.clipping.clipping import Clipping
@@ -102,8 +104,8 @@ class Trial:
 
     def findings(self) -> Findings:
         """Run all comparisons."""
-        whole, drawn = self._gradient()
-        self._close = _CLOSE_IN_HALF if drawn else _CLOSE
+        whole, halves = self._gradient()
+        self._close = _CLOSE_IN_HALF if halves else _CLOSE
         way = "none"
         if self._draws_anew():
             self._singles()
@@ -111,10 +113,13 @@ class Trial:
             with seeded(self._module, self._seed):
                 found = per_example(self._module, self._loss, self._batch)
             way = found.way
-            self._compare_reduction(whole, found)
-            self._compare_values()
+            squares = found.squared_norms(self._clipping)
+            self._compare_reduction(whole, found, squares)
+            whole.clear()
+            if not getattr(self._loss, "adds_rows", False):
+                self._compare_values()
             if not self._notes.faults:
-                self._compare_engine(found)
+                self._compare_engine(found, squares)
         notes = self._notes
         return Findings(
             examples=self._size,
@@ -159,15 +164,16 @@ class Trial:
             handle.remove()
         return [gradient.to_dense() for gradient in found], any(halves)
 
-    def _compare_reduction(self, whole: list[Tensor], found: PerExample) -> None:
+    def _compare_reduction(self, whole: list[Tensor], found: PerExample, squares: Tensor) -> None:
         """Compare the batch's gradient with its examples'."""
         size = float(self._size)
-        total = [gradient.double().sum(0) for gradient in found.gradients.values()]
-        allowed = 10 * self._close * float(found.squared_norms(self._clipping).sum(0).sqrt().sum())
+        ones = torch.ones(len(squares), self._size, dtype=torch.float64)
+        total = list(found.weighted(ones, self._clipping).values())
+        allowed = 10 * self._close * float(squares.sum(0).sqrt().sum())
         observed = [
             name
             for name, factor in (("mean", size), ("sum", 1.0))
-            if _distance([g.double() * factor for g in whole], total) <= allowed
+            if _distance([g * factor for g in whole], total) <= allowed
         ]
         self._note_reduction(observed)
 
@@ -196,8 +202,7 @@ class Trial:
                 "leave out what joins examples, and terms of no example"
             )
 
-    def _compare_engine(self, found: PerExample) -> None:
-        squares = found.squared_norms(self._clipping)
+    def _compare_engine(self, found: PerExample, squares: Tensor) -> None:
         norms = squares.sqrt()
         positive = norms[norms > 0]
         bound = min(self._clipping.group_sensitivities)
@@ -207,18 +212,12 @@ class Trial:
             sums = self._sums(self._batch, scale)
             if sums is None:
                 return
-            scaled = PerExample(
-                gradients={name: g.double() * scale for name, g in found.gradients.items()},
-                losses=found.losses,
-                way=found.way,
-            )
-            self._compare_norms(sums, scaled)
-            self._compare_sums(sums, scaled)
+            self._compare_norms(sums, norms * scale)
+            self._compare_sums(sums, found, squares, scale)
             if scale == max(scales):
                 self._leave_out(sums, scale)
 
-    def _compare_norms(self, sums: ClippedSums, found: PerExample) -> None:
-        norms = found.squared_norms(self._clipping).sqrt()
+    def _compare_norms(self, sums: ClippedSums, norms: Tensor) -> None:
         if sums.examples != self._size or sums.norms.shape != norms.shape:
             self._notes.faults.append(
                 f"the engine must count {self._size} examples, got {sums.examples}; "
@@ -233,17 +232,17 @@ class Trial:
                 f"the largest; {_MICROBATCH}, and report it"
             )
 
-    def _compare_sums(self, sums: ClippedSums, found: PerExample) -> None:
-        expected = found.clipped(self._clipping)
-        if set(expected) != set(sums.gradients):
+    def _compare_sums(self, sums: ClippedSums, found: PerExample, squares: Tensor, scale: float) -> None:
+        """Compare with the clipped sums of gradients that are scaled as the loss was."""
+        if set(found.gradients) != set(sums.gradients):
             self._notes.faults.append(
                 "the engine must give a sum for every parameter that requires a gradient"
             )
             return
-        factors = self._clipping.factors(found.squared_norms(self._clipping))
-        size = float((factors * found.squared_norms(self._clipping).sqrt()).sum().clamp(min=1e-30))
-        got = [sums.gradients[name].detach().cpu().double() for name in expected]
-        error = _distance(got, list(expected.values())) / size
+        factors = self._clipping.factors(squares * scale**2) * scale
+        size = float((factors * squares.sqrt()).sum().clamp(min=1e-30))
+        expected = found.weighted(factors, self._clipping)
+        error = _distance([sums.gradients[name] for name in expected], list(expected.values())) / size
         self._notes.sum_error = max(self._notes.sum_error, error)
         if not error <= self._close:
             self._notes.faults.append(
@@ -272,7 +271,7 @@ class Trial:
         groups = self._clipping.groups(list(moved))
         squares = torch.zeros(max(groups) + 1, dtype=torch.float64)
         for group, difference in zip(groups, moved.values(), strict=True):
-            squares[group] += difference.detach().cpu().double().square().sum()
+            squares[group] += squared_sum(difference)
         bounds = torch.tensor(self._clipping.group_sensitivities, dtype=torch.float64)
         parts = [float(part) for part in squares.sqrt() / bounds[: len(squares)]]
         ratio = max(*parts, float(squares.sum().sqrt()) / self._clipping.sensitivity)
@@ -304,10 +303,4 @@ def _shown(error: Exception) -> str:
 
 
 def _distance(first: list[Tensor], second: list[Tensor]) -> float:
-    return float(
-        sum(
-            ((a - b).double().square().sum() for a, b in zip(first, second, strict=True)),
-            start=torch.zeros(()),
-        )
-        ** 0.5
-    )
+    return math.sqrt(sum(squared_distance(one, other) for one, other in zip(first, second, strict=True)))

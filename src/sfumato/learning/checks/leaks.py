@@ -2,84 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import torch
 from torch import Tensor, nn
 
 from sfumato import _check
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.batch_tensors import batch_size, call, is_example, leaves, mapped
+from sfumato.learning.checks.batch_tensors import batch_size, call, leaves
 from sfumato.learning.checks.deterministic_mode import aligned
+from sfumato.learning.checks.example_changes import alike, changes, leavings, one_after_another
 from sfumato.learning.checks.leak_location import apart, different, leaking_module
 from sfumato.learning.checks.random_batches import drawing_for
 from sfumato.learning.checks.state_restoration import Buffers, preserved_state, seeded
 
 __all__ = ["Leak", "LeakReport", "leak_probe"]
-
-
-_LARGE = 1e3
-_NEAR = 1e-3
-
-
-def changes(batch: Any, other: Any, example: int, size: int) -> Iterator[tuple[str, Any]]:
-    """Yield what is done to the example, and the batch in which it is done.
-
-    A fresh draw shows in means, a large one in maxima, a copy where examples are counted or compared, and NaN
-    in sums that come to nothing otherwise.
-    """
-    neighbor = (example + 1) % size
-    fresh = dict(leaves(other))
-    yield "drawn anew", _changed(batch, example, size, lambda path, _: fresh[path][example])
-    yield "copied from another", _changed(batch, example, size, lambda _, t: t[neighbor])
-    if any(t.is_floating_point() for _, t in leaves(batch)):
-        yield "made large", _changed(batch, example, size, lambda _, t: t[example] * _times(t, _LARGE))
-        yield "NaN", _changed(batch, example, size, lambda _, t: t[example] * _times(t, torch.nan))
-
-
-def leavings(crowd: Any, other: Any, size: int) -> Iterator[tuple[str, Any]]:
-    """Yield changes that make the first of a crowd ask for another position.
-
-    A large multiple and its opposite ask a linear router for two positions, one of them not the crowd's.
-    """
-    fresh = dict(leaves(other))
-    yield "drawn anew", _changed(crowd, 0, size, lambda path, _: fresh[path][0])
-    if any(t.is_floating_point() for _, t in leaves(crowd)):
-        yield "made large", _changed(crowd, 0, size, lambda _, t: t[0] * _times(t, _LARGE))
-        yield "made large and opposite", _changed(crowd, 0, size, lambda _, t: t[0] * _times(t, -_LARGE))
-
-
-def alike(batch: Any, size: int, seed: int) -> Any:
-    """Return a batch of examples that are all nearly the first, so that they ask for the same positions."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def diverse(_: str, tensor: Tensor) -> Tensor:
-        if not is_example(tensor, size):
-            return tensor
-        same = tensor[:1].expand_as(tensor).clone()
-        if not tensor.is_floating_point():
-            return same
-        noise = torch.randn(tensor.shape, generator=generator)
-        return same * (1 + _NEAR * noise).to(device=tensor.device, dtype=tensor.dtype)
-
-    return mapped(diverse, batch)
-
-
-def _times(tensor: Tensor, factor: float) -> float:
-    return factor if tensor.is_floating_point() else 1
-
-
-def _changed(batch: Any, example: int, size: int, make: Callable[[str, Tensor], Tensor]) -> Any:
-    def put(path: str, tensor: Tensor) -> Tensor:
-        if not is_example(tensor, size):
-            return tensor
-        copy = tensor.clone()
-        copy[example] = make(path, tensor)
-        return copy
-
-    return mapped(put, batch)
 
 
 _SIZES = (5, 7, 3)
@@ -175,6 +114,7 @@ def leak_probe(
     run: Callable[[nn.Module, Any], Any] | None = None,
     random_batch: Callable[[int, int], Any] | None = None,
     aggregates: bool = False,
+    brief: bool = False,
     seed: int = 0,
 ) -> LeakReport:
     """Change one example of a random batch, and look for it in the others' outputs and in the buffers.
@@ -199,6 +139,10 @@ def leak_probe(
     aggregates : bool
         Whether to accept a module with no output for each example, such as one that gives its loss only: then
         nothing but buffers is probed.
+    brief : bool
+        Whether to make fewer runs of fewer examples, each with one more example changed than the run before:
+        copied from others until all are alike, and drawn anew. For outputs that are large, as of language
+        models.
     seed : int
 
     Returns
@@ -228,16 +172,16 @@ def leak_probe(
     with preserved_state(module) as hold_still:
         if not module.training:
             module.train()
-        probe = _Probe(module, batch, run or call, random_batch, seed)
+        probe = _Probe(module, batch, run or call, random_batch, seed, brief=brief)
         return probe.report(hold_still, aggregates=aggregates)
 
 
-def _size(module: nn.Module, batch: Any) -> int:
+def _size(module: nn.Module, batch: Any, sizes: tuple[int, ...]) -> int:
     """Choose a number of examples by which no other dimension can be mistaken for that of the examples."""
     lengths = {length for _, t in leaves(batch) for length in t.shape[1:]}
     lengths.update(length for p in module.parameters() for length in p.shape)
-    clashes = {size: sum(length % size == 0 for length in lengths) for size in _SIZES}
-    return min(_SIZES, key=lambda size: clashes[size])
+    clashes = {size: sum(length % size == 0 for length in lengths) for size in sizes}
+    return min(sizes, key=lambda size: clashes[size])
 
 
 def _same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
@@ -245,6 +189,10 @@ def _same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
         second[path].shape == tensor.shape and not bool(different(second[path], tensor).any())
         for path, tensor in first.items()
     )
+
+
+_Run: TypeAlias = tuple[Any, dict[str, Tensor], dict[tuple[str, str], int]]
+"""A batch, its outputs, and the checksums of the buffers after it."""
 
 
 class _Probe:
@@ -257,14 +205,16 @@ class _Probe:
         run: Callable[[nn.Module, Any], Any],
         random_batch: Callable[[int, int], Any] | None,
         seed: int,
+        *,
+        brief: bool,
     ) -> None:
-        self._module, self._run, self._seed = module, run, seed
+        self._module, self._run, self._seed, self._brief = module, run, seed, brief
         self._kinds = {name: type(inner).__name__ for name, inner in module.named_modules()}
         self._buffers = Buffers(module)
         self._found: dict[tuple[str, str], Leak] = {}
         self._with_graph = False
         self.runs = 0
-        self.size = _size(module, batch)
+        self.size = _size(module, batch, tuple(sorted(_SIZES)) if brief else _SIZES)
         draw = random_batch or drawing_for(batch, self.run).batch
         self._batches = [draw(self.size, seed + index) for index in range(1 + _CROWDS)]
         if (got := batch_size(self._batches[0])) != self.size:
@@ -279,20 +229,14 @@ class _Probe:
             return self._run(self._module, batch)
 
     def report(self, hold_still: Callable[[], None], *, aggregates: bool) -> LeakReport:
-        """Try every change on the first, the middle and the last example, and crowds of examples alike."""
-        batch, *others = self._batches
-        outputs = self._outputs(batch)
+        """Make all runs, and say what was seen."""
+        outputs = self._outputs(self._batches[0])
         hold_still()
-        self._check_outputs(outputs, self._outputs(batch), aggregates=aggregates)
-        sums = self._buffers.sums()
-        for example in sorted({0, self.size // 2, self.size - 1}):
-            for change, changed in changes(batch, others[0], example, self.size):
-                self._compare((batch, outputs, sums), (change, changed), example)
-        for index, other in enumerate(others):
-            crowd = alike(other, self.size, self._seed + index)
-            before = crowd, self._outputs(crowd), self._buffers.sums()
-            for change, changed in leavings(crowd, self._batches[index], self.size):
-                self._compare(before, (change, changed), 0)
+        self._check_outputs(outputs, aggregates=aggregates)
+        if self._brief:
+            self._try_few(outputs)
+        else:
+            self._try_all(outputs)
         per_example = [path for path, tensor in outputs.items() if self._has_rows(tensor)]
         return LeakReport(
             leaks=tuple(self._found.values()),
@@ -300,6 +244,29 @@ class _Probe:
             aggregates=tuple(path for path in outputs if path not in per_example),
             runs=self.runs,
         )
+
+    def _try_all(self, outputs: dict[str, Tensor]) -> None:
+        """Try every change on the first, the middle and the last example, and crowds of examples alike."""
+        batch, *others = self._batches
+        self._check_same(outputs, self._outputs(batch))
+        before = batch, outputs, self._buffers.sums()
+        for example in sorted({0, self.size // 2, self.size - 1}):
+            for change, changed in changes(batch, others[0], example, self.size):
+                self._compare(before, (change, changed), example)
+        for index, other in enumerate(others):
+            crowd = alike(other, self.size, self._seed + index)
+            of_crowd = crowd, self._outputs(crowd), self._buffers.sums()
+            for change, changed in leavings(crowd, self._batches[index], self.size):
+                self._compare(of_crowd, (change, changed), 0)
+
+    def _try_few(self, outputs: dict[str, Tensor]) -> None:
+        """Try changes on top of each other."""
+        batch, other = self._batches[:2]
+        before = batch, outputs, self._buffers.sums()
+        for change, example, changed in one_after_another(batch, other, self.size):
+            before = self._compare(before, (change, changed), example)
+        if self._found:  # or nothing leaks, and no run is like another
+            self._check_same(outputs, self._outputs(batch))
 
     def _outputs(self, batch: Any) -> dict[str, Tensor]:
         try:
@@ -318,14 +285,14 @@ class _Probe:
     def _has_rows(self, tensor: Tensor) -> bool:
         return any(length and length % self.size == 0 for length in tensor.shape)
 
-    def _check_outputs(
-        self, outputs: dict[str, Tensor], again: dict[str, Tensor], *, aggregates: bool
-    ) -> None:
+    def _check_same(self, outputs: dict[str, Tensor], again: dict[str, Tensor]) -> None:
         if not _same(outputs, again):
             raise UnfitModule(
                 "module must give the same outputs twice in the same state of randomness, got others; "
                 "draw from torch's global generator only"
             )
+
+    def _check_outputs(self, outputs: dict[str, Tensor], *, aggregates: bool) -> None:
         per_example = [t for t in outputs.values() if self._has_rows(t)]
         if not per_example and not aggregates:
             rule = "have a row for each example"
@@ -336,18 +303,14 @@ class _Probe:
             rule = "be numbers on random inputs"
             _check.refuse_state("outputs", rule, "some are NaN", "pass random_batch=", error=UnfitModule)
 
-    def _compare(
-        self,
-        before: tuple[Any, dict[str, Tensor], dict[tuple[str, str], int]],
-        after: tuple[str, Any],
-        example: int,
-    ) -> None:
+    def _compare(self, before: _Run, after: tuple[str, Any], example: int) -> _Run:
+        """Note what an example that is changed reaches; return the run with it, or the one before."""
         (batch, outputs, sums), (change, other) = before, after
         try:
             changed = self._outputs(other)
         except UnfitModule:
             if change == "NaN":  # a module may refuse it
-                return
+                return before
             raise
         checksums = self._buffers.sums()
         same = set(changed) == set(outputs) and all(
@@ -361,6 +324,7 @@ class _Probe:
         for (owner, name), total in checksums.items():
             if sums.get((owner, name)) != total:
                 self._note(owner, change, name)
+        return other, changed, checksums
 
     def _note(self, module: str, change: str, into: str) -> None:
         leak = Leak(

@@ -73,7 +73,7 @@ def batch_of(*shapes: str) -> Any:
     return dict(arguments)
 
 
-_FEW = 2
+_FEW, _ENOUGH = 2, 3
 _UNSET = -100
 _LOSSES = (F.cross_entropy, F.nll_loss)
 
@@ -133,7 +133,7 @@ class Drawing:
 
 
 def drawing_for(batch: Any, run: Callable[[Any], Any], *, padded: bool = False) -> Drawing:
-    """Find the range of each integer tensor by running once on zeros.
+    """Find the range of each integer tensor by running once on zeros, for three examples at most.
 
     A tensor of integers ranges over the rows of the table that it is looked up in, or over the classes of the
     loss that it is given to; one that is seen by neither (a copy, say) ranges over the least such number.
@@ -147,10 +147,12 @@ def drawing_for(batch: Any, run: Callable[[Any], Any], *, padded: bool = False) 
     padded : bool
         Whether classes of an example's parts, such as tokens, may be torch's own -100, as of padding.
     """
-    size = batch_size(batch)
-    zeros = mapped(lambda _, t: torch.zeros_like(t) if is_example(t, size) else t, batch)
-    watched = {t.untyped_storage().data_ptr(): path for path, t in leaves(zeros) if is_example(t, size)}
-    parts = {path for path, t in leaves(zeros) if is_example(t, size) and t.numel() > size}
+    given = batch_size(batch)
+    size = min(given, _ENOUGH)
+    zeros = mapped(lambda _, t: torch.zeros_like(t[:size]) if is_example(t, given) else t, batch)
+    own = {path for path, t in leaves(batch) if is_example(t, given)}
+    watched = {t.untyped_storage().data_ptr(): path for path, t in leaves(zeros) if path in own}
+    parts = {path for path, t in leaves(zeros) if path in own and t.numel() > size}
     watch = _Lookups(watched, parts if padded else set())
     try:
         with watch:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 
 from sfumato.learning.checks.batch_tensors import batch_size, is_example, leaves, mapped, rows
+from sfumato.learning.checks.double_precision import squared_sum, weighted_sum
 from sfumato.learning.clipping.clipping import Clipping
 
 __all__ = ["Loss", "PerExample", "looped", "per_example", "vmapped"]
@@ -43,21 +44,20 @@ class PerExample:
         groups = clipping.groups(list(self.gradients))
         sums = torch.zeros(max(groups) + 1, len(self.losses), dtype=torch.float64)
         for group, gradient in zip(groups, self.gradients.values(), strict=True):
-            sums[group] += _rows(gradient).square().sum(1)
+            sums[group] += torch.tensor([squared_sum(row) for row in gradient], dtype=torch.float64)
         return sums
 
     def clipped(self, clipping: Clipping) -> dict[str, Tensor]:
         """Return the sums of clipped gradients, in float64."""
-        factors = clipping.factors(self.squared_norms(clipping))
+        return self.weighted(clipping.factors(self.squared_norms(clipping)), clipping)
+
+    def weighted(self, factors: Tensor, clipping: Clipping) -> dict[str, Tensor]:
+        """Return the sums of gradients times factors of shape (groups, examples), in float64."""
         groups = clipping.groups(list(self.gradients))
         return {
-            name: (factors[group] @ _rows(gradient)).view(gradient.shape[1:])
+            name: weighted_sum(factors[group], gradient)
             for group, (name, gradient) in zip(groups, self.gradients.items(), strict=True)
         }
-
-
-def _rows(gradient: Tensor) -> Tensor:
-    return gradient.detach().cpu().double().reshape(len(gradient), -1)
 
 
 class _Whole(nn.Module):

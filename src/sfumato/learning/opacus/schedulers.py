@@ -19,8 +19,8 @@
 ...         torch.nn.functional.mse_loss(module(x), y).backward()
 ...         optimizer.step()
 ...     scheduler.step()
->>> scheduler.get_noise_multiplier()
-0.81
+>>> scheduler.get_noise_multiplier(), optimizer.noise_multiplier
+(0.81, 0.81)
 >>> engine.run.schedules.noise.counts(8)  # the steps of two epochs, each priced by its own noise
 {1.0: 4, 0.9: 4}
 """
@@ -65,7 +65,8 @@ class _Scheduler(ABC):
     Notes
     -----
     Guarantee: each step is priced by its own noise, which is fixed before the first one. `step` changes
-    nothing: it is refused where it comes at another time than the schedule's.
+    no noise: it is refused where it comes at another time than the schedule's, and lets the optimizer state
+    what holds next. The optimizer's ``noise_multiplier`` and ``max_grad_norm`` are those of the current step.
     """
 
     _kind: ClassVar[Literal["noise", "clip_norm"]]
@@ -98,6 +99,7 @@ class _Scheduler(ABC):
             rule = "have a positive factor for each epoch of a run without a planned length"
             _check.refuse_state("scheduler", rule, "there is none for the next", remedy)
         self.last_epoch += 1
+        self._run.scheduled.show(taken)
 
     @property
     def _factor(self) -> float:

@@ -81,6 +81,7 @@ def load(
     saved.restore(module, optimizer)
     run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps, clip_norm=saved.clip_norm)
     run.steps.skip(saved.cursor)
+    run.scheduled.show(saved.cursor)
     return saved.extra
 
 

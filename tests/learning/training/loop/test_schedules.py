@@ -151,12 +151,51 @@ def test_noise_or_norms_set_in_the_middle_of_a_run_are_refused(make: Make) -> No
         loss.backward()
         if loss.item() < 1e6:  # a choice by a loss
             setattr(made.optimizer, name, value)
-        with pytest.raises(ParameterError, match=f"optimizer must have the {name} that the run began with"):
+        with pytest.raises(ParameterError, match=f"optimizer must have the {name} of its run"):
             made.optimizer.step()
         assert made.engine.get_epsilon(1e-3) == before
         setattr(made.optimizer, name, begun_with)
         made.optimizer.step()
         assert made.engine.get_epsilon(1e-3) > before
+
+
+def test_the_optimizer_states_what_holds_in_the_current_step(make: Make, tmp_path: Path) -> None:
+    scheduled: dict[str, Any] = {
+        "noise_multiplier": 1.5,
+        "schedule": Schedule((2.0, 1.0, 0.5)),
+        "clip_schedule": Schedule((1.0, 0.5), every=2),
+        "epochs": 2,
+    }
+    made = make(**scheduled)
+    stated = [(made.optimizer.noise_multiplier, made.optimizer.max_grad_norm)]
+    for index, (x, y) in enumerate(made.loader):
+        within = made.optimizer.noise_multiplier, made.optimizer.max_grad_norm
+        made.optimizer.zero_grad()
+        made.loss(x, y).backward()
+        if index == 2:
+            made.optimizer.noise_multiplier = 1.5  # that of another step
+            with pytest.raises(ParameterError, match=r"must have the noise_multiplier of its run, 0\.75"):
+                made.optimizer.step()
+            made.optimizer.noise_multiplier = 0.75
+        made.optimizer.step()
+        assert within == (made.optimizer.noise_multiplier, made.optimizer.max_grad_norm)
+        stated.append(within)
+    assert stated == [(3.0, 1.0), (3.0, 1.0), (1.5, 1.0), (0.75, 0.5), (0.75, 0.5)]
+    made.optimizer.noise_multiplier = 2.0  # between two steps: the next batch does not hide it
+    with pytest.raises(ParameterError, match="must have the noise_multiplier of its run"):
+        made.epoch()
+    made.optimizer.noise_multiplier = 0.75
+    made.engine.save_checkpoint(path=tmp_path / "at.pt")
+    again = make(**scheduled)
+    again.engine.load_checkpoint(path=tmp_path / "at.pt", module=again.module, optimizer=again.optimizer)
+    assert (again.optimizer.noise_multiplier, again.optimizer.max_grad_norm) == (0.75, 0.5)
+
+
+def test_the_optimizer_states_the_norm_that_clipping_has_adapted_to(make: Make) -> None:
+    made = make(clipping=AdaptiveQuantile(clip_norm=0.5, count_stddev=5.0), max_grad_norm=1.0, epochs=1)
+    assert made.optimizer.max_grad_norm == 0.5  # max_grad_norm is ignored beside an object
+    made.epoch()
+    assert made.optimizer.max_grad_norm == made.engine.run.adapted_norm != 0.5
 
 
 @pytest.mark.parametrize(

@@ -77,14 +77,15 @@ def make_optimizer_private(optimizer: Optimizer, run: TrainingRun, *, max_grad_n
     """Let ``step`` and ``zero_grad`` of the user's own optimizer object go through a run.
 
     Its class, ``state_dict``, parameter groups and hooks stay; schedulers may have been made before or after.
-    What it states of the run by Opacus's names is to be read: a step is refused where one was set anew.
+    What it states of the run by Opacus's names is to be read, and is that of the current step: a step is
+    refused where one was set anew.
     """
-    named, stated = run.shards.named, _stated(run, max_grad_norm)
+    named, stated = run.shards.named, _Stated(optimizer, run, max_grad_norm)
     own_step, own_zero = optimizer.step, optimizer.zero_grad
 
     def step(self: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
         _refuse_scaler(self)
-        _refuse_changed(self, stated)
+        stated.refuse_changed()
         # What is no parameter of the run would be stepped with a gradient that has no noise.
         check_parameters(self, named.values())
         loss = None
@@ -118,29 +119,67 @@ def make_optimizer_private(optimizer: Optimizer, run: TrainingRun, *, max_grad_n
     setattr(patched, _SCALED, True)  # so that a GradScaler gets as far as the step
     patched.zero_grad = types.MethodType(zero_grad, optimizer)
     setattr(patched, _RUN, _Private(run, own_attributes))
-    vars(optimizer).update({name: value for name, (value, _) in stated.items()})
+    stated.show(run.cursor)
+    run.scheduled.watch(stated.show)
 
 
-def _stated(run: TrainingRun, max_grad_norm: Any) -> dict[str, tuple[Any, str]]:
-    """Return what Opacus's optimizers state, each with what to do instead of setting it anew."""
+@final
+class _Stated:
+    """What an optimizer states of its run by Opacus's names.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+    run : TrainingRun
+    max_grad_norm : object
+        What was passed, for a clipping that has no single norm.
+
+    Notes
+    -----
+    The current step is the one whose batch was given last, until a scheduler's ``step`` says that the next
+    one has come. Clipping that adapts has its next norm as soon as a step has released it.
+    """
+
+    def __init__(self, optimizer: Optimizer, run: TrainingRun, max_grad_norm: Any) -> None:
+        self._optimizer, self._run, self._max_grad_norm = optimizer, run, max_grad_norm
+        self._shown: dict[str, tuple[Any, str]] = {}
+
+    def show(self, step: int) -> None:
+        """State what holds in a step, but for what was set by hand, which the next step refuses."""
+        if not is_private(self._optimizer):
+            return
+        attributes, before = vars(self._optimizer), self._shown
+        self._shown = _stated(self._run, self._max_grad_norm, step)
+        for name, (value, _) in self._shown.items():
+            if name not in before or _unchanged(attributes.get(name, value), before[name][0]):
+                attributes[name] = value
+
+    def refuse_changed(self) -> None:
+        """Refuse what was set in the middle of a run: it would be in no price, and in no step."""
+        for name, (value, remedy) in self._shown.items():
+            if not _unchanged(vars(self._optimizer).get(name, value), value):
+                rule = f"have the {name} of its run, {value}"
+                _check.refuse_state("optimizer", rule, "another was set", remedy)
+
+
+def _unchanged(found: Any, value: Any) -> bool:
+    return found is value or bool(found == value)
+
+
+def _stated(run: TrainingRun, max_grad_norm: Any, step: int) -> dict[str, tuple[Any, str]]:
+    """Return what Opacus's optimizers state in a step, each with what to do instead of setting it anew."""
     schedule = "pass {}=Schedule(...)), which is there before the first step; or make a scheduler before it"
+    multiplier = run.schedules.multiplier(run.noise_multiplier, step)
+    norm = getattr(run.scheduled.clipping_at(step), "clip_norm", max_grad_norm)
     return {
-        "noise_multiplier": (run.noise_multiplier, schedule.format("NoiseOptions(schedule")),
-        "max_grad_norm": (max_grad_norm, schedule.format("GradientOptions(clip_schedule")),
+        "noise_multiplier": (multiplier, schedule.format("NoiseOptions(schedule")),
+        "max_grad_norm": (norm, schedule.format("GradientOptions(clip_schedule")),
         "expected_batch_size": (run.sampler.expected_batch_size, "pass a loader of that batch_size"),
         "loss_reduction": ("mean" if run.mean else "sum", "pass loss_reduction to make_private"),
         "generator": (None, "pass noise_generator to make_private, for a simulation"),
         "secure_mode": (not run.simulated, "leave it out: noise is secure unless it is simulated"),
         "step_hook": (None, "use the optimizer's register_step_post_hook, and the engine's own accounting"),
     }
-
-
-def _refuse_changed(optimizer: Any, stated: dict[str, tuple[Any, str]]) -> None:
-    """Refuse what was set in the middle of a run: it would be in no price, and in no step."""
-    for name, (value, remedy) in stated.items():
-        if (found := vars(optimizer).get(name, value)) is not value and found != value:
-            rule = f"have the {name} that the run began with, {value}"
-            _check.refuse_state("optimizer", rule, "another was set", remedy)
 
 
 def _refuse_scaler(optimizer: Any) -> None:

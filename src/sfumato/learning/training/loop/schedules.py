@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
@@ -106,13 +106,35 @@ class ScheduledClipping:
         self.calibrated = False
         """Whether the noise was chosen so that the whole run keeps a target epsilon."""
         self._engine, self._first, self._others = engine, engine.clipping, list[Clipping]()
+        self._step, self._watchers = 0, list[Callable[[int], None]]()
+
+    def change(self, schedules: Schedules) -> None:
+        """Follow other schedules; the run has not begun."""
+        self.schedules = schedules
+        self.show(self._step)
+
+    def watch(self, watcher: Callable[[int], None]) -> None:
+        """Have a function called with the number of the current step, whenever what holds in it changes."""
+        self._watchers.append(watcher)
+
+    def show(self, step: int) -> None:
+        """Take a step as the current one, for those who watch; this changes nothing of any step."""
+        self._step = step
+        for watcher in self._watchers:
+            watcher(step)
+
+    def clipping_at(self, step: int) -> Clipping:
+        """Return how a step clips; where clipping adapts, how the next one does."""
+        scheduled = self.schedules.clip_norm is not None
+        return self.schedules.clipping(self._first, step) if scheduled else self._engine.clipping
 
     def clip(self, step: int, *, pending: bool) -> None:
         """Clip from now on as a step does; gradients that are ``pending`` may be clipped as before."""
         if self.schedules.clip_norm is not None:
             if pending:
                 self._others.append(self._engine.clipping)
-            self._engine.clipping = self.schedules.clipping(self._first, step)
+            self._engine.clipping = self.clipping_at(step)
+        self.show(step)
 
     def stddevs(self, multiplier: float, names: Sequence[str], sizes: Sequence[int]) -> tuple[float, ...]:
         """Return the deviations of all that was clipped since the last step; see `Clipping.stddevs`."""
@@ -128,6 +150,7 @@ class ScheduledClipping:
     def stepped(self) -> None:
         """Begin anew: all that was summed has been released."""
         self._others.clear()
+        self.show(self._step)
 
 
 def _scaled(clipping: Any, factor: float) -> Clipping:

@@ -80,7 +80,7 @@ def add_schedule(
     )
     run.ranks.require_alike({"schedule": [kind, every, *schedule.factors]})
     changed.check(run.noise, run.sampler, run.clipping, run.noise_multiplier)
-    scheduled.schedules = changed
+    scheduled.change(changed)
     return run, schedule
 
 
