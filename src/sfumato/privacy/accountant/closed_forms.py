@@ -68,20 +68,7 @@ class Views(Protocol):
 
     @classmethod
     def rdp_curves(cls, losses: Sequence[Self], orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bound the Rényi divergences of several losses of this class, a row for each.
-
-        Parameters
-        ----------
-        losses : sequence of this class
-            At least one.
-        orders : ndarray of float, shape (n,)
-            Each above 1.
-
-        Returns
-        -------
-        ndarray of float, shape (losses, n)
-            What `rdp_curve` returns of each.
-        """
+        """Return the `rdp_curve` of each of several losses of this class, in rows."""
 
     def zcdp(self) -> ZCDPView:
         """Bound the loss in approximate zCDP.
