@@ -185,8 +185,8 @@ class Line(DeltaBound):
             kernel, kernel_size = kernel * (1 - less), kernel_size * (1 + np.abs(less))
         weight = np.full(self.points, self._step / math.pi)
         weight[0] *= 0.5
-        # In rows: the terms of a row turn alike, and so do its first ones, and no sum has many roundings.
-        self._terms, self._z = _in_rows(np.exp(log + decay) * kernel * weight), _in_rows(z)
+        self._points, self._z = times, z
+        self._terms = np.exp(log + decay) * kernel * weight
         # Of exp(log + decay): the error of the rays, of these sums and of their exponential.
         sizes = np.exp(log_size + decay) * kernel_size * weight
         rounding = UNIT * (64 - 8 * decay + (8 + len(scales)) * touched)
@@ -212,7 +212,8 @@ class Line(DeltaBound):
         return times, self._followed(times)
 
     def _followed(self, times: _Array) -> _Array:
-        parts = self._following(times, np.append(self._rates, 0.5 * self._variance))
+        parts = [self._following(time, rate) for time, rate in zip(times[:-1], self._rates, strict=True)]
+        parts.append(self._following(float(times[-1]), 0.5 * self._variance))
         return np.asarray(np.cumsum(parts[::-1])[::-1] * _SLACK)
 
     def _sampled(self, enough: float, few: float) -> bool:
@@ -238,26 +239,26 @@ class Line(DeltaBound):
         self._beyond = self._followed(times)
         return True
 
-    def _following(self, start: _Array, rate: _Array) -> _Array:
+    def _following(self, start: float, rate: float) -> float:
         """Bound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
 
         The first one is counted by itself, the others by the integral. The upper bound's kernel is at most
         1/t**2, the lower one's at most a multiple of 1/t and at most 1/t**2 plus a multiple of the smoothing.
         """
-        log_total = np.log(self._step + 1 / (2 * rate * start)) - rate * start**2
+        log_total = math.log(self._step + 1 / (2 * rate * start)) - rate * start**2
         if self._upper:
-            log_total -= 2 * np.log(start)
+            log_total -= 2 * math.log(start)
         else:
             growth = math.exp(self._v * (1 + self._c))
-            log_total += np.log(np.minimum((1 + growth) / start, 1 / start**2 + self._v * growth))
-        return np.asarray(np.exp(np.minimum(log_total, 700.0)) / math.pi)
+            log_total += math.log(min((1 + growth) / start, 1 / start**2 + self._v * growth))
+        return math.exp(min(log_total, 700.0)) / math.pi
 
     def _end(self) -> float:
         """Bound all that follows the last point."""
         end = self.points * self._step
         index = int(np.searchsorted(self._times, end, "right")) - 1
         if index < 0:  # a line cut short, before the first time at which the decay is known
-            return float(self._following(np.array(end), np.array(0.5 * self._variance))) * _SLACK
+            return self._following(end, 0.5 * self._variance) * _SLACK
         return float(self._beyond[index])
 
     def _sum(self, x: float) -> _Sum:
@@ -265,15 +266,12 @@ class Line(DeltaBound):
             self._prepare()
             self._ready = True
             self._distributions = []  # they are large, and a line may be read for long
-        rows, columns = self._terms.shape
-        turn = 1j * self._step * (self._phase - x)
-        turned = self._terms * np.exp(turn * columns * np.arange(rows))[:, None]
-        turned *= np.exp(turn * np.arange(columns))
-        value = float(turned.real.sum(axis=1).sum())
-        drop = float((turned * self._z).real.sum())
+        angle = self._phase - x
+        turned = self._terms * np.exp(1j * self._points * angle)
+        value, drop = float(turned.real.sum()), float((turned * self._z).real.sum())
         # The angle of point l is off by some roundings of t_l times each number that made it.
         size, moment = self._reach
-        rounding = UNIT * ((64 + rows + columns) * size + 16 * moment * (self._phase_size + abs(x)))
+        rounding = UNIT * ((64 + self.points) * size + 16 * moment * (self._phase_size + abs(x)))
         return _Sum(value, -drop / value if value > 0 else math.nan, self._error + rounding)
 
     def log_bound(self, x: float) -> tuple[float, float]:
@@ -307,13 +305,6 @@ class Line(DeltaBound):
         excess += _MOMENT_SLACK * (np.abs(self._log_moments) + abs(log_delta) + 1)
         best = float((excess / self._tilts).min())
         return best + 8 * UNIT * abs(best)
-
-
-def _in_rows(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values in about as many rows as columns, with zeros at the end."""
-    columns = math.isqrt(len(values) - 1) + 1
-    rows = -(-len(values) // columns)
-    return np.append(values, np.zeros(rows * columns - len(values))).reshape(rows, columns)
 
 
 def _variance_of(distributions: Sequence[tuple[Tilted, _Array]]) -> float:
