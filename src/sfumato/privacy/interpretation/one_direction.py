@@ -45,7 +45,7 @@ class _Side:
     part: Accountable
     reverse: bool
 
-    log_profile = rdp_curve = zcdp = gdp = pure = pure_epsilon = staticmethod(_closed)
+    log_profile = rdp_curve = rdp_curves = zcdp = gdp = pure = pure_epsilon = staticmethod(_closed)
 
     def dominating_pair(self) -> Pair:
         return directed(self.part.dominating_pair(), swapped=self.reverse)
