@@ -14,8 +14,12 @@ points are turned into bounds on these quotients, each end by the worse ends.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NoReturn, final
+from typing import Final, NoReturn, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
@@ -45,7 +49,11 @@ class _Side:
     part: Accountable
     reverse: bool
 
-    log_profile = rdp_curve = rdp_curves = zcdp = gdp = pure = pure_epsilon = staticmethod(_closed)
+    log_profile = rdp_curve = zcdp = gdp = pure = pure_epsilon = staticmethod(_closed)
+
+    @classmethod
+    def rdp_curves(cls, losses: Sequence[Self], orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _closed(losses, orders)
 
     def dominating_pair(self) -> Pair:
         return directed(self.part.dominating_pair(), swapped=self.reverse)
