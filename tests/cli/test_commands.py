@@ -90,6 +90,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "survey design",
         "survey analyse",
         "demo",
+        "synth",
     }
     for name, command in found.items():
         assert f"sfumato {name}" in page
