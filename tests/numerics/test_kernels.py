@@ -157,6 +157,17 @@ def test_sums_go_to_the_cells_that_comparisons_say(deviation: float, low: float)
     np.testing.assert_allclose(sums[:, 0], np.bincount(cell, mass, len(sums)), rtol=1e-13)
 
 
+@cases("deviation", [1e-200, 1e-18, 1e-17, 3e-17, 2e-16, 1e-15])
+def test_a_distance_from_one_that_is_rounded_moves_no_value_to_another_cell(deviation: float) -> None:
+    near = np.unique(1 + 2.0**-53 * np.arange(-60, 120))
+    values = np.concatenate([[0.2, 0.5, 0.7], near, [1.5, 4.0]])
+    edges = np.concatenate([[0.1, 0.3], np.repeat(near, 40), [2.0, 9.0]])
+    sums, mass = np.zeros((len(edges) - 1, 2)), np.arange(1.0, len(values) + 1)
+    _kernels.pair_sums(edges, deviation, np.zeros(1), np.ones(1), values, mass, False, False, sums)
+    cell = np.searchsorted(edges, values, "right") - 1
+    assert sums[:, 0].tolist() == np.bincount(cell, mass, len(sums)).tolist()
+
+
 def test_values_beyond_all_edges_go_to_the_first_and_the_last_cell() -> None:
     values, sums = np.array([0.0, 5e-324, 0.4, 2.0, 1e300, math.inf]), np.zeros((3, 2))
     _kernels.pair_sums(EDGES, 0.1, np.zeros(1), np.ones(1), values, np.ones(6), False, False, sums)

@@ -21,11 +21,11 @@
 #define ZONES 4
 
 typedef struct {
-    double near, rate;    /* up to this distance from 1 spots are of width 1 / rate */
-    int64_t begin[ZONES]; /* the index of each zone's first spot */
-    int64_t first[ZONES]; /* its leading bits */
-    int shift[ZONES];     /* bits that do not count */
-    int64_t spots, cells;
+    double near, rate;        /* up to this distance from 1 spots are of width 1 / rate */
+    int64_t begin[ZONES + 1]; /* the index of each zone's first spot, and how many spots there are */
+    int64_t first[ZONES];     /* its leading bits */
+    int shift[ZONES];         /* bits that do not count */
+    int64_t cells;
     double *ends;   /* the right end of each cell but the last */
     int32_t *guide; /* of each spot the first cell that its numbers may be in */
 } Cells;
@@ -47,8 +47,9 @@ INLINE int64_t spot_of(const Cells *c, int zone, double value) {
         spot = c->begin[1] + (c->first[1] - (bits_of(1 - value) >> c->shift[1]));
     else
         spot = c->begin[0] + ((bits_of(value) >> c->shift[0]) - c->first[0]);
-    spot = spot < 0 ? 0 : spot;
-    return spot < c->spots ? spot : c->spots - 1;
+    /* A distance from 1 that is nothing but rounding may have bits of other zones. */
+    spot = spot < c->begin[zone] ? c->begin[zone] : spot;
+    return spot < c->begin[zone + 1] ? spot : c->begin[zone + 1] - 1;
 }
 
 INLINE int zone_of(const Cells *c, double value) {
@@ -90,15 +91,15 @@ static int cells_guide(Cells *c, double deviation, const double *edges, int64_t 
     c->begin[2] = c->begin[1] + tops[1] - (bits_of(near) >> c->shift[1]) + 1;
     c->begin[3] = c->begin[2] + NEAR_SPOTS + 2;
     int64_t far = high > 1 + near ? (bits_of(high - 1) >> c->shift[3]) - c->first[3] : 0;
-    c->spots = c->begin[3] + far + 1;
-    c->guide = calloc((size_t)c->spots + 1, sizeof *c->guide);
+    c->begin[4] = c->begin[3] + far + 1;
+    c->guide = calloc((size_t)c->begin[4] + 1, sizeof *c->guide);
     c->ends = malloc((size_t)cells * sizeof *c->ends);
     if (!c->guide || !c->ends) return 0;
     memcpy(c->ends, edges + 1, (size_t)cells * sizeof *c->ends);
     c->ends[cells - 1] = NAN; /* which nothing reaches, be it infinite */
     /* Of each spot: how many edges within lie in earlier spots. */
     for (int64_t k = 1; k < cells; k++) c->guide[spot_of(c, zone_of(c, edges[k]), edges[k]) + 1]++;
-    for (int64_t s = 1; s < c->spots; s++) c->guide[s] += c->guide[s - 1];
+    for (int64_t s = 1; s < c->begin[4]; s++) c->guide[s] += c->guide[s - 1];
     return 1;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from fractions import Fraction
 
 import pytest
@@ -20,10 +21,14 @@ from sfumato.privacy import (
     Mixture,
     PoissonSubsampled,
     Precision,
+    PrivacyLoss,
     PureDP,
+    RandomAllocation,
+    SeparatedPoisson,
 )
 from sfumato.privacy.accountant import certified, intervals
 from sfumato.privacy.accountant.planning import Pairs
+from tests.cases import cases
 
 # The greatest losses are log 1.8 in one order and log 5 in the other; then the other way round.
 FIRST = DiscretePair([0.9, 0.1], [0.5, 0.5])
@@ -135,3 +140,33 @@ def test_delta_at_infinity_is_the_mass_of_infinite_losses() -> None:
     assert not tight
     with pytest.raises(ParameterError, match="epsilon must be non-negative"):
         Gaussian(1.0).delta(math.nan)
+
+
+@cases(
+    "loss",
+    [
+        RandomAllocation(Gaussian(1.0), steps=2),
+        RandomAllocation(PureDP(600.0), steps=4),
+        SeparatedPoisson(PureDP(600.0), 0.3, separation=5, steps=5),
+        RandomAllocation(PoissonSubsampled(Gaussian(0.02), 0.9), steps=2),
+    ],
+)
+def test_what_is_taken_for_infinite_above_is_not_infinite_for_certain(loss: PrivacyLoss) -> None:
+    # All losses are finite, but those beyond floats count as infinite from above.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrecisionWarning)
+        assert loss.delta_interval(math.inf).lower == 0.0
+        assert loss.epsilon_interval(0.5).lower < 3e4
+
+
+def test_a_mass_that_is_infinite_for_certain_is_below_every_delta() -> None:
+    half = DiscretePair([0.5, 0.5, 0], [0, 0.5, 0.5])
+    for loss, exact in (
+        (Gaussian(0.0) * 7, Fraction(1)),
+        (RandomAllocation(ApproximateDP(1.0, 0.25), steps=3), Fraction(1, 4)),
+        (half * 100, 1 - Fraction(1, 2**100)),
+        (DiscretePair([1 - 2.0**-53, 2.0**-53], [0, 1]), 1 - Fraction(1, 2**53)),
+    ):
+        for lower, upper, tight in (loss.delta_interval(700.0), loss.delta_interval(math.inf)):
+            assert lower <= exact <= upper <= lower * (1 + 1e-12)
+            assert tight

@@ -22,6 +22,7 @@ from sfumato.privacy import (
     Composed,
     DiscreteGaussian,
     DiscretePair,
+    FixedSizeSampled,
     Gaussian,
     GaussianDP,
     Laplace,
@@ -267,6 +268,15 @@ def test_the_upper_tail_of_what_dominates_holds_for_what_is_dominated() -> None:
     for place in (0.2, 0.5, 0.9):
         truth = math.fsum(0.5 * part.loss_variable().tail(place).lower for part in parts)
         assert truth <= public.loss_variable().tail(place).upper
+
+
+@pytest.mark.parametrize("size", [10, 99])
+def test_moments_of_a_tail_beyond_atoms_agree_with_divergences(size: int) -> None:
+    loss = FixedSizeSampled(Gaussian(1.0, neighboring=Neighboring.REPLACE_ONE), size, 100)
+    variable = loss.loss_variable()
+    assert 0.999 * loss.rdp(1.0001) < variable.mean.upper < loss.rdp(1.0001)
+    assert variable.cgf(1.0).upper == pytest.approx(loss.rdp(2.0), rel=1e-4)
+    assert variable.cgf(-0.5).lower == pytest.approx(-0.25 * variable.mean.upper, rel=0.1)
 
 
 def test_nothing_has_no_loss() -> None:

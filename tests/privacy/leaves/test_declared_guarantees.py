@@ -106,6 +106,14 @@ def test_declared_numbers_are_rounded_to_the_private_side() -> None:
     assert Fraction(ZCDP(THIRD).rho) > Fraction(1, 3)
 
 
+@cases("value", [np.longdouble(x) for x in ("0.3", "0.10000000000000000642", "1e-330")])
+def test_longer_floats_are_rounded_to_the_private_side(value: np.longdouble) -> None:
+    exact, number = Fraction(*value.as_integer_ratio()), cast("float", value)
+    assert Fraction(PureDP(number).pure().epsilon) >= exact
+    assert Fraction(ApproximateDP(1.0, number).pure().delta) >= exact
+    assert Fraction(Gaussian(number).noise_multiplier) <= exact
+
+
 def test_a_curve_that_begins_below_one_leaves_a_mass() -> None:
     loss = TradeOff([0, 0.5, 1], [0.9, 0.25, 0])
     assert loss.delta(50.0) >= 0.1 * (1 - 1e-12)

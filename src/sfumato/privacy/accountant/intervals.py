@@ -235,10 +235,18 @@ def _proven(
     found = _attempt(at_both, pairs, argument, precision, quick)
     pair = Interval(found.lower if tight else 0.0, found.upper, tight)
     best = intersection(reading.name, Interval(0.0, quick), pair)
-    if reading is _EPSILON and best.tight and best.upper == math.inf > best.lower:
+    return _with_infinite_mass(reading, pairs, argument, best) if best.tight else best
+
+
+def _with_infinite_mass(reading: _Reading, pairs: Pairs, argument: float, best: Interval) -> Interval:
+    """Where one end is all that is known, ask how much is infinite for certain."""
+    if reading is _EPSILON and best.upper == math.inf > best.lower:
         # Infinite for certain, or finite for all that is proven: then nothing is tight.
         certain = infinite_mass(pairs).lower > argument
         return Interval(math.inf if certain else best.lower, math.inf, certain)
+    if reading is _DELTA and best.lower == 0 and best.upper == 1:
+        # What is infinite exceeds every epsilon.
+        return intersection(reading.name, best, Interval(infinite_mass(pairs).lower, 1.0))
     return best
 
 
@@ -255,33 +263,39 @@ def infinite_mass(pairs: Pairs) -> Interval:
         Tight where all pairs are those of two neighbors.
     """
     orders = (False,) if all(pair.symmetric for pair, _ in pairs) else (False, True)
-    found = [0.0]
+    least, most = 0.0, 0.0
     for swapped in orders:
         with np.errstate(all="ignore"):
-            masses = [(float(pair.bins(pair.cuts(_REACH), swapped=swapped).only_p), n) for pair, n in pairs]
-        if any(mass >= 1 for mass, _ in masses):
-            found.append(1.0)
-        elif len(masses) == 1 and masses[0][1] == 1:
-            found.append(masses[0][0])
-        else:
-            if any(n > _MOST and 0 < mass < _SMALL for mass, n in masses):
-                return Interval(0.0, 1.0, tight=False)
-            hazards = (float(min(n, _MOST)) * math.log1p(-mass) for mass, n in masses)
-            found.append(-math.expm1(math.fsum(hazards)))
-    largest = max(found)
+            bins = [(pair.bins(pair.cuts(_REACH), swapped=swapped), n) for pair, n in pairs]
+            least = max(least, _any_mass([(float(part.certain), n) for part, n in bins], at_most=0.0))
+            most = max(most, _any_mass([(float(part.only_p), n) for part, n in bins], at_most=1.0))
     tight = all(pair.enclosed for pair, _ in pairs)
-    if largest in {0.0, 1.0}:
-        return Interval(largest if tight else 0.0, largest, tight)
-    return Interval(max(0.0, below(largest, 64.0)) if tight else 0.0, min(1.0, above(largest, 64.0)), tight)
+    lower = max(0.0, below(least, 64.0)) if tight else 0.0
+    return Interval(lower, min(1.0, above(most, 64.0)) if most else 0.0, tight)
+
+
+def _any_mass(masses: Sequence[tuple[float, int]], *, at_most: float) -> float:
+    """Return the probability of any event, each so many times tried; `at_most` where floats fail."""
+    if any(mass >= 1 for mass, _ in masses):
+        return 1.0
+    if len(masses) == 1 and masses[0][1] == 1:
+        return masses[0][0]
+    if any(n > _MOST and 0 < mass < _SMALL for mass, n in masses):
+        return at_most
+    return -math.expm1(math.fsum(float(min(n, _MOST)) * math.log1p(-mass) for mass, n in masses))
 
 
 @lru_cache(maxsize=8192)
 def _at_infinity(loss: Composition) -> Interval:
     """Return the mass of infinite losses: no delta at any epsilon is smaller."""
     try:
-        return infinite_mass([(term.dominating_pair(), count) for term, count in loss.terms])
+        found = infinite_mass([(term.dominating_pair(), count) for term, count in loss.terms])
     except UnsupportedView:
         return Interval(0.0, closed_forms.smallest_delta(loss.terms, _FAR, numeric=True), tight=False)
+    try:
+        return intersection("delta", Interval(0.0, _quick(_DELTA, loss, _FAR)), found)
+    except UnsupportedView:
+        return found
 
 
 def _seen(reading: _Reading, loss: Composition, argument: float) -> tuple[Pairs | None, float]:

@@ -231,8 +231,12 @@ class Leaf(Node):
         """Check that a parameter is non-negative and finite, and store it as a float on the private side."""
         shown, remedy = name.lstrip("_"), _REMEDIES.get(name, _ANY)
         nearest = _check.non_negative(shown, value, remedy)
+        exact: Fraction | None = None
         if isinstance(value, Rational):
             exact = Fraction(int(value.numerator), int(value.denominator))
+        elif isinstance(value, np.longdouble):
+            exact = Fraction(*value.as_integer_ratio())
+        if exact is not None:
             nearest = _check.non_negative(shown, (outward if up else fraction_down)(exact), remedy)
         self._set(name, nearest + 0.0)
 

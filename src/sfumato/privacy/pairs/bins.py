@@ -207,6 +207,11 @@ class Bins:
         )
 
     @property
+    def certain(self) -> Number:
+        """Mass that surely has an infinite loss, up to some roundings; `only_p` may count more of P so."""
+        return self.only_p
+
+    @property
     def whole(self) -> Any:
         """Whether nothing of P is lost; a column for pairs that are side by side."""
         with np.errstate(over="ignore", invalid="ignore"):

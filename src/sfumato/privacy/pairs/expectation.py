@@ -146,10 +146,17 @@ def _mean(pair: Pair, cuts: _Array, function: _Function, *, swapped: bool) -> In
             left = function.low(float(bins.edges[0] + bins.edge_error[0]), bins.low.log_q) * _SLACK
         if bins.high.log_p > -math.inf:
             moments = pair.log_tail(_TILTS, cuts, swapped=swapped)
-            edge = float(bins.edges[-1] - bins.edge_error[-1])
+            edge = _last_loss(bins)
             right = function.high(edge, bins.high.log_p, moments) * _SLACK
     beyond = left + right
     return Interval(lower - (beyond if math.isfinite(beyond) else left), upper + beyond)
+
+
+def _last_loss(bins: Bins) -> float:
+    """Return a loss below all that lies beyond: the last edge, or the largest atom where there is none."""
+    if len(bins.edges):
+        return float(bins.edges[-1] - bins.edge_error[-1])
+    return float((bins.atoms.loss - bins.atoms.loss_error).max(initial=0.0))
 
 
 def _inside(bins: Bins, function: _Function) -> tuple[float, float]:
@@ -231,7 +238,7 @@ def _log_moment(pair: Pair, order: float, *, swapped: bool) -> tuple[float, floa
         return -math.inf, math.inf
     beyond = []
     if bins.high.log_p > -math.inf:
-        edge = float(bins.edges[-1] - bins.edge_error[-1])
+        edge = _last_loss(bins)
         tail = pair.log_tail(np.array([order]), cuts, swapped=swapped)[0] if order > 0 else order * edge
         beyond.append(float(tail) if order > 0 else float(bins.high.log_p) + float(tail))
     if bins.low.log_p > -math.inf and order < 0:

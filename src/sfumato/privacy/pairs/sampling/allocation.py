@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.numerics.rounding import expm1_down, log1p_down
 from sfumato.privacy._outward import UNIT, below
-from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Mass, Points
+from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Mass, Number, Points
 from sfumato.privacy.pairs.derived import DerivedPair
 from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair
@@ -81,6 +81,11 @@ class TwoSidedPair(Bins):
     def above(self) -> Bins:
         """The bins from above, alone."""
         return Bins(**{f.name: getattr(self, f.name) for f in fields(Bins)})
+
+    @property
+    def certain(self) -> Number:
+        """That of the bins from below: from above, what is hardly likely or too great counts as infinite."""
+        return self.below.certain
 
     def swapped(self) -> Bins:
         """Return the pair (Q, P)."""
