@@ -29,6 +29,7 @@ from sfumato.session.curator import CuratorTools
 from sfumato.session.larger_query import LargerQuery, explain_larger, read_larger
 from sfumato.session.planning import PlanningTools
 from sfumato.session.synthetic_tables import SyntheticTools
+from sfumato.session.topdown_tables import TopDownTools
 
 __all__ = ["Session"]
 
@@ -37,7 +38,7 @@ Answer: TypeAlias = TableRelease | Any
 
 
 @final
-class Session(CuratorTools, PlanningTools, SyntheticTools):
+class Session(CuratorTools, PlanningTools, SyntheticTools, TopDownTools):
     """Answers private SQL over one dataset and charges one ledger; made by :func:`~sfumato.connect`.
 
     Parameters
