@@ -214,6 +214,19 @@ def test_places_that_are_whole_numbers_are_found_by_their_numbers() -> None:
     assert released.counts("half").tolist() == [30, 40]
 
 
+def test_places_may_be_numbered_by_a_public_table() -> None:
+    units = pa.table({"code": ["b", "a", "c"], "number": [0, 1, 2]})
+    places = Hierarchy.from_table(units, ["number"])
+    people = pa.table(
+        {"id": range(60), "code": ["a", "a", "b", "elsewhere", None, "c"] * 10, "sex": ["f"] * 60}
+    )
+    with opened(people, epsilon=1e4, delta=0.1, public={"units": units}) as session:
+        joined, wanted = session.table().join("units", on="code"), TableDomain(sex=["f"])
+        much = {"epsilon": 4000.0, "delta": 1e-3, "table": joined}
+        released = asked(session, wanted, hierarchy=places, queries=[()], **much)
+    assert released.counts("number").tolist() == [10, 20, 10]
+
+
 def test_the_table_may_be_empty_or_hold_no_row_that_counts() -> None:
     outside = PEOPLE.set_column(1, "Shop", pa.array([None] * ROWS, pa.string()))
     for table in (PEOPLE.slice(0, 0), outside):
@@ -283,6 +296,9 @@ def test_refusals_of_policy_and_of_several_tables() -> None:
             asked(session)
         with pytest.raises(OptionError, match="max_groups_contributed must be at most 1"):
             asked(session, epsilon=0.4, max_rows_contributed=2)
+        with pytest.raises(OptionError, match="invariants must be left out under a privacy policy"):
+            asked(session, epsilon=0.4, invariants=[Invariant("firm")])
+        assert session.ledger.entries() == ()
         asked(session, epsilon=0.4)
     with (
         opened({"a": PEOPLE, "b": PEOPLE}) as session,

@@ -64,7 +64,8 @@ class Session(CuratorTools, PlanningTools, SyntheticTools, TopDownTools):
     -----
     Guarantee: all answers of all sessions on one ledger together meet the ledger's budget, when one privacy
     unit is added or removed, also when each question depends on the answers before it (see
-    :class:`sfumato.ledger.Ledger` for the theorems). Whoever runs Python here is the curator, and trusted.
+    :class:`sfumato.ledger.Ledger` for the theorems). `topdown`'s invariants alone are outside of it, named in
+    the ledger. Whoever runs Python here is the curator, and trusted.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
+from sfumato.errors import OptionError
 from sfumato.mechanisms.base.rational import Number
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
@@ -99,6 +100,8 @@ class TopDownTools(TableReleases):
             be, or there are too many places: an engine counts up to 2**20 places that are whole numbers one
             after the other, and up to 2**16 other ones. Nothing is charged. If counts that are invariant
             contradict a bound, after the charge, which stays.
+        OptionError
+            If there are invariants under a privacy policy; nothing is charged.
         BudgetExceeded
             If it does not fit into the budget; nothing is charged, and no row is read.
         EngineError
@@ -108,7 +111,8 @@ class TopDownTools(TableReleases):
         -----
         Guarantee: that of `sfumato.synthetic.TopDown` for the session's unit, whose rows are bounded as for
         `marginals`; a row without a place of the hierarchy, or in a structural zero, is left out before.
-        *Invariants* are counts of the rows that are counted, published without noise: they are outside of it.
+        *Invariants* are counts of the rows that are counted, published without noise: outside of it and of
+        the ledger's budget, whatever epsilon is, and so not for those whom the budget limits.
 
         Examples
         --------
@@ -152,6 +156,11 @@ class TopDownTools(TableReleases):
         every = tuple(range(len(everything)))
         counting = counting_job(everything, query.relation, [every], max_rows_contributed=most)
         self._check_rows(query, most)
+        if invariants and self._policy is not None:
+            raise OptionError(
+                "invariants must be left out under a privacy policy, which limits what a query tells, got "
+                f"{len(invariants)}; ask for bounds that are public"
+            )
         asked: dict[str, object] = {"fingerprint": counted.mechanism.fingerprint, "intervals": intervals}
         request = ChargedRequest(
             kind="topdown",
