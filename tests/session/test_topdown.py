@@ -139,7 +139,7 @@ def test_asking_again_is_free_and_has_the_same_counts_and_intervals(tmp_path: Pa
             {"shares": [1, 2]},
             {"max_rows_contributed": 2, "epsilon": 0.5},
             {"bounds": bounds, "epsilon": 0.5},
-            {"intervals": False, "epsilon": 0.5},
+            {"bounds": bounds, "intervals": False, "epsilon": 0.5},
         ):
             charged = len(session.ledger.entries())
             changed = asked(session, **change)
@@ -186,6 +186,21 @@ def test_rows_in_structural_zeros_are_not_counted() -> None:
         assert not noisy.counts("shop", "sex", "age")[:, 1, 2].any()
         back = TopDownRelease.from_json(noisy.to_json())
         assert back.estimate("sex", "age").interval(0.95).upper[1, 2] == 0
+
+
+def test_rows_that_are_not_counted_are_left_out_before_a_units_rows_are_chosen() -> None:
+    domain = DOMAIN.with_structural_zeros({"sex": ["m"], "age": [None]})
+    people = pa.table(
+        {
+            "id": np.arange(400) // 4,
+            "Shop": [SHOPS[1], SHOPS[2], SHOPS[2], "elsewhere"] * 100,
+            "sex": ["f", "m", "x", "f"] * 100,
+            "age": pa.array([30, None, 30, 30] * 100, pa.int64()),
+        }
+    )
+    with opened(people, epsilon=1e4, delta=0.1) as session:
+        released = asked(session, domain, epsilon=4000.0, delta=1e-3)
+    assert released.counts("firm", "sex", "age").tolist() == [[[100, 0, 0], [0, 0, 0]]]
 
 
 def test_noise_grows_with_the_rows_of_a_unit_and_with_the_relation() -> None:
