@@ -98,9 +98,8 @@ def _measuring(mechanism: TopDown, people: UnitCounts) -> float:
     """Return the CPU seconds of counting and of drawing all noise."""
     places, domain, plain = mechanism.hierarchy, mechanism.domain, [1] * len(mechanism.queries)
     queries = [cell_query(domain, each) for each in mechanism.queries]
-    plan = noise_plan(
-        places, queries, shares_of(places, len(plain), None, plain), Fraction(_RHO), Neighboring.ADD_REMOVE
-    )
+    shares, relation = shares_of(places, len(plain), None, plain), Neighboring.ADD_REMOVE
+    plan = noise_plan(places, queries, shares, Fraction(_RHO), neighboring=relation)
     before = time.process_time()
     levels = all_levels(places, people.lowest(places.size(len(_LEVELS)), domain.cells), domain.cells)
     for depth, counts in enumerate(levels):

@@ -30,7 +30,7 @@ from sfumato import learning
 from sfumato.cli.commands import app
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
-from sfumato.synthetic import Categorical, Marginals, Ordered, TableDomain
+from sfumato.synthetic import Categorical, CountBound, Hierarchy, Marginals, Ordered, TableDomain
 
 Public = dict[str, Any]
 Line = bytes
@@ -424,6 +424,34 @@ def marginals(rows: Sequence[Row], folder: Path) -> Public:
     return ended(act)
 
 
+def topdown(rows: Sequence[Row], folder: Path) -> Public:
+    del folder
+    domain = TableDomain(
+        age=Ordered(0, 100, bins=4, missing=True), rich=Categorical(["yes", "no"], missing=True)
+    )
+    domain = domain.with_structural_zeros({"age": [None], "rich": ["yes"]})
+    towns = pa.table({"land": ["x", "y", "y"], "town": ["B", "A", ""]})
+    places = Hierarchy.from_table(towns, ["land", "town"])
+
+    def act() -> Public:
+        with sf.connect(table_of(rows), privacy_unit="person", epsilon=9, delta=1e-4, rng=3) as session:
+            released = session.topdown(
+                domain, hierarchy=places, queries=[(), ("age", "rich")], epsilon=1.0, delta=1e-7,
+                bounds=[CountBound("town", upper={"A": 9})], max_rows_contributed=2,
+            )  # fmt: skip
+            measured = released.measured or {}
+            return {
+                "loss": released.loss,
+                "schema": released.to_arrow().schema,
+                "stddev": released.estimate("age", places={"town": ["A"]}).stddev,
+                "shapes": [[table.counts.shape for table in tables] for tables in measured.values()],
+                "impossible": released.counts("town", "age", "rich")[:, 4, 0].tolist(),
+                "charges": charges(session.ledger),
+            }
+
+    return ended(act)
+
+
 def sql_command(rows: Sequence[Row], folder: Path) -> Public:
     path = folder / "people.parquet"
     pa.parquet.write_table(table_of(rows), path)
@@ -486,6 +514,7 @@ ADD_REMOVE: dict[str, Callable[[Sequence[Row], Path], Public]] = {
     "connect, Parquet": connect_parquet,
     "counter": counter,
     "marginals": marginals,
+    "TopDown": topdown,
     "PATE": pate,
     "federated": federated,
     "tuning": tuning,

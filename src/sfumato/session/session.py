@@ -29,6 +29,7 @@ from sfumato.session.curator import CuratorTools
 from sfumato.session.larger_query import LargerQuery, explain_larger, read_larger
 from sfumato.session.planning import PlanningTools
 from sfumato.session.synthetic_tables import SyntheticTools
+from sfumato.session.topdown_tables import TopDownTools
 
 __all__ = ["Session"]
 
@@ -37,7 +38,7 @@ Answer: TypeAlias = TableRelease | Any
 
 
 @final
-class Session(CuratorTools, PlanningTools, SyntheticTools):
+class Session(CuratorTools, PlanningTools, SyntheticTools, TopDownTools):
     """Answers private SQL over one dataset and charges one ledger; made by :func:`~sfumato.connect`.
 
     Parameters
@@ -63,7 +64,8 @@ class Session(CuratorTools, PlanningTools, SyntheticTools):
     -----
     Guarantee: all answers of all sessions on one ledger together meet the ledger's budget, when one privacy
     unit is added or removed, also when each question depends on the answers before it (see
-    :class:`sfumato.ledger.Ledger` for the theorems). Whoever runs Python here is the curator, and trusted.
+    :class:`sfumato.ledger.Ledger` for the theorems). `topdown`'s invariants alone are outside of it, named in
+    the ledger. Whoever runs Python here is the curator, and trusted.
 
     Examples
     --------

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato import _check
-from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.view import LedgerView
-from sfumato.numerics.randomness.source import RandomSource
-from sfumato.queries.builder.aggregate_calls import count
 from sfumato.queries.builder.private_query import Table
-from sfumato.queries.engines.engine import Engine
-from sfumato.queries.plan.policy import PrivacyPolicy
-from sfumato.queries.plan.query import Query
-from sfumato.queries.sql.query_parameters import NO_PARAMETERS, Parameters
-from sfumato.session.counted_release import ChargedRequest, CountedRequest, release_charged, request_key
+from sfumato.session.counted_release import ChargedRequest, CountedRequest, request_key
+from sfumato.session.table_releases import TableReleases
 from sfumato.synthetic.counting.column_values import read_values, values_job
 from sfumato.synthetic.domain.bought_domain import BoughtDomain, ColumnInputs
 from sfumato.synthetic.domain.domain import TableDomain
@@ -35,16 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["SyntheticTools"]
 
 
-class SyntheticTools(ABC):
+class SyntheticTools(TableReleases):
     """Doors of a session that lead to published tables; base of `Session`."""
 
     __slots__ = ()
-
-    _engine: Engine
-    _ledger: Ledger
-    _account: LedgerView
-    _policy: PrivacyPolicy | None
-    _privacy_unit: str
 
     def marginals(
         self,
@@ -312,47 +297,3 @@ class SyntheticTools(ABC):
         )
         released: DomainRelease = self._charged(request)
         return released
-
-    def _rows_of(self, table: str | Table | None, epsilon: float, delta: float) -> Query:
-        """Return the query for the number of rows that are to be counted; it is checked by the policy."""
-        self._check_usable()
-        rows = table if isinstance(table, Table) else self.table(table)
-        return self.read(rows.agg(count()).sql, epsilon=epsilon, delta=delta)
-
-    def _released(self, request: CountedRequest) -> Any:
-        """Return a release of counted tables, after the policy's check and the charge."""
-        if self._policy is not None and request.rows.relation.unit is not None:
-            most = request.max_rows_contributed
-            self._policy.check(replace(request.rows.options, max_rows_contributed=most))
-        return self._charged(request.charged())
-
-    def _charged(self, request: ChargedRequest) -> Any:
-        return release_charged(
-            request,
-            engine=self._engine,
-            account=self._account,
-            source=self.randomness(),
-            privacy_unit=self._privacy_unit,
-        )
-
-    @abstractmethod
-    def randomness(self) -> RandomSource:
-        """Return where noise comes from."""
-
-    @abstractmethod
-    def table(self, name: str | None = None) -> Table:
-        """Begin a query in Python."""
-
-    @abstractmethod
-    def read(
-        self,
-        text: str,
-        public_groups: Mapping[str, Any] | None = None,
-        parameters: Parameters = NO_PARAMETERS,
-        **defaults: object,
-    ) -> Query:
-        """Return the plan of a query, which is checked; nothing is charged."""
-
-    @abstractmethod
-    def _check_usable(self) -> None:
-        """Refuse a session that is closed, or another process's."""

@@ -1,4 +1,4 @@
-"""Golden files of published tables: domains with and without structural zeros, and a stored release."""
+"""Golden files of published tables: domains with and without structural zeros, and stored releases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.synthetic import (
     TableDomain,
 )
 from sfumato.synthetic.releases.release_record import SyntheticRecord
-from tests.golden.synthetic import released_model
+from tests.golden.synthetic import released_model, released_places
 
 __all__ = ["DOMAINS", "bought", "files", "record"]
 
@@ -71,6 +71,7 @@ def files() -> dict[str, bytes]:
     return {
         **domains,
         **released_model.files(),
+        **released_places.files(),
         "release.json": record().to_bytes() + b"\n",
         "bought.json": bought().to_bytes() + b"\n",
     }

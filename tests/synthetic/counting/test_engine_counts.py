@@ -97,6 +97,16 @@ def test_tables_are_those_of_rows_in_memory(cliques: Any, together: bool) -> Non
             EngineCounts(DOMAIN.sizes, {(0,): found.cells(())}).counts((0, 1))
 
 
+def test_many_whole_numbers_in_a_row_are_counted_without_a_list_of_them() -> None:
+    domain = TableDomain(shop=Categorical(range(-5, 100_000)), a=["x", "y"])
+    table = pa.table(
+        {"shop": [-6, -5, 0, 0, 99_999, 100_000, None], "a": ["x", "x", "y", "y", "x", "x", "x"]}
+    )
+    held = counted(table, domain, [(0, 1)]).cells((0, 1))
+    assert held.cells.tolist() == [[0, 0], [5, 1], [100_004, 0]]
+    assert held.counts.tolist() == [1, 2, 1]
+
+
 def test_many_columns_are_counted_together_although_no_integer_tells_their_cells_apart() -> None:
     generator = np.random.default_rng(1)
     wide = {f"c{i}": generator.integers(0, 900, 60) for i in range(9)}

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from sfumato.errors import LedgerUnavailable
-from sfumato.synthetic import MarginalsRelease, TableDomain
+from sfumato.synthetic import MarginalsRelease, TableDomain, TopDownRelease
 from sfumato.synthetic.releases.release_record import SyntheticRecord
 from tests.run_time import run_time
 
 if run_time(__name__):
-    from tests.golden.synthetic import making
+    from tests.golden.synthetic import making, released_places
 
 FOLDER = Path(__file__).parents[2] / "golden" / "synthetic"
 
@@ -52,6 +52,27 @@ def test_a_bought_domain_is_read_back_and_written_the_same() -> None:
     assert stored.kind == "domain"
     assert (stored.release.domain, stored.release.absent) == (today.release.domain, ("none",))
     assert stored.loss == today.loss
+
+
+def test_released_places_are_read_back_with_their_intervals_and_written_the_same() -> None:
+    payload = (FOLDER / "released-places.json").read_bytes()
+    stored, today = SyntheticRecord.from_bytes(payload), released_places.record()
+    assert stored.to_bytes() + b"\n" == payload == today.to_bytes() + b"\n"
+    assert (stored.kind, stored.simulated, stored.loss) == ("topdown", False, today.loss)
+    old, new = stored.release, today.release
+    assert isinstance(old, TopDownRelease)
+    assert (old.outside_guarantee, old.unfinished, old.domain) == (
+        ("the total at each state",),
+        1,
+        released_places.DOMAIN,
+    )
+    assert old.counts("town", "sex", "age")[2].tolist() == [[0, 0, 200], [70_000, 0, 0]]
+    assert stored.to_arrow().equals(new.to_arrow("town"))
+    for columns, places in (((), {"state": ["A"]}), (("sex",), {"town": [12, 21]}), (("age", "sex"), None)):
+        one, other = old.estimate(*columns, places=places), new.estimate(*columns, places=places)
+        assert one.counts.tolist() == other.counts.tolist()
+        assert one.stddev == other.stddev
+    assert old.estimate(places={"state": ["B"]}).stddev == 0
 
 
 @pytest.mark.parametrize(

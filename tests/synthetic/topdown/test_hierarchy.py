@@ -10,9 +10,11 @@ from sfumato.errors import ParameterError
 from sfumato.synthetic import Hierarchy, TableDomain, UnitCounts
 from sfumato.synthetic.topdown.topdown_release import all_levels
 from tests.cases import cases
+from tests.run_time import run_time
 
-UNITS = pa.table({"state": ["b", "a", "b", "a", "b"], "town": [30, 10, 20, 11, 31]})
-PLACES = Hierarchy.from_table(UNITS, ["state", "town"], root="land")
+if run_time(__name__):
+    UNITS = pa.table({"state": ["b", "a", "b", "a", "b"], "town": [30, 10, 20, 11, 31]})
+    PLACES = Hierarchy.from_table(UNITS, ["state", "town"], root="land")
 
 
 def test_places_of_one_parent_are_neighbors_whatever_the_order_of_rows() -> None:
@@ -69,7 +71,7 @@ def test_sparse_counts_add_up_to_those_of_all_levels() -> None:
         ({"s": ["a"]}, ["s", "s"], "levels must be different texts"),
         ({"s": ["a"]}, ["all"], "levels must be different texts"),
         ({"s": ["a"]}, "s", "levels must be a list of columns"),
-        ({"s": pa.array([], pa.string())}, ["s"], "units must have a row for each lowest unit"),
+        ({"s": np.zeros(0, str)}, ["s"], "units must have a row for each lowest unit"),
     ],
 )
 def test_what_does_not_nest_is_refused(units: dict[str, object], levels: list[str], message: str) -> None:

@@ -58,7 +58,7 @@ def test_the_noise_of_a_share_is_priced_at_no_more_than_it() -> None:
     shares = shares_of(places, 2, {"all": 1, "town": Fraction(1, 3)}, {"all": [0, 1], "town": [0.25, 0.75]})
     assert sum(map(sum, shares)) == 1
     for relation in Neighboring:
-        plan = noise_plan(places, QUERIES, shares, Fraction(7, 10), relation)
+        plan = noise_plan(places, QUERIES, shares, Fraction(7, 10), neighboring=relation)
         assert [(each.depth, each.query) for each in plan] == [(0, 1), (1, 0), (1, 1)]
         for each in plan:
             rho = Fraction(each.l2_squared) / each.sigma**2 / 2

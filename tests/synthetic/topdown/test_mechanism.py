@@ -28,15 +28,19 @@ from sfumato.synthetic.topdown import estimation
 from sfumato.synthetic.topdown.measurement import measure
 from sfumato.synthetic.topdown.topdown_release import all_levels
 from tests.cases import cases
+from tests.run_time import run_time
 
-TINY = Hierarchy.from_table(pa.table({"state": ["a", "a", "b"], "town": ["1", "2", "3"]}), ["state", "town"])
 PAIR = TableDomain(sex=["f", "m"], age=[0, 1])
 
-TOWNS = Hierarchy.from_table(
-    pa.table({"state": np.arange(60) // 20, "county": np.arange(60) // 5, "town": np.arange(60)}),
-    ["state", "county", "town"],
-    root="land",
-)
+if run_time(__name__):
+    TINY = Hierarchy.from_table(
+        pa.table({"state": ["a", "a", "b"], "town": ["1", "2", "3"]}), ["state", "town"]
+    )
+    TOWNS = Hierarchy.from_table(
+        pa.table({"state": np.arange(60) // 20, "county": np.arange(60) // 5, "town": np.arange(60)}),
+        ["state", "county", "town"],
+        root="land",
+    )
 PERSON = TableDomain(age=[0, 1, 2], sex=["f", "m"], job=list(range(4)))
 QUERIES: Any = [
     (),
@@ -262,16 +266,6 @@ def test_a_release_is_written_and_read_and_made_a_table() -> None:
     one = rows[3]
     full = released.counts("county", "age", "sex", "job")
     assert full[one["county"], one["age"], ["f", "m"].index(one["sex"]), one["job"]] == one["count"]
-    with pytest.raises(ParameterError, match="release must be made with intervals"):
-        back.estimate("age")
-    wrong = released.to_json().replace('"simulated":true', '"simulated":true,"unfinished":"x"')
-    for text in (
-        "{}",
-        wrong.replace('"unfinished":0,', ""),
-        released.to_json().replace('"cells"', '"sells"'),
-    ):
-        with pytest.raises(ParameterError, match="text must"):
-            TopDownRelease.from_json(text)
 
 
 def test_a_calibrated_mechanism_meets_its_target_and_wastes_nothing() -> None:
@@ -282,7 +276,8 @@ def test_a_calibrated_mechanism_meets_its_target_and_wastes_nothing() -> None:
         assert 0.69 < mechanism.privacy_loss.quick_epsilon(1e-7) <= 0.7
 
 
-GOOD: dict[str, Any] = {"hierarchy": TINY, "domain": PAIR, "queries": [(), ("sex",)], "rho": 1}
+if run_time(__name__):
+    GOOD: dict[str, Any] = {"hierarchy": TINY, "domain": PAIR, "queries": [(), ("sex",)], "rho": 1}
 
 
 @cases(

@@ -11,12 +11,14 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.synthetic import Hierarchy, Invariant, TableDomain, TopDown, UnitCounts
 from tests.cases import cases
+from tests.run_time import run_time
 
-PLACES = Hierarchy.from_table(
-    pa.table({"state": ["a", "a", "a", "b", "b", "c"], "town": list("123456")}),
-    ["state", "town"],
-    root="land",
-)
+if run_time(__name__):
+    PLACES = Hierarchy.from_table(
+        pa.table({"state": ["a", "a", "a", "b", "b", "c"], "town": list("123456")}),
+        ["state", "town"],
+        root="land",
+    )
 DOMAIN = TableDomain(sex=["f", "m"], age=[0, 1, 2])
 UNITS = UnitCounts(np.arange(40) % 5, np.arange(40) % 4, np.arange(40) % 7)
 

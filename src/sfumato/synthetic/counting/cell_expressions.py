@@ -56,9 +56,10 @@ def comparable(attribute: Attribute, known: Column) -> Expression:
         values = type(attribute.values[0])
         if kind not in _TYPES[values]:
             _refuse_type(known, f"a column of {_WORDS[values]}, as its declared values are", _NAMES[values])
-        if len(attribute.values) > _MOST_CATEGORIES:
-            rule = f"have at most {_MOST_CATEGORIES} values where an engine counts"
-            _check.refuse(f"values of {known.name!r}", rule, len(attribute.values), "declare groups of them")
+        if len(attribute.values) > _MOST_CATEGORIES and not _run(attribute, known.type or INTEGER):
+            rule = f"have at most {_MOST_CATEGORIES} values where an engine counts, or whole numbers in a row"
+            many, remedy = len(attribute.values), "declare groups of them, or number them in a public table"
+            _check.refuse(f"values of {known.name!r}", rule, many, remedy)
         return _typed(term)
     if kind not in (_MOMENTS if attribute.dated else _NUMBERS):
         words = "dates" if attribute.dated else "numbers"

@@ -21,6 +21,7 @@ _KINDS: Final = {
     "domain": ("sfumato.synthetic.domain.domain_release", "DomainRelease"),
     "marginals": ("sfumato.synthetic.marginals.marginals_release", "MarginalsRelease"),
     "synthetic-model": ("sfumato.synthetic.generators.synthetic_model", "SyntheticModel"),
+    "topdown": ("sfumato.synthetic.topdown.topdown_release", "TopDownRelease"),
 }
 """The wire name of each kind of release, which never changes, and the class that reads it."""
 _UNKNOWN: Final = (
@@ -59,7 +60,7 @@ class SyntheticRecord:
     Parameters
     ----------
     kind : str
-        Of the release: ``"marginals"``, ``"domain"`` or ``"synthetic-model"``.
+        Of the release: ``"marginals"``, ``"domain"``, ``"synthetic-model"`` or ``"topdown"``.
     release : StorableRelease
     epsilon, delta : float
         The guarantee of this release alone.

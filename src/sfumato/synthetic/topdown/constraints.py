@@ -137,6 +137,7 @@ def group_limits(
     query: CellQuery,
     bounds: Sequence[CountBound],
     exact: Mapping[int, Nodes],
+    possible: Nodes | None = None,
 ) -> GroupLimits:
     r"""Return what bounds and invariants leave to each group on each level.
 
@@ -148,6 +149,8 @@ def group_limits(
     bounds : sequence of CountBound
     exact : mapping of int to int64 array of shape (places, groups)
         Invariant counts by depth; published.
+    possible : int64 array, optional
+        The cells that may hold people: groups of other cells alone count 0. All unless given.
 
     Returns
     -------
@@ -169,8 +172,11 @@ def group_limits(
     """
     lower: list[Nodes] = []
     upper: list[Nodes] = []
+    filled = query.group_of if possible is None else query.group_of[possible]
+    empty = np.bincount(filled, minlength=query.groups) == 0
     for depth in range(len(hierarchy.levels)):
         low, high = _stated(hierarchy, query, bounds, depth)
+        high[:, empty] = 0
         if depth in exact:
             low, high = np.maximum(low, exact[depth]), np.minimum(high, exact[depth])
         lower.append(low)

@@ -25,7 +25,7 @@ from sfumato.synthetic.topdown.family_batch import (
     fit_root,
     joined,
 )
-from sfumato.synthetic.topdown.hierarchy import Hierarchy
+from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
 from sfumato.synthetic.topdown.measurement import NoisyCounts, child_ranges, measure, measure_some
 from sfumato.synthetic.topdown.noise_plan import LevelNoise
 from sfumato.synthetic.topdown.unit_counts import LevelCounts
@@ -60,6 +60,8 @@ class LevelEstimator:
     limits : GroupLimits or None
     cells : int
         How many cells the histogram has.
+    possible : int64 array
+        Those that may hold people: all but structural zeros.
     every : bool
         Whether all noisy counts are drawn, or only those that the fit needs.
     processes : int
@@ -71,6 +73,7 @@ class LevelEstimator:
     noise: Sequence[LevelNoise]
     limits: GroupLimits | None
     cells: int
+    possible: Nodes
     every: bool
     processes: int
     progress: Progress | None
@@ -99,7 +102,7 @@ class LevelEstimator:
             none = LevelCounts(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
             limits = self._limits(depth, 0, 1)
             root = FamilyBatch(none, np.array([0, 1]), self._weighted(noise), noisy, limits)
-            fitted = fit_root(root, self.cells)
+            fitted = fit_root(root, self.possible)
             self._show(depth, 1)
             return LevelEstimate(fitted.counts, noisy if self.every else None, fitted.unfinished)
         drawn = measure(exact, noise, self.queries, source) if self.every else None

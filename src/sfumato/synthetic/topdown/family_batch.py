@@ -108,31 +108,32 @@ def fit_batch(batch: FamilyBatch) -> Fitted:
     return Fitted(LevelCounts(starts, np.concatenate(cells), np.concatenate(counts)), unfinished)
 
 
-def fit_root(batch: FamilyBatch, cells: int) -> Fitted:
+def fit_root(batch: FamilyBatch, possible: Nodes) -> Fitted:
     """Return whole non-negative counts of the root, which has no parent.
 
     Parameters
     ----------
     batch : FamilyBatch
         Of one place.
-    cells : int
-        How many cells the histogram has.
+    possible : int64 array
+        The cells that may hold people, rising; in all others the counts are 0, and so they are below, where
+        children add up to their parents.
 
     Returns
     -------
     Fitted
     """
-    every = np.arange(cells)
-    observed = [_observed(query, batch.noisy[i][:1], every) for i, query in batch.queries.items()]
-    limits = None if batch.limits is None else _limits(batch.limits, 0, 1, every)
+    observed = [_observed(query, batch.noisy[i][:1], possible) for i, query in batch.queries.items()]
+    limits = None if batch.limits is None else _limits(batch.limits, 0, 1, possible)
     if observed:
         fit = fit_children(observed, None, 1, limits)
         table, steps = fit.table[:, 0], fit.steps
     else:
-        table, steps = np.zeros(cells), 0
+        table, steps = np.zeros(len(possible)), 0
     whole = rounded_root(table, limits)
     present = np.flatnonzero(whole)
-    found = LevelCounts(np.array([0, len(present)]), present.astype(np.int32), whole[present])
+    cells = possible[present].astype(np.int32)
+    found = LevelCounts(np.array([0, len(present)]), cells, whole[present])
     return Fitted(found, int(steps >= ITERATIONS))
 
 

@@ -62,14 +62,16 @@ class LevelNoise:
         return DiscreteGaussianVector(self.sigma, self.l2_squared, neighboring=neighboring)
 
 
-def squared_shift(counts: int, neighboring: Neighboring) -> int:
-    """Return by how much a neighbor moves a level's counts of a query, in squared L2 norm.
+def squared_shift(counts: int, neighboring: Neighboring, rows: int = 1) -> int:
+    r"""Return by how much a neighbor moves a level's counts of a query, in squared L2 norm.
 
     Parameters
     ----------
     counts : int
         Places of the level times groups of the query.
     neighboring : Neighboring
+    rows : int
+        The most rows that a person has among those that are counted.
 
     Returns
     -------
@@ -82,12 +84,19 @@ def squared_shift(counts: int, neighboring: Neighboring) -> int:
     count and adds at most 1 to one: a squared norm of at most 2 if there are two counts, and of at most 1 if
     there is one.
 
+    The counts of a person's k rows are a vector a of whole numbers that are not negative and sum to at most
+    k, so that its squared norm is at most :math:`k^2`, as when all are in one cell. Exchanging them for other
+    ones, b, moves the counts by b - a; as no product of their entries is negative, its squared norm is at
+    most :math:`|a|^2 + |b|^2 \le 2 k^2`; if there is one count, at most :math:`k^2`.
+
     Examples
     --------
     >>> squared_shift(1, Neighboring.REPLACE_ONE), squared_shift(6, Neighboring.REPLACE_ONE)
     (1, 2)
+    >>> squared_shift(6, Neighboring.ADD_REMOVE, 3), squared_shift(6, Neighboring.REPLACE_ONE, 3)
+    (9, 18)
     """
-    return 1 if neighboring is Neighboring.ADD_REMOVE or counts == 1 else 2
+    return rows**2 * (1 if neighboring is Neighboring.ADD_REMOVE or counts == 1 else 2)
 
 
 def shares_of(
@@ -147,7 +156,9 @@ def noise_plan(
     queries: Sequence[CellQuery],
     shares: Sequence[Sequence[Fraction]],
     rho: Fraction,
+    *,
     neighboring: Neighboring,
+    rows: int = 1,
 ) -> tuple[LevelNoise, ...]:
     r"""Return the noise of each query on each level where its share is positive.
 
@@ -160,6 +171,8 @@ def noise_plan(
     rho : Fraction
         The zCDP of all together.
     neighboring : Neighboring
+    rows : int
+        As for `squared_shift`.
 
     Returns
     -------
@@ -175,7 +188,7 @@ def noise_plan(
     for depth, row in enumerate(shares):
         for place, (query, share) in enumerate(zip(queries, row, strict=True)):
             if share:
-                shift = squared_shift(hierarchy.size(depth) * query.groups, neighboring)
+                shift = squared_shift(hierarchy.size(depth) * query.groups, neighboring, rows)
                 exact = sqrt_up(shift / (2 * share * rho))
                 unit = power_of_two(floor_log2(exact) - _BITS)
                 plan.append(LevelNoise(depth, place, shift, -(-exact // unit) * unit))

@@ -10,6 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, Self, final
 
+import numpy as np
+
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number
 from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
@@ -20,15 +22,18 @@ from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.domain.structural_zeros import possible_cells
 from sfumato.synthetic.topdown.cell_query import CellQuery, Recode, cell_query
 from sfumato.synthetic.topdown.constraints import (
     CountBound,
+    GroupLimits,
     Invariant,
     constraint_query,
     exact_counts,
     group_limits,
 )
 from sfumato.synthetic.topdown.estimation import LevelEstimate, LevelEstimator, Progress
+from sfumato.synthetic.topdown.fingerprint import fingerprint
 from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
 from sfumato.synthetic.topdown.noise_plan import LevelNoise, noise_plan, shares_of
 from sfumato.synthetic.topdown.state_file import StateFile
@@ -40,6 +45,7 @@ __all__ = ["TopDown"]
 
 _CELLS: Final = 1 << 20
 _COUNTS: Final = 1 << 40
+_ROWS: Final = 1 << 20
 _REMEDY: Final = "pass epsilon= and delta= to TopDown.calibrated to have it chosen"
 _QUERIES: Final = "write [(), ('sex',), ('sex', 'age')]"
 _CONSTRAINTS: Final = "pass Invariant('state') or CountBound('block', upper={...})"
@@ -75,7 +81,9 @@ class TopDown(Mechanism):
     bounds : sequence of CountBound
         Public numbers that counts are within.
     neighboring : Neighboring
-        ADD_REMOVE of a row, REPLACE_ONE or ZERO_OUT. A person must have one row.
+        ADD_REMOVE of a row, REPLACE_ONE or ZERO_OUT.
+    max_rows_contributed : int
+        The most rows that one person has among those that are counted; noise grows in proportion.
 
     Raises
     ------
@@ -86,9 +94,13 @@ class TopDown(Mechanism):
     -----
     Guarantee: the loss is the composition of `DiscreteGaussianVector` over queries and levels, each on counts
     that a neighbor moves by at most `squared_shift`, and is rho-zCDP. All else follows from the noisy counts,
-    from public bounds and from the invariants. Conditions: each person has at most one row, and hierarchy,
-    domain, queries, shares and bounds do not come from the data. *Invariants are published without noise*:
-    the guarantee holds between neighbors that agree on them, and protects nothing that they determine.
+    from public bounds and from the invariants. Conditions: each person has at most ``max_rows_contributed``
+    rows, and hierarchy, domain, queries, shares and bounds do not come from the data. *Invariants are
+    published without noise*: the guarantee holds between neighbors that agree on them, and protects nothing
+    that they determine.
+
+    A row in a structural zero of the domain is not counted, as if it was not there, and released counts are 0
+    in all such cells.
 
     References
     ----------
@@ -117,15 +129,21 @@ class TopDown(Mechanism):
     invariants: Sequence[Invariant] = ()
     bounds: Sequence[CountBound] = ()
     neighboring: Neighboring = Neighboring.ADD_REMOVE
+    max_rows_contributed: int = 1
     _queries: tuple[CellQuery, ...] = field(init=False, repr=False, compare=False)
     _shares: tuple[tuple[Fraction, ...], ...] = field(init=False, repr=False, compare=False)
+    _possible: Nodes = field(init=False, repr=False, compare=False)
     _limited: CellQuery | None = field(init=False, repr=False, compare=False)
+    _stated: GroupLimits | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.instance("hierarchy", self.hierarchy, Hierarchy, "make one with Hierarchy.from_table")
         _check.instance("domain", self.domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
         _check.instance("neighboring", self.neighboring, Neighboring)
         object.__setattr__(self, "rho", as_number("rho", self.rho, _REMEDY))
+        most = _check.integer("max_rows_contributed", self.max_rows_contributed, minimum=1)
+        if most > _ROWS:
+            _check.refuse("max_rows_contributed", f"be at most {_ROWS}", most, "bound the rows of a person")
         units = self.hierarchy.size(len(self.hierarchy.names))
         if self.domain.cells > _CELLS or units * self.domain.cells > _COUNTS:
             rule = f"have at most {_CELLS} cells, and at most {_COUNTS} with the lowest places multiplied"
@@ -145,9 +163,9 @@ class TopDown(Mechanism):
         shares = shares_of(self.hierarchy, len(queries), self.levels, self.shares)
         object.__setattr__(self, "_queries", queries)
         object.__setattr__(self, "_shares", shares)
+        object.__setattr__(self, "_possible", _possible(self.domain))
         object.__setattr__(self, "_limited", constraint_query(self.domain, self.invariants, self.bounds))
-        if self._limited is not None:
-            group_limits(self.hierarchy, self._limited, self.bounds, {})  # bounds among themselves
+        object.__setattr__(self, "_stated", self._limits({}))  # bounds among themselves
 
     @classmethod
     def calibrated(cls, *, epsilon: float, delta: float, **parameters: Any) -> Self:
@@ -179,6 +197,23 @@ class TopDown(Mechanism):
     def outside_guarantee(self) -> tuple[str, ...]:
         """What is released exactly, in words: for a receipt and for the release."""
         return tuple(str(each) for each in self.invariants)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what is asked: of all parameters but ``rho``, which says how exactly."""
+        return fingerprint(
+            self.hierarchy,
+            {
+                "domain": self.domain.to_json(),
+                "invariants": self.outside_guarantee,
+                "max_rows_contributed": self.max_rows_contributed,
+                "neighboring": self.neighboring.value,
+                "queries": [[query.name, *query.columns] for query in self._queries],
+                "shares": [[str(share) for share in row] for row in self._shares],
+            },
+            [query.group_of for query in self._queries],
+            self._stated,
+        )
 
     def stddev(self, level: str, *columns: str) -> float:
         """Return the standard deviation of a count of one place from its own level's noise, before a release.
@@ -249,15 +284,22 @@ class TopDown(Mechanism):
         source, processes = random_source(rng), _check.integer("processes", processes, minimum=1)
         lowest = unit_counts(self.hierarchy, self.domain, value)
         cells, units = self.domain.cells, self.hierarchy.size(len(self.hierarchy.names))
-        exact = all_levels(self.hierarchy, lowest.lowest(units, cells), cells)
+        exact = all_levels(self.hierarchy, lowest.lowest(units, cells, self._possible), cells)
         invariant: dict[int, Nodes] = {}
-        limits = None
         if self._limited is not None:
             invariant = exact_counts(self.hierarchy, self._limited, self.invariants, exact)
-            limits = group_limits(self.hierarchy, self._limited, self.bounds, invariant)
+        limits = self._limits(invariant) if invariant else self._stated
         noise = self._noise(Fraction(self.rho))
         estimator = LevelEstimator(
-            self.hierarchy, self._queries, noise, limits, cells, intervals, processes, progress
+            self.hierarchy,
+            self._queries,
+            noise,
+            limits,
+            cells,
+            self._possible,
+            intervals,
+            processes,
+            progress,
         )
         file = None if state is None else StateFile(Path(state), self._digest(intervals=intervals))
         estimates, simulated = _estimated(estimator, exact, source, file)
@@ -274,7 +316,19 @@ class TopDown(Mechanism):
         )
 
     def _noise(self, rho: Fraction) -> tuple[LevelNoise, ...]:
-        return noise_plan(self.hierarchy, self._queries, self._shares, rho, self.neighboring)
+        return noise_plan(
+            self.hierarchy,
+            self._queries,
+            self._shares,
+            rho,
+            neighboring=self.neighboring,
+            rows=self.max_rows_contributed,
+        )
+
+    def _limits(self, exact: Mapping[int, Nodes]) -> GroupLimits | None:
+        if self._limited is None:
+            return None
+        return group_limits(self.hierarchy, self._limited, self.bounds, exact, self._possible)
 
     def _price(self, rho: Fraction) -> PrivacyLoss:
         return compose(each.loss(self.neighboring) for each in self._noise(rho))
@@ -296,15 +350,18 @@ class TopDown(Mechanism):
 
     def _digest(self, *, intervals: bool) -> str:
         """Return a hash of all parameters, for files of levels that are done."""
-        hashed = hashlib.sha256(repr((self.domain.to_json(), self.hierarchy.levels, intervals)).encode())
-        for labels, parents in zip(self.hierarchy.labels, self.hierarchy.parents, strict=True):
-            hashed.update(repr(labels.to_pylist()).encode())
-            hashed.update(parents.tobytes())
-        for query in self._queries:
-            hashed.update(query.group_of.tobytes())
-        said = (self._noise(Fraction(self.rho)), self.neighboring.value, self.invariants, self.bounds)
-        hashed.update(repr(said).encode())
-        return hashed.hexdigest()
+        sigmas = [str(each.sigma) for each in self._noise(Fraction(self.rho))]
+        return hashlib.sha256(repr((self.fingerprint, sigmas, intervals)).encode()).hexdigest()
+
+
+def _possible(domain: TableDomain) -> Nodes:
+    """Return the cells that may hold people."""
+    every = range(len(domain))
+    found: Nodes = np.flatnonzero(possible_cells(every, domain.sizes, domain.structural_zeros))
+    if not len(found):
+        rule, remedy = "have a cell that can hold a row", "declare fewer structural zeros"
+        _check.refuse_state("domain", rule, "all are structural zeros", remedy)
+    return found
 
 
 def _estimated(

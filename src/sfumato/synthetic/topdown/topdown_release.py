@@ -12,24 +12,46 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato._wire import Format, canonical, parse
-from sfumato.errors import ParameterError
+from sfumato._wire import BOOLEAN, INTEGER, TEXT, Codec, Format, Record, canonical, parse, sequence
 from sfumato.mechanisms.base.release import Release
-from sfumato.privacy.catalog import loss_from_json
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.catalog import LOSS
+from sfumato.privacy.neighboring import RELATION
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.domain.structural_zeros import possible_cells
 from sfumato.synthetic.marginals.marginal_table import MarginalTable
 from sfumato.synthetic.marginals.residual_plan import share_of
 from sfumato.synthetic.marginals.workload import subsets
 from sfumato.synthetic.topdown.cell_query import cell_query
 from sfumato.synthetic.topdown.hierarchy import Hierarchy
+from sfumato.synthetic.topdown.release_document import (
+    HIERARCHY,
+    read_counts,
+    read_measured,
+    written_counts,
+    written_measured,
+)
 from sfumato.synthetic.topdown.tree_least_squares import MeasuredTable, residual_sum
 from sfumato.synthetic.topdown.unit_counts import LevelCounts
 
 __all__ = ["TopDownRelease"]
 
 _FORMAT: Final = Format("sfumato.topdown", 1)
-_REMEDY: Final = "pass what to_json returned"
+_ANY: Final[Codec[Any]] = Codec(lambda value: value, lambda _, written: written)
+_DOCUMENT: Final[Record[Any]] = Record(
+    "released counts of places",
+    dict,
+    {
+        "counts": _ANY,
+        "domain": TEXT,
+        "hierarchy": HIERARCHY,
+        "loss": LOSS,
+        "measured": _ANY,
+        "neighboring": RELATION,
+        "outside_guarantee": sequence(TEXT),
+        "simulated": BOOLEAN,
+        "unfinished": INTEGER,
+    },
+)
 
 
 @final
@@ -103,12 +125,13 @@ class TopDownRelease(Release):
         order = [1 + query.columns.index(self.domain.index(name)) for name in columns]
         return np.ascontiguousarray(np.transpose(table.reshape(-1, *query.shape), (0, *order)))
 
-    def to_arrow(self, level: str) -> pa.Table:
+    def to_arrow(self, level: str | None = None) -> pa.Table:
         """Return a row for each cell of each place of a level that has people in it.
 
         Parameters
         ----------
-        level : str
+        level : str, optional
+            The lowest one unless given.
 
         Returns
         -------
@@ -120,6 +143,7 @@ class TopDownRelease(Release):
         ParameterError
             If there is no such level.
         """
+        level = self.hierarchy.levels[-1] if level is None else level
         entries, places = self.value[self.hierarchy.depth(level)], self.hierarchy.places(level)
         index = np.repeat(np.arange(len(places)), np.diff(entries.starts))
         codes = np.stack(np.unravel_index(entries.cells, self.domain.sizes), axis=1)
@@ -172,6 +196,7 @@ class TopDownRelease(Release):
         if not math.isfinite(variance):
             rule = "be measured together on the places or below them"
             _check.refuse_state("columns", rule, "they were not", "ask for fewer, or for larger places")
+        zeros = self.domain.structural_zeros
         stddev, order = math.sqrt(max(0.0, variance)), [clique.index(self.domain.index(n)) for n in columns]
         return MarginalTable(
             columns=columns,
@@ -181,29 +206,24 @@ class TopDownRelease(Release):
             proxy=stddev,
             half_step=0.5 if stddev else 0.0,
             total=total,
+            possible=np.transpose(possible_cells(clique, sizes, zeros), order) if zeros else None,
         )
 
     def to_json(self) -> str:
-        """Return the counts and what they cost, as a document of the format ``sfumato.topdown``.
+        """Return the release as a document of the format ``sfumato.topdown``, without its receipt.
 
         Returns
         -------
         str
-            Noisy counts are not in it: what is read back has no intervals.
+            With the noisy counts, where there are any: what is read back has the same intervals.
         """
-        lowest = self.value[-1]
-        places = [labels.to_pylist() for labels in self.hierarchy.labels]
         fields = {
-            "root": self.hierarchy.root,
-            "levels": list(self.hierarchy.names),
-            "places": places,
-            "parents": [parents.tolist() for parents in self.hierarchy.parents],
+            "counts": written_counts(self.value[-1]),
             "domain": self.domain.to_json(),
-            "starts": lowest.starts.tolist(),
-            "cells": lowest.cells.tolist(),
-            "counts": lowest.counts.tolist(),
-            "neighboring": self.neighboring.value,
-            "loss": self.loss.to_json(),
+            "hierarchy": HIERARCHY.encode(self.hierarchy),
+            "loss": LOSS.encode(self.loss),
+            "measured": written_measured(self.measured),
+            "neighboring": RELATION.encode(self.neighboring),
             "outside_guarantee": list(self.outside_guarantee),
             "simulated": self.simulated,
             "unfinished": self.unfinished,
@@ -211,12 +231,12 @@ class TopDownRelease(Release):
         return canonical(_FORMAT.wrap(fields))
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str | bytes) -> Self:
         """Return the release that `to_json` wrote.
 
         Parameters
         ----------
-        text : str
+        text : str or bytes
 
         Returns
         -------
@@ -227,32 +247,18 @@ class TopDownRelease(Release):
         ParameterError
             If it is no such document.
         """
-        fields = _FORMAT.unwrap("text", parse("text", text))[1]
-        try:
-            parents = tuple(np.array(each, np.int64) for each in fields["parents"])
-            labels = tuple(map(pa.array, fields["places"]))
-            names = tuple(map(str, fields["levels"]))
-            hierarchy = Hierarchy(str(fields["root"]), names, labels, parents)
-            domain, loss = TableDomain.from_json(fields["domain"]), loss_from_json(fields["loss"])
-            starts, counts = (np.array(fields[name], np.int64) for name in ("starts", "counts"))
-            lowest = LevelCounts(starts, np.array(fields["cells"], np.int32), counts)
-            value = all_levels(hierarchy, lowest, domain.cells)
-            exact = tuple(map(str, fields["outside_guarantee"]))
-            relation = Neighboring(fields["neighboring"])
-            simulated, unfinished = bool(fields["simulated"]), int(fields["unfinished"])
-        except ParameterError:
-            raise
-        except (KeyError, TypeError, ValueError, IndexError, pa.ArrowException, OverflowError):
-            _check.refuse_state("text", "describe counts of a hierarchy", "it does not", _REMEDY)
+        read = _DOCUMENT.decode("text", _FORMAT.unwrap("text", parse("text", text))[1])
+        hierarchy, domain = read["hierarchy"], TableDomain.from_json(read["domain"])
         return cls(
-            value=value,
+            value=all_levels(hierarchy, read_counts(read["counts"], hierarchy, domain), domain.cells),
             hierarchy=hierarchy,
             domain=domain,
-            loss=loss,
-            neighboring=relation,
-            outside_guarantee=exact,
-            simulated=simulated,
-            unfinished=unfinished,
+            measured=read_measured(read["measured"], hierarchy, domain),
+            loss=read["loss"],
+            neighboring=read["neighboring"],
+            outside_guarantee=read["outside_guarantee"],
+            simulated=read["simulated"],
+            unfinished=read["unfinished"],
         )
 
 

@@ -140,7 +140,7 @@ class UnitCounts:
         domain : TableDomain
         table : frame
             Private; with a column of the lowest level's places, and the domain's columns. A row whose place
-            or value is not declared is not counted.
+            or value is not declared is not counted; one in a structural zero is left out by `TopDown`.
         count : str, optional
             The column that says how many people a row stands for, where rows are counted already.
 
@@ -170,19 +170,25 @@ class UnitCounts:
             counts = column.cast(pa.int64(), safe=False).fill_null(0).to_numpy()
         return cls(units[counted], cells[counted], counts[counted])
 
-    def lowest(self, units: int, cells: int) -> LevelCounts:
+    def lowest(self, units: int, cells: int, possible: Nodes | None = None) -> LevelCounts:
         """Return the counts of the lowest level.
 
         Parameters
         ----------
         units, cells : int
             How many there are.
+        possible : int64 array, optional
+            The cells that may hold people; entries of others are not counted. All unless given.
 
         Returns
         -------
         LevelCounts
         """
         inside = (self.units >= 0) & (self.units < units) & (self.cells >= 0) & (self.cells < cells)
+        if possible is not None:
+            allowed = np.zeros(cells, np.bool_)
+            allowed[possible] = True
+            inside[inside] = allowed[self.cells[inside]]
         counts = np.clip(self.counts[inside], 0, _PEOPLE)
         found = _gathered(self.units[inside], self.cells[inside], counts, units, cells)
         return LevelCounts(
