@@ -25,6 +25,7 @@ __all__ = [
     "Label",
     "Ordered",
     "attribute_of",
+    "check_flags",
 ]
 
 Codes: TypeAlias = NDArray[np.int64]
@@ -65,7 +66,7 @@ class Categorical:
     other: bool = False
 
     def __post_init__(self) -> None:
-        _check_flags(missing=self.missing, other=self.other)
+        check_flags(missing=self.missing, other=self.other)
         if self.other and isinstance(self.values, list | tuple) and "(other)" in self.values:
             found = "it is the label of the others"
             _check.refuse_state("values", "not have '(other)' beside other=True", found, "rename it")
@@ -201,7 +202,7 @@ class Ordered:
     _whole: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_flags(missing=self.missing)
+        check_flags(missing=self.missing)
         if self.lower is not None and self.upper is not None:
             check_ends(self.lower, self.upper)
         if (self.edges is None) == (self.lower is None or self.upper is None or self.bins is None):
@@ -367,7 +368,7 @@ def attribute_of(name: str, given: object) -> Attribute:
     return _check.refuse_type(name, rule, given, "declare its cells")
 
 
-def _check_flags(**flags: object) -> None:
+def check_flags(**flags: object) -> None:
     """Refuse what is neither True nor False: a number would be that many cells."""
     for name, flag in flags.items():
         if not isinstance(flag, bool):
