@@ -129,7 +129,7 @@ class SyntheticTools(ABC):
             "weights": [workload.weight(place) for place in range(len(cliques))],
         }
         query = self._rows_of(table, epsilon, delta)
-        rows = 1 if query.relation.unit is None else max_rows_contributed
+        rows = _rows_counted(query, max_rows_contributed)
         request = CountedRequest(
             kind="marginals",
             rows=query,
@@ -214,7 +214,7 @@ class SyntheticTools(ABC):
 
         name = next(word for word, kind in GENERATORS.items() if kind is generator)
         query = self._rows_of(table, epsilon, delta)
-        rows = 1 if query.relation.unit is None else max_rows_contributed
+        rows = _rows_counted(query, max_rows_contributed)
         wanted = () if workload is None else workload.cliques(domain)
         request = CountedRequest(
             kind="synthetic-model",
@@ -316,6 +316,10 @@ class SyntheticTools(ABC):
     def _rows_of(self, table: str | Table | None, epsilon: float, delta: float) -> Query:
         """Return the query for the number of rows that are to be counted; it is checked by the policy."""
         self._check_usable()
+        given: object = table
+        if not isinstance(given, str | Table | None):
+            rule = "be a table's name, or rows of the builder that are not grouped"
+            _check.refuse_type("table", rule, given, 'write session.table().filter("age >= 18")')
         rows = table if isinstance(table, Table) else self.table(table)
         return self.read(rows.agg(count()).sql, epsilon=epsilon, delta=delta)
 
@@ -356,3 +360,9 @@ class SyntheticTools(ABC):
     @abstractmethod
     def _check_usable(self) -> None:
         """Refuse a session that is closed, or another process's."""
+
+
+def _rows_counted(query: Query, most: int) -> int:
+    """Return how many rows of a unit are counted: one, where each row is a unit."""
+    most = _check.integer("max_rows_contributed", most, minimum=1)
+    return 1 if query.relation.unit is None else most
