@@ -129,6 +129,9 @@ def test_what_is_given_without_a_cell_or_mass_is_refused() -> None:
             model.sample(1, given=given)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="rows must"):
         model.table(-1)
+    for rng in ("x", -1):
+        with pytest.raises(ParameterError, match="rng must be None, a whole number"):
+            model.table(1, rng=rng)  # type: ignore[arg-type]
     document = json.loads(model.to_json())
     (smokes,) = (each for each in document["tables"] if each["columns"] == ["smokes"])
     for weight in (-300.0, -1000.0):
@@ -139,6 +142,19 @@ def test_what_is_given_without_a_cell_or_mass_is_refused() -> None:
         else:
             with pytest.raises(ParameterError, match="given must have a probability above 1e-300, but the"):
                 unlikely.sample(3, given={"smokes": False})
+
+
+def test_a_table_beyond_all_memory_is_refused() -> None:
+    domain = TableDomain({f"c{i}": [0, 1] if i < 27 else [0] for i in range(40)})
+    rows = pa.table({name: [0, 0] for name in domain})
+    model = IndependentMarginals(domain=domain, rho=1).release(rows, rng=1)
+    names = list(domain)
+    for wanted in (names[:27], names[20:], names):
+        if len(wanted) == 20:
+            assert model.marginal(*wanted).shape == (2,) * 7 + (1,) * 13
+            continue
+        with pytest.raises(ParameterError, match="columns must be at most 32, of at most 67108864 cells"):
+            model.marginal(*wanted)
 
 
 def test_the_document_is_the_release() -> None:
@@ -157,6 +173,7 @@ def test_the_document_is_the_release() -> None:
         ("version", 2),
         ("groups", [[0]]),
         ("groups", [[7] * size for size in DOMAIN.sizes]),
+        ("groups", [[2**80] * size for size in DOMAIN.sizes]),
         ("total", 0.0),
         ("tables", [{"columns": ["sex", "age"], "log_weights": [0.0]}]),
         ("tables", [{"columns": ["sex"], "log_weights": [0.0]}]),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias, final
 
+from sfumato import _check
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
@@ -149,7 +150,7 @@ class MethodPlan:
         -------
         int
         """
-        return math.ceil(self.misplaced / share)
+        return math.ceil(self.misplaced / _check.positive("share", share, "write 0.05, say"))
 
 
 def _residual(request: PlanRequest) -> MethodPlan:
