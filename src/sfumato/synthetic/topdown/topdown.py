@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final, Self, final
 
 from sfumato import _check
@@ -60,7 +59,7 @@ class TopDown(Mechanism):
     hierarchy : Hierarchy
         Levels of places.
     domain : TableDomain
-        The columns and their cells; at most 2**20 cells together.
+        The columns and their cells; at most 2**20 cells together, and no structural zeros.
     queries : sequence of sequence of str or Recode
         What is measured on each level: tables of some columns; an empty one is the total.
     rho : int, float or Fraction
@@ -126,6 +125,9 @@ class TopDown(Mechanism):
         _check.instance("domain", self.domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
         _check.instance("neighboring", self.neighboring, Neighboring)
         object.__setattr__(self, "rho", as_number("rho", self.rho, _REMEDY))
+        if self.domain.structural_zeros:
+            remedy = "leave them out, and bound these counts by 0 with CountBound"
+            _check.refuse_state("domain", "have no structural zeros", "it has some", remedy)
         units = self.hierarchy.size(len(self.hierarchy.names))
         if self.domain.cells > _CELLS or units * self.domain.cells > _COUNTS:
             rule = f"have at most {_CELLS} cells, and at most {_COUNTS} with the lowest places multiplied"
@@ -244,8 +246,11 @@ class TopDown(Mechanism):
         Raises
         ------
         ParameterError
-            If invariants contradict bounds, or the folder is of another mechanism.
+            If invariants contradict bounds, or the folder cannot be written or is of another mechanism.
         """
+        if progress is not None and not callable(progress):
+            _check.refuse_type("progress", "be a function", progress, "leave it out to show nothing")
+        file = None if state is None else StateFile.begun(state, self._digest(intervals=intervals))
         source, processes = random_source(rng), _check.integer("processes", processes, minimum=1)
         lowest = unit_counts(self.hierarchy, self.domain, value)
         cells, units = self.domain.cells, self.hierarchy.size(len(self.hierarchy.names))
@@ -259,7 +264,6 @@ class TopDown(Mechanism):
         estimator = LevelEstimator(
             self.hierarchy, self._queries, noise, limits, cells, intervals, processes, progress
         )
-        file = None if state is None else StateFile(Path(state), self._digest(intervals=intervals))
         estimates, simulated = _estimated(estimator, exact, source, file)
         return TopDownRelease(
             value=tuple(each.counts for each in estimates),
@@ -302,6 +306,10 @@ class TopDown(Mechanism):
             hashed.update(parents.tobytes())
         for query in self._queries:
             hashed.update(query.group_of.tobytes())
+        if self._limited is not None and "..." in repr(self.bounds):  # numpy shows long arrays in part
+            limits = group_limits(self.hierarchy, self._limited, self.bounds, {})
+            for array in (*limits.lower, *limits.upper):
+                hashed.update(array.tobytes())
         said = (self._noise(Fraction(self.rho)), self.neighboring.value, self.invariants, self.bounds)
         hashed.update(repr(said).encode())
         return hashed.hexdigest()
