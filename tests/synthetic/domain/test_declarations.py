@@ -87,6 +87,8 @@ def test_members_of_enumerations_and_texts_of_numpy_are_the_values_that_they_equ
 
 def test_a_document_names_each_column_once() -> None:
     document = json.loads(TableDomain(a=["x"], b=["y"]).to_json())
+    with pytest.raises(ParameterError, match="text must have columns and zeros alone, got 'zeroes'"):
+        TableDomain.from_json(json.dumps({**document, "zeroes": [{"a": ["x"]}]}))
     for names in (("a", "a"), ("a", None), ("a", 5)):
         for column, name in zip(document["columns"], names, strict=True):
             column["name"] = name

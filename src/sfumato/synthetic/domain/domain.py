@@ -242,6 +242,9 @@ class TableDomain(Mapping[str, Attribute]):
             If it is no such document.
         """
         fields = _FORMAT.unwrap("text", parse("text", text))[1]
+        unknown = sorted(fields.keys() - {"columns", _ZEROS})
+        if unknown:  # a misspelled field would be zeros that are not there
+            _check.refuse("text", f"have columns and {_ZEROS} alone", unknown[0], "correct its name")
         columns = fields.get("columns")
         if not isinstance(columns, list) or not all(isinstance(each, dict) for each in columns):
             _check.refuse_type("columns", "be a list of objects", columns, "pass what to_json returned")

@@ -196,7 +196,8 @@ def _independent(request: PlanRequest) -> MethodPlan:
         memory=_BYTES * (mechanism.cells + max(request.cells(clique) for clique in request.cliques)),
         seconds=_SECONDS_PER_TABLE * len(mechanism.residuals) + _SECONDS_PER_CELL * mechanism.cells,
         unbiased=False,
-        remark="tables are products of single columns; what columns have to do with one another is lost",
+        remark="tables are products of the columns of Marginals.every(1); "
+        "what columns have to do with one another is lost",
     )
 
 
