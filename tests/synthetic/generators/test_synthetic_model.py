@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -202,6 +204,20 @@ def test_odd_tables_are_released_all_the_same() -> None:
             made = generator.calibrated(DOMAIN, epsilon=1.0, delta=1e-6, neighboring=relation)
             assert 0.99 < made.privacy_loss.epsilon(1e-6) <= 1.0
             assert made.release(people(9), rng=1).neighboring is relation
+
+
+def test_budgets_are_small_before_they_are_refused() -> None:
+    """What is refused is so before a charge: a release at any rho that is taken comes to its end."""
+    for generator in (IndependentMarginals, MST, AIM):
+        made = generator.calibrated(DOMAIN, epsilon=1e-6, delta=1e-9)
+        assert 0.99e-6 < made.privacy_loss.epsilon(1e-9) <= 1e-6
+        for rows, least in ((1, 1 << 56), (1000, (1 << 56) // (2 * 1000**2))):
+            relation = Neighboring.ADD_REMOVE if rows == 1 else Neighboring.REPLACE_ONE
+            given: dict[str, Any] = {"neighboring": relation, "max_rows_contributed": rows}
+            made = generator(domain=DOMAIN, rho=Fraction(1, least), **given)
+            assert made.release(people(9), rng=1).total >= 1
+            with pytest.raises(ParameterError, match="rho must be from"):
+                generator(domain=DOMAIN, rho=Fraction(1, 2 * least), **given)
 
 
 def test_parameters_are_checked_before_anything_is_read() -> None:
