@@ -180,7 +180,8 @@ class Hierarchy:
         """
         known = self.places(level)
         if not isinstance(labels, Iterable):
-            _check.refuse_type("labels", f"be a list of places of the level {level!r}", labels)
+            rule = f"be a list of places of the level {level!r}"
+            _check.refuse_type("labels", rule, labels, "see places(level)")
         given = list(labels) if not isinstance(labels, str) else [labels]
         try:
             found = pc.index_in(pa.array(given, known.type), value_set=known)
