@@ -83,6 +83,8 @@ REFUSED = [
         "must not be a file that the query reads",
     ),
     ((*USUAL, "--epsilon", "1", "--model", "o.parquet"), "must not be the file of the rows"),
+    ((*USUAL, "--epsilon", "1", "--model", "d.toml"), "--model must not be the file of the domain"),
+    (("--domain", "d.csv", "-o", "d.csv", "--epsilon", "1"), "output must not be the file of the domain"),
     ((*USUAL, "--epsilon", "1", "--model", "no/m.json"), "--model must be a file in a folder that exists"),
     (("--domain", "no.toml", "-o", "o.parquet", "--epsilon", "1"), "path must be a TOML file"),
     (("--domain", "no.json", "-o", "o.parquet", "--epsilon", "1"), "--domain must be a readable file"),
@@ -113,3 +115,21 @@ def test_a_ledger_that_has_the_budget_wants_to_know_what_to_spend(folder: Path) 
     assert "--spend must be given where the ledger has the budget" in done.stderr
     assert "cost nothing" in synth(*USUAL, "--ledger", "l", "--spend", "0.2").stderr
     assert (folder / "o.parquet").exists()
+
+
+def test_a_model_that_cannot_be_written_is_stored_in_the_ledger(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = (*USUAL, "--epsilon", "1", "--spend", "0.2", "--ledger", "l", "--model", "m.json")
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_text", _full)
+        done = synth(*asked)
+    assert done.exit_code != 0
+    assert "--model must be writable" in done.stderr
+    assert "asking again with this --ledger costs nothing" in done.stderr
+    assert "cost nothing" in synth(*asked).stderr
+    assert (folder / "m.json").exists()
+
+
+def _full(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")

@@ -91,6 +91,19 @@ def test_the_charge_is_in_the_ledger_before_rows_are_read_and_stays_if_that_fail
         assert released.simulated
 
 
+def test_an_answer_that_cannot_be_read_leaves_its_charge_for_asking_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with opened() as session, monkeypatch.context() as patched:
+        patched.setattr("sfumato.session.counted_release.read_counts", None)
+        with pytest.raises(TypeError):
+            asked(session)
+        patched.undo()
+        released = asked(session, max_rows_contributed=np.int64(1))  # no noise was drawn before
+        assert released.receipt is not None
+        assert [entry.sequence for entry in session.ledger.entries()] == [released.receipt.sequence]
+
+
 def test_a_synthetic_table_is_charged_once_and_read_from_the_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     asked_for: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-8, "max_rows_contributed": 3}
@@ -122,6 +135,7 @@ def test_a_synthetic_table_that_cannot_be_made_is_refused_before_a_charge() -> N
     impossible = DOMAIN.with_structural_zeros({"age": [None], "sex": ["f"]})
     refused: list[tuple[TableDomain, dict[str, Any], str]] = [
         (DOMAIN, {"method": "gan"}, "method must be one of"),
+        (DOMAIN, {"method": ["aim"]}, "method must be one of"),
         (DOMAIN, {"workload": Marginals([["age", "town"]])}, "town"),
         (impossible, {}, "structural zeros"),
         (TableDomain(DOMAIN, town=["a"]), {}, "town"),
@@ -259,6 +273,7 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"table": "other"}, SchemaError, "other"),
     ({"workload": Marginals([("age", "town")])}, ParameterError, "column must be one of"),
     ({"workload": 3}, ParameterError, "workload must be"),
+    ({"table": 5}, ParameterError, "table must be a table's name, or rows of the builder"),
     ({"domain": {"age": [1]}}, ParameterError, "domain must be"),
     ({"domain": TableDomain(town=["x"])}, ParameterError, "column must be one of the table's"),
     ({"domain": TableDomain(age=["x"])}, ParameterError, "column 'age' must be a column of texts"),

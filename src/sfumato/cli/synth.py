@@ -102,6 +102,8 @@ def synth(
         if path is not None:
             check_output(style, path, name=option)
             check_free(path, sources=paths, ledger=file_of(ledger), name=option)
+            if resolved(path) == resolved(domain):
+                _check.refuse(option, "not be the file of the domain", str(path), "name another file")
     if model is not None and resolved(model) == resolved(output):
         _check.refuse("--model", "not be the file of the rows", str(model), "name another file")
     declared = domain_of(domain)
@@ -138,7 +140,7 @@ def synth(
         table = found.table(rows, within_bins=within_bins)
         write(table, style, output, again=again)
         if model is not None:
-            write_text(model, found.to_json())
+            write_text(model, found.to_json(), name="--model", again=again)
         typer.echo(f"{output}: {table.num_rows:,} rows of {len(declared)} columns", err=True)
         typer.echo(_account(session, found, spend, part, unit), err=True)
 

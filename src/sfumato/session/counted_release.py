@@ -203,10 +203,10 @@ def release_charged(
         "draws": True,
     }
     (receipt,) = account.charge_all([charge])
-    exact = [engine.aggregate(job, source.bytes(_SECRET_BYTES)) for job in request.jobs]
+    exact = request.read([engine.aggregate(job, source.bytes(_SECRET_BYTES)) for job in request.jobs])
     # No noise is drawn before the ledger says so, and then for this charge no more.
     receipt = account.claim_draw(receipt, charge)
-    released = mechanism.release(request.read(exact), source)
+    released = mechanism.release(exact, source)
     record = SyntheticRecord(
         kind=request.kind,
         release=released,

@@ -114,7 +114,7 @@ class SyntheticTools(TableReleases):
             "weights": [workload.weight(place) for place in range(len(cliques))],
         }
         query = self._rows_of(table, epsilon, delta)
-        rows = 1 if query.relation.unit is None else max_rows_contributed
+        rows = self._rows_counted(query, max_rows_contributed)
         request = CountedRequest(
             kind="marginals",
             rows=query,
@@ -199,7 +199,7 @@ class SyntheticTools(TableReleases):
 
         name = next(word for word, kind in GENERATORS.items() if kind is generator)
         query = self._rows_of(table, epsilon, delta)
-        rows = 1 if query.relation.unit is None else max_rows_contributed
+        rows = self._rows_counted(query, max_rows_contributed)
         wanted = () if workload is None else workload.cliques(domain)
         request = CountedRequest(
             kind="synthetic-model",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sfumato import _check
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.randomness.source import RandomSource
@@ -35,8 +36,18 @@ class TableReleases(ABC):
     def _rows_of(self, table: str | Table | None, epsilon: float, delta: float) -> Query:
         """Return the query for the number of rows that are to be counted; it is checked by the policy."""
         self._check_usable()
+        given: object = table
+        if not isinstance(given, str | Table | None):
+            rule = "be a table's name, or rows of the builder that are not grouped"
+            _check.refuse_type("table", rule, given, 'write session.table().filter("age >= 18")')
         rows = table if isinstance(table, Table) else self.table(table)
         return self.read(rows.agg(count()).sql, epsilon=epsilon, delta=delta)
+
+    @staticmethod
+    def _rows_counted(query: Query, most: int) -> int:
+        """Return how many rows of a unit are counted: one, where each row is a unit."""
+        most = _check.integer("max_rows_contributed", most, minimum=1)
+        return 1 if query.relation.unit is None else most
 
     def _released(self, request: CountedRequest) -> Any:
         """Return a release of counted tables, after the policy's check and the charge."""

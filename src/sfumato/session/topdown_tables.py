@@ -133,7 +133,7 @@ class TopDownTools(TableReleases):
         _check.instance("intervals", intervals, bool, "pass True or False")
         neighboring = self._ledger.neighboring
         query = self._rows_of(table, epsilon, delta)
-        most = 1 if query.relation.unit is None else max_rows_contributed
+        most = self._rows_counted(query, max_rows_contributed)
 
         def at_epsilon(smaller: float) -> _CountedTopDown:
             mechanism = TopDown.calibrated(

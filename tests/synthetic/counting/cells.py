@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.synthetic import Categorical, Ordered
 
-__all__ = ["CELLS", "DATES", "DECIMALS", "FLOATS", "INTEGERS", "MOMENTS", "TEXTS", "rows_of"]
+__all__ = ["DATES", "DECIMALS", "FLOATS", "INTEGERS", "MOMENTS", "TEXTS", "cells", "rows_of"]
 
 DAYS = [dt.date(2020, 1, 1), dt.date(2020, 2, 1), dt.date(2021, 1, 1)]
 MANY = [f"t{i}" for i in range(100)]
@@ -48,33 +48,35 @@ DECIMALS = [Decimal(x) for x in ("0.1", "0.3", "1.0", "2.9", "3", "-5", "1234567
     None
 ]
 
-CELLS: list[tuple[str, Any, pa.Array]] = [
-    ("texts", Categorical(["x", "", "é", "o'b", "\\"]), pa.array(TEXTS)),
-    ("texts and others", Categorical(["x", "x "], missing=True, other=True), pa.array(TEXTS)),
-    ("many texts", Categorical(MANY, missing=True), pa.array(TEXTS)),
-    ("many texts and others", Categorical(MANY, other=True), pa.array(TEXTS)),
-    ("whole numbers", Categorical([2**53 + 1, -(2**63), 3], other=True), pa.array(INTEGERS)),
-    ("a run", Categorical([0, 1, 2], missing=True), pa.array(INTEGERS)),
-    ("a long run", Categorical(range(-1, 99), other=True), pa.array(INTEGERS)),
-    ("many numbers", Categorical([*range(0, 200, 2), 2**70]), pa.array(INTEGERS)),
-    ("beyond 64 bits", Categorical([2**70], other=True), pa.array(INTEGERS)),
-    ("truth", Categorical([True, False], missing=True), pa.array([True, False, None])),
-    ("one truth", Categorical([True]), pa.array([True, False, None])),
-    ("ages", Ordered.integers(1, 17, missing=True), pa.array(INTEGERS)),
-    ("one age", Ordered.integers(3, 3), pa.array(INTEGERS)),
-    ("ages as floats", Ordered.integers(-1, 3), pa.array(FLOATS)),
-    ("bins", Ordered(0, 1, bins=10, missing=True), pa.array(FLOATS)),
-    ("one bin", Ordered(0, 1, bins=1), pa.array(FLOATS)),
-    ("uneven bins", Ordered(edges=[-1e300, 0, 5e-324, 0.3, 3]), pa.array(FLOATS)),
-    ("bins of whole numbers", Ordered(edges=[0, 2.5, 2**53 + 2, 2**53 + 4, 2**63]), pa.array(INTEGERS)),
-    ("small numbers", Ordered(0, 3, bins=3), pa.array([0, 1, 3, -7, None], pa.int8())),
-    ("single floats", Ordered(edges=[0, 0.1, 1]), pa.array([0.1, 0.0, 1.0, None], pa.float32())),
-    ("decimals", Ordered(edges=[0, 0.1, 0.3, 3]), pa.array(DECIMALS, pa.decimal128(30, 9))),
-    ("ages as decimals", Ordered.integers(0, 3), pa.array(DECIMALS, pa.decimal128(30, 9))),
-    ("dates", Ordered(edges=DAYS, missing=True), pa.array(DATES)),
-    ("moments", Ordered(edges=DAYS), pa.array(MOMENTS, pa.timestamp("us"))),
-]
-"""Names, cells, and a column of values at their edges."""
+
+def cells() -> list[tuple[str, Any, pa.Array]]:
+    """Names, cells, and a column of values at their edges."""
+    return [
+        ("texts", Categorical(["x", "", "é", "o'b", "\\"]), pa.array(TEXTS)),
+        ("texts and others", Categorical(["x", "x "], missing=True, other=True), pa.array(TEXTS)),
+        ("many texts", Categorical(MANY, missing=True), pa.array(TEXTS)),
+        ("many texts and others", Categorical(MANY, other=True), pa.array(TEXTS)),
+        ("whole numbers", Categorical([2**53 + 1, -(2**63), 3], other=True), pa.array(INTEGERS)),
+        ("a run", Categorical([0, 1, 2], missing=True), pa.array(INTEGERS)),
+        ("a long run", Categorical(range(-1, 99), other=True), pa.array(INTEGERS)),
+        ("many numbers", Categorical([*range(0, 200, 2), 2**70]), pa.array(INTEGERS)),
+        ("beyond 64 bits", Categorical([2**70], other=True), pa.array(INTEGERS)),
+        ("truth", Categorical([True, False], missing=True), pa.array([True, False, None])),
+        ("one truth", Categorical([True]), pa.array([True, False, None])),
+        ("ages", Ordered.integers(1, 17, missing=True), pa.array(INTEGERS)),
+        ("one age", Ordered.integers(3, 3), pa.array(INTEGERS)),
+        ("ages as floats", Ordered.integers(-1, 3), pa.array(FLOATS)),
+        ("bins", Ordered(0, 1, bins=10, missing=True), pa.array(FLOATS)),
+        ("one bin", Ordered(0, 1, bins=1), pa.array(FLOATS)),
+        ("uneven bins", Ordered(edges=[-1e300, 0, 5e-324, 0.3, 3]), pa.array(FLOATS)),
+        ("bins of whole numbers", Ordered(edges=[0, 2.5, 2**53 + 2, 2**53 + 4, 2**63]), pa.array(INTEGERS)),
+        ("small numbers", Ordered(0, 3, bins=3), pa.array([0, 1, 3, -7, None], pa.int8())),
+        ("single floats", Ordered(edges=[0, 0.1, 1]), pa.array([0.1, 0.0, 1.0, None], pa.float32())),
+        ("decimals", Ordered(edges=[0, 0.1, 0.3, 3]), pa.array(DECIMALS, pa.decimal128(30, 9))),
+        ("ages as decimals", Ordered.integers(0, 3), pa.array(DECIMALS, pa.decimal128(30, 9))),
+        ("dates", Ordered(edges=DAYS, missing=True), pa.array(DATES)),
+        ("moments", Ordered(edges=DAYS), pa.array(MOMENTS, pa.timestamp("us"))),
+    ]
 
 
 def rows_of(column: pa.Array) -> pa.Table:

@@ -20,15 +20,18 @@ from tests.synthetic.counting.cells import DATES, DECIMALS, FLOATS, INTEGERS, MO
 
 EDGES = BoughtEdges(0, 10, bins=4)
 DAYS = BoughtEdges(dt.date(2020, 1, 1), dt.date(2021, 1, 1), bins=4)
-COLUMNS: list[tuple[Any, pa.Array]] = [
-    (BoughtCategories(), pa.array([*TEXTS, "a\0b"])),
-    (BoughtCategories(), pa.array(INTEGERS)),
-    (EDGES, pa.array(INTEGERS)),
-    (EDGES, pa.array(FLOATS)),
-    (EDGES, pa.array(DECIMALS, pa.decimal128(30, 9))),
-    (DAYS, pa.array(DATES)),
-    (DAYS, pa.array(MOMENTS, pa.timestamp("us"))),
-]
+
+
+def columns() -> list[tuple[Any, pa.Array]]:
+    return [
+        (BoughtCategories(), pa.array([*TEXTS, "a\0b"])),
+        (BoughtCategories(), pa.array(INTEGERS)),
+        (EDGES, pa.array(INTEGERS)),
+        (EDGES, pa.array(FLOATS)),
+        (EDGES, pa.array(DECIMALS, pa.decimal128(30, 9))),
+        (DAYS, pa.array(DATES)),
+        (DAYS, pa.array(MOMENTS, pa.timestamp("us"))),
+    ]
 
 
 def values(engine: DuckDBEngine, table: str, wanted: Any, unit: str | None = None) -> Counter[Any]:
@@ -38,9 +41,9 @@ def values(engine: DuckDBEngine, table: str, wanted: Any, unit: str | None = Non
 
 
 def test_an_engine_counts_what_rows_in_memory_have() -> None:
-    tables = {f"t{number}": rows_of(column) for number, (_, column) in enumerate(COLUMNS)}
+    tables = {f"t{number}": rows_of(column) for number, (_, column) in enumerate(columns())}
     with DuckDBEngine(open_source(tables)) as engine:
-        for (name, table), (wanted, _) in zip(tables.items(), COLUMNS, strict=True):
+        for (name, table), (wanted, _) in zip(tables.items(), columns(), strict=True):
             mechanism = BoughtDomain({"value": wanted}, epsilon=1.0, delta=1e-6)
             expected = mechanism.inputs(table)["value"]
             held = Counter(expected if isinstance(expected, dict) else expected.tolist())

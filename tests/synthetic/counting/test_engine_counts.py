@@ -25,7 +25,7 @@ from sfumato.synthetic.marginals.residual_plan import l2_squared_shift
 from sfumato.synthetic.marginals.table_counts import TableCounts, table_counts
 from sfumato.synthetic.marginals.workload import maximal
 from tests.cases import cases
-from tests.synthetic.counting.cells import CELLS, rows_of
+from tests.synthetic.counting.cells import cells, rows_of
 
 
 def counted_of(
@@ -44,9 +44,9 @@ def counted(
 
 
 def test_an_engine_puts_each_value_into_the_cell_of_rows_in_memory() -> None:
-    tables = {name.replace(" ", "_"): rows_of(column) for name, _, column in CELLS}
+    tables = {name.replace(" ", "_"): rows_of(column) for name, _, column in cells()}
     with DuckDBEngine(open_source(tables)) as engine:
-        for (name, table), (_, attribute, _) in zip(tables.items(), CELLS, strict=True):
+        for (name, table), (_, attribute, _) in zip(tables.items(), cells(), strict=True):
             domain = TableDomain(value=attribute)
             expected = table_counts(domain, table).counts((0,)).tolist()
             for together in (False, True):

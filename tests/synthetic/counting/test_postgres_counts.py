@@ -13,7 +13,7 @@ from sfumato.synthetic.marginals.table_counts import table_counts
 from tests.postgres import Cluster
 from tests.queries.tables_in_postgres import load
 from tests.run_time import run_time
-from tests.synthetic.counting.cells import CELLS, rows_of
+from tests.synthetic.counting.cells import cells, rows_of
 
 pytestmark = pytest.mark.postgres
 
@@ -27,12 +27,12 @@ def url(postgres: Cluster) -> str:
 
 
 def test_each_value_is_in_the_cell_that_it_has_in_memory(url: str) -> None:
-    tables = {name.replace(" ", "_"): rows_of(column) for name, _, column in CELLS}
+    tables = {name.replace(" ", "_"): rows_of(column) for name, _, column in cells()}
     with psycopg.connect(url) as connection:
         for name, table in tables.items():
             load(connection, name, table)
     with PostgresEngine(PostgresSource(url, tables=list(tables))) as engine:
-        for (name, table), (_, attribute, _) in zip(tables.items(), CELLS, strict=True):
+        for (name, table), (_, attribute, _) in zip(tables.items(), cells(), strict=True):
             domain = TableDomain(value=attribute)
             expected = table_counts(domain, table).counts((0,)).tolist()
             for together in (False, True):

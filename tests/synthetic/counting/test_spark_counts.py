@@ -14,7 +14,7 @@ from sfumato.synthetic.marginals.table_counts import table_counts
 from tests.queries.tables_in_spark import frame
 from tests.run_time import run_time
 from tests.spark import Cluster
-from tests.synthetic.counting.cells import CELLS, rows_of
+from tests.synthetic.counting.cells import cells, rows_of
 
 pytestmark = pytest.mark.spark
 
@@ -31,7 +31,7 @@ def session(spark_cluster: Cluster) -> Any:
 
 
 def test_each_value_is_in_the_cell_that_it_has_in_memory(session: Any) -> None:
-    asked = [each for each in CELLS if each[0] in _SHARPEST]
+    asked = [each for each in cells() if each[0] in _SHARPEST]
     assert len(asked) == len(_SHARPEST)
     tables = {name.replace(" ", "_"): rows_of(column) for name, _, column in asked}
     frames = {name: frame(session, table) for name, table in tables.items()}

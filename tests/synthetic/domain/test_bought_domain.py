@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections import Counter
 from itertools import product
 from typing import Any
@@ -22,6 +23,7 @@ COLUMNS = {
     "age": BoughtEdges(0, 100, bins=4, missing=True),
     "sex": ["f", "m"],
 }
+NUMBERED: Any = {5: BoughtEdges(0, 9, bins=2)}
 ROWS = list(
     product(
         ["Rome", "a\0b", "", None],
@@ -111,6 +113,10 @@ def test_without_rows_categories_are_absent_and_edges_are_some() -> None:
     ("make", "part"),
     [
         (lambda: BoughtDomain({}, epsilon=1.0), "columns must be a mapping"),
+        (lambda: BoughtDomain(NUMBERED, epsilon=1.0), "columns must have texts as names"),
+        (lambda: BoughtCategories(missing=3), "missing must be True or False"),  # type: ignore[arg-type]
+        (lambda: BoughtCategories(other="x"), "other must be True or False"),  # type: ignore[arg-type]
+        (lambda: BoughtEdges(0, 9, bins=3, missing=2), "missing must be True or False"),  # type: ignore[arg-type]
         (lambda: BoughtDomain({"a": ["x"]}, epsilon=1.0), "columns must have one to be bought"),
         (lambda: BoughtDomain({"a": 3}, epsilon=1.0), "a must be Categorical, Ordered or a list"),
         (lambda: BoughtDomain({"a": BoughtCategories()}, epsilon=1.0), "delta must be"),
@@ -139,3 +145,20 @@ def test_tables_are_refused_by_their_schema_alone() -> None:
         for rows in (wrong, wrong.slice(0, 0)):
             with pytest.raises(ParameterError, match=part):
                 mechanism.release(rows, rng=1)
+
+
+def test_a_value_named_as_the_others_is_one_of_them() -> None:
+    """Such a value is private data: it must not be an error after the charge."""
+    rows = pa.table({"city": ["(other)"] * 500 + ["Rome"] * 500, "code": ["(other)"] * 1000})
+    columns = {"city": BoughtCategories(missing=True), "code": BoughtCategories()}
+    released = BoughtDomain(columns, epsilon=8.0, delta=1e-6).release(rows, rng=1)
+    assert released.domain["city"].labels == ("Rome", "(other)", None)
+    assert released.absent == ("code",)
+    only = BoughtDomain({"code": BoughtCategories(other=False)}, epsilon=8.0, delta=1e-6)
+    assert only.release(rows, rng=1).domain["code"].labels == ("(other)",)
+
+
+def test_numbers_of_numpy_are_described_as_plain_ones() -> None:
+    bins: Any = np.int64(3)
+    edges = BoughtEdges(np.int64(0), np.float64(9.5), bins=bins)
+    assert json.dumps(edges.described()) == json.dumps(BoughtEdges(0, 9.5, bins=3).described())

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
+import json
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from sfumato.errors import ParameterError
@@ -13,6 +17,18 @@ from tests.cases import cases
 
 ODD: Any = 2
 TEXT: Any = "no"
+LISTED: Any = ["a"]
+TRUTH = TableDomain(a=[True, False])
+
+
+class _Code(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class _Sex(enum.StrEnum):
+    F = "f"
+    M = "m"
 
 
 @cases(
@@ -25,6 +41,9 @@ TEXT: Any = "no"
         (lambda: Ordered(1, 0, bins=2), "upper must be above lower"),
         (lambda: Ordered(-1e308, 1e308, bins=2), "upper must be above lower, by at most 1e308"),
         (lambda: TableDomain({ODD: ["a"]}), "attributes must have texts as names of columns"),
+        (lambda: TRUTH.with_structural_zeros({"a": [1]}), "zeros of 'a' must be labels of its cells, got 1"),
+        (lambda: TRUTH.with_structural_zeros({"a": [["x"]]}), "zeros of 'a' must be labels"),
+        (lambda: TRUTH.index(LISTED), "column must be one of"),
     ],
 )
 def test_what_declares_no_cells_is_refused(make: Any, message: str) -> None:
@@ -47,3 +66,31 @@ def test_a_domain_is_the_same_after_writing_and_reading() -> None:
     for other in others:
         assert TableDomain(dict(domain) | {"a": other}) != domain
     assert TableDomain(a=["x"], b=["y"]) != TableDomain(b=["y"], a=["x"])
+
+
+def test_truth_values_and_the_numbers_that_equal_them_are_different_domains() -> None:
+    numbers = TableDomain(a=[1, 0])
+    assert numbers != TRUTH
+    assert Categorical([True, False]) != Categorical([1, 0])
+    assert len({TRUTH, numbers, TableDomain(a=[True, False])}) == 2
+    with pytest.raises(ParameterError, match="truth values"):
+        TRUTH.encode(pa.table({"a": [1, 0]}))
+
+
+def test_members_of_enumerations_and_texts_of_numpy_are_the_values_that_they_equal() -> None:
+    for given, plain in ((list(_Code), [1, 2]), (list(_Sex), ["f", "m"]), (list(np.array(["x"])), ["x"])):
+        domain = TableDomain(a=given)
+        assert domain == TableDomain(a=plain)
+        assert [type(label) for label in domain["a"].labels] == [type(value) for value in plain]
+        assert domain.encode(pa.table({"a": plain})).ravel().tolist() == list(range(len(plain)))
+
+
+def test_a_document_names_each_column_once() -> None:
+    document = json.loads(TableDomain(a=["x"], b=["y"]).to_json())
+    with pytest.raises(ParameterError, match="text must have columns and zeros alone, got 'zeroes'"):
+        TableDomain.from_json(json.dumps({**document, "zeroes": [{"a": ["x"]}]}))
+    for names in (("a", "a"), ("a", None), ("a", 5)):
+        for column, name in zip(document["columns"], names, strict=True):
+            column["name"] = name
+        with pytest.raises(ParameterError, match="columns must have different names"):
+            TableDomain.from_json(json.dumps(document))

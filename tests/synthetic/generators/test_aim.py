@@ -79,3 +79,6 @@ def test_a_workload_that_does_not_fit_is_refused_before_anything_is_read() -> No
     ):
         with pytest.raises(ParameterError, match=match):
             AIM(domain=DOMAIN, rho=1, **given)
+    many = TableDomain({f"c{i}": [0, 1] for i in range(17)})
+    with pytest.raises(ParameterError, match="workload must have at most 16 columns in each table, but one"):
+        AIM(domain=many, rho=1, workload=Marginals.every(17))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.mechanisms.selection.exponential import Exponential
 from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy import Neighboring
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
@@ -150,6 +151,26 @@ def test_scores_are_exact_whatever_the_prediction_is() -> None:
     beyond = table.score(Candidate((0,), np.array([1e300, np.inf]), 1e300, 7))
     assert abs(beyond) < 1 << 61
     assert table.score(Candidate((0,), np.array([-5.0, -1.0]), 0.0)) == 6 * 256
+
+
+def test_a_choice_of_any_cost_is_drawn_and_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With little budget scores are in coarser steps: a row moves them by no more than is charged."""
+    seen: list[tuple[int, Any]] = []
+    release = Exponential.release
+
+    def spy(self: Exponential, value: Any, rng: Any = None) -> Any:
+        seen.append((int(self.sensitivity), value))
+        return release(self, value, rng)
+
+    monkeypatch.setattr(Exponential, "release", spy)
+    candidates = [Candidate((0,), np.array([2.0, 9.0]), 0.25, 255), Candidate((), np.empty(0), 0.0)]
+    for rho in (Fraction(1), Fraction(1, 1 << 62), Fraction(1, 1 << 78)):
+        for rows in (ROWS, [*ROWS, ROWS[0]], ROWS[1:]):
+            table = table_of(rows, rho)
+            table.choose(candidates, rho)
+            assert 0 <= table.left <= rho / 10
+        (most, scores), *others = seen[-3:]
+        assert all(one == most and np.abs(other - scores).max() <= most for one, other in others)
 
 
 def test_noise_costs_at_most_what_it_is_asked_to() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -129,6 +131,9 @@ def test_what_is_given_without_a_cell_or_mass_is_refused() -> None:
             model.sample(1, given=given)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="rows must"):
         model.table(-1)
+    for rng in ("x", -1):
+        with pytest.raises(ParameterError, match="rng must be None, a whole number"):
+            model.table(1, rng=rng)  # type: ignore[arg-type]
     document = json.loads(model.to_json())
     (smokes,) = (each for each in document["tables"] if each["columns"] == ["smokes"])
     for weight in (-300.0, -1000.0):
@@ -139,6 +144,19 @@ def test_what_is_given_without_a_cell_or_mass_is_refused() -> None:
         else:
             with pytest.raises(ParameterError, match="given must have a probability above 1e-300, but the"):
                 unlikely.sample(3, given={"smokes": False})
+
+
+def test_a_table_beyond_all_memory_is_refused() -> None:
+    domain = TableDomain({f"c{i}": [0, 1] if i < 27 else [0] for i in range(40)})
+    rows = pa.table({name: [0, 0] for name in domain})
+    model = IndependentMarginals(domain=domain, rho=1).release(rows, rng=1)
+    names = list(domain)
+    for wanted in (names[:27], names[20:], names):
+        if len(wanted) == 20:
+            assert model.marginal(*wanted).shape == (2,) * 7 + (1,) * 13
+            continue
+        with pytest.raises(ParameterError, match="columns must be at most 32, of at most 67108864 cells"):
+            model.marginal(*wanted)
 
 
 def test_the_document_is_the_release() -> None:
@@ -157,6 +175,7 @@ def test_the_document_is_the_release() -> None:
         ("version", 2),
         ("groups", [[0]]),
         ("groups", [[7] * size for size in DOMAIN.sizes]),
+        ("groups", [[2**80] * size for size in DOMAIN.sizes]),
         ("total", 0.0),
         ("tables", [{"columns": ["sex", "age"], "log_weights": [0.0]}]),
         ("tables", [{"columns": ["sex"], "log_weights": [0.0]}]),
@@ -185,6 +204,20 @@ def test_odd_tables_are_released_all_the_same() -> None:
             made = generator.calibrated(DOMAIN, epsilon=1.0, delta=1e-6, neighboring=relation)
             assert 0.99 < made.privacy_loss.epsilon(1e-6) <= 1.0
             assert made.release(people(9), rng=1).neighboring is relation
+
+
+def test_budgets_are_small_before_they_are_refused() -> None:
+    """What is refused is so before a charge: a release at any rho that is taken comes to its end."""
+    for generator in (IndependentMarginals, MST, AIM):
+        made = generator.calibrated(DOMAIN, epsilon=1e-6, delta=1e-9)
+        assert 0.99e-6 < made.privacy_loss.epsilon(1e-9) <= 1e-6
+        for rows, least in ((1, 1 << 56), (1000, (1 << 56) // (2 * 1000**2))):
+            relation = Neighboring.ADD_REMOVE if rows == 1 else Neighboring.REPLACE_ONE
+            given: dict[str, Any] = {"neighboring": relation, "max_rows_contributed": rows}
+            made = generator(domain=DOMAIN, rho=Fraction(1, least), **given)
+            assert made.release(people(9), rng=1).total >= 1
+            with pytest.raises(ParameterError, match="rho must be from"):
+                generator(domain=DOMAIN, rho=Fraction(1, 2 * least), **given)
 
 
 def test_parameters_are_checked_before_anything_is_read() -> None:

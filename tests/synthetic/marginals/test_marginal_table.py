@@ -9,12 +9,17 @@ from sfumato.synthetic import Marginals, ResidualMechanism, TableDomain
 
 DOMAIN = TableDomain(age=["child", "adult"], marital=["single", "married"])
 ZEROS = DOMAIN.with_structural_zeros({"age": ["child"], "marital": ["married"]})
-PEOPLE = pa.table({"age": ["child", "adult", "child"] * 40, "marital": ["single", "married", "married"] * 40})
+
+
+def people() -> pa.Table:
+    return pa.table(
+        {"age": ["child", "adult", "child"] * 40, "marital": ["single", "married", "married"] * 40}
+    )
 
 
 def test_cells_that_cannot_be_are_zero_in_intervals_and_nearest_counts() -> None:
     mechanism = ResidualMechanism.calibrated(ZEROS, Marginals.every(2), epsilon=2.0, delta=1e-6)
-    released = mechanism.release(PEOPLE, rng=5)
+    released = mechanism.release(people(), rng=5)
     table = released.marginal("marital", "age")
     assert table.possible is not None
     assert table.possible.tolist() == [[True, True], [False, True]]
@@ -32,6 +37,6 @@ def test_cells_that_cannot_be_are_zero_in_intervals_and_nearest_counts() -> None
 
 def test_a_table_without_structural_zeros_has_intervals_everywhere() -> None:
     mechanism = ResidualMechanism.calibrated(DOMAIN, Marginals.every(2), epsilon=2.0, delta=1e-6)
-    table = mechanism.release(PEOPLE, rng=5).marginal("age", "marital")
+    table = mechanism.release(people(), rng=5).marginal("age", "marital")
     assert table.possible is None
     assert float((table.interval().upper - table.interval().lower).min()) > 0

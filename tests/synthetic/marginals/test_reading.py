@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.synthetic import Categorical, Marginals, ResidualMechanism, TableDomain
+from sfumato.synthetic import Categorical, Marginals, MarginalsRelease, ResidualMechanism, TableDomain
 from sfumato.synthetic.marginals.table_counts import CountedRows, table_counts
 from tests.run_time import run_time
 
@@ -55,3 +56,16 @@ def test_weights_and_tables_are_lists() -> None:
     nested: Any = [[["a"]]]
     with pytest.raises(ParameterError, match="tables must be a list of lists of columns"):
         Marginals(nested)
+
+
+def test_a_document_has_each_residual_of_its_tables() -> None:
+    domain = TableDomain(a=[0, 1], b=[0, 1])
+    mechanism = ResidualMechanism(domain=domain, workload=Marginals.every(2), scale=1)
+    released = mechanism.release(pa.table({"a": [0, 1], "b": [0, 0]}), rng=1)
+    document = json.loads(released.to_json())
+    again = MarginalsRelease.from_json(released.to_json())
+    assert again.marginal("a").counts.tolist() == released.marginal("a").counts.tolist()
+    for lost in range(3):
+        residuals = [each for place, each in enumerate(document["residuals"]) if place != lost]
+        with pytest.raises(ParameterError, match="text must have the residuals of fewer columns"):
+            MarginalsRelease.from_json(json.dumps({**document, "residuals": residuals}))

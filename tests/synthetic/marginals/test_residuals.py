@@ -230,6 +230,13 @@ def test_what_is_too_large_or_was_not_measured_is_refused() -> None:
         ParameterError, match="workload must be of tables of at most 16777216 cells, but the larg"
     ):
         ResidualMechanism.calibrated(wide, Marginals.every(2), epsilon=1.0, delta=1e-6)
+    many = TableDomain({f"c{i}": [0, 1] if i < 24 else [0] for i in range(30)})
+    with pytest.raises(
+        ParameterError, match="noisy numbers of the workload must be at most 33554432, but the"
+    ):
+        ResidualMechanism(
+            domain=many, workload=Marginals.every(30), scale=1
+        )  # 2**30 residuals are not listed
     for scale in (0, -1, math.nan):
         with pytest.raises(ParameterError, match="scale must be"):
             ResidualMechanism(domain=PERSON, workload=Marginals.every(1), scale=scale)

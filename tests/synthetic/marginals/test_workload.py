@@ -55,6 +55,11 @@ def test_columns_and_weights_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ParameterError, match="columns must be at least 1 where a target is given"):
         Marginals.every(0, target="a").cliques(DOMAIN)
     many = TableDomain({str(i): [0, 1] for i in range(60)})
+    for wide in (Marginals.every(60), Marginals([list(many)])):
+        with pytest.raises(ParameterError, match="columns must be at most 32 in each table, got 60"):
+            wide.cliques(many)
+    with pytest.raises(ParameterError, match="columns must be at most 32, got"):
+        Marginals.up_to(10**9)
     for target in (None, "3"):
         with pytest.raises(ParameterError, match="columns must make at most 65536 tables"):
             Marginals.every(20, target=target).cliques(many)

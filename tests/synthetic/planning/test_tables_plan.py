@@ -83,6 +83,9 @@ def test_a_method_whose_tables_are_too_large_is_left_out_and_none_is_an_error() 
     assert [method.name for method in made.methods] == ["independent"]
     with pytest.raises(ParameterError, match="name must be one of"):
         _ = made["residual"]
+    for share in (0, -1, math.nan):
+        with pytest.raises(ParameterError, match="share must be positive"):
+            made["independent"].rows_needed(share)
     refused: list[tuple[dict[str, Any], str]] = [
         ({"epsilon": -1.0}, "epsilon"),
         ({"delta": 0.0}, "delta"),

@@ -252,6 +252,31 @@ def test_a_release_that_was_ended_goes_on_below_the_levels_that_are_done(tmp_pat
         mechanism.release(people(), state=tmp_path / "run")
 
 
+def test_where_levels_cannot_be_written_is_refused_before_noise_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimation, "measure", None)
+    (tmp_path / "file").write_text("")
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"state": tmp_path / "file"}, "state must be a folder that can be written"),
+        ({"state": 5}, "state must be a path"),
+        ({"progress": 5}, "progress must be a function"),
+    ]
+    for given, match in wrong:
+        with pytest.raises(ParameterError, match=match):
+            TopDown(hierarchy=TOWNS, domain=PERSON, queries=QUERIES, rho=1).release(people(), **given)
+
+
+def test_a_run_is_known_by_each_of_many_bounds() -> None:
+    domain, upper, found = TableDomain(code=range(1200)), np.full(1200, 7), []
+    for most in (7, 8):
+        upper[600] = most
+        bounds = [CountBound("town", upper=upper.copy(), columns=["code"])]
+        made = TopDown(hierarchy=TINY, domain=domain, queries=[()], rho=1, bounds=bounds)
+        found.append(made._digest(intervals=True))
+    assert found[0] != found[1]
+
+
 def test_a_release_is_written_and_read_and_made_a_table() -> None:
     released = TopDown(hierarchy=TOWNS, domain=PERSON, queries=QUERIES, rho=1).release(people(), rng=4)
     back = TopDownRelease.from_json(released.to_json())
@@ -322,6 +347,26 @@ if run_time(__name__):
 def test_what_cannot_be_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         TopDown(**(GOOD | given))
+
+
+LABELS: Any = {"low": 5}
+COLUMNS: Any = None
+
+
+@cases(
+    ("make", "message"),
+    [
+        (lambda: Recode("age", LABELS), "groups must have a list of labels for each name"),
+        (lambda: Recode("age", {"low": [[0]], "high": [1]}), "groups must have a list of labels"),
+        (lambda: Recode(COLUMNS, {"low": [0]}), "column must be a column's name"),
+        (lambda: Invariant("state", COLUMNS), "columns must be a list of columns"),
+        (lambda: CountBound("state", upper=1, columns=COLUMNS), "columns must be a list of columns"),
+        (lambda: TOWNS.index("town", 5), "labels must be a list of places of the level 'town'"),
+    ],
+)
+def test_labels_and_columns_are_lists(make: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        make()
 
 
 def test_invariants_that_contradict_bounds_are_refused_without_a_number() -> None:

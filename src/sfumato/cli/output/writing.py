@@ -140,12 +140,12 @@ def write(
         refuse_unwritable("output", output, error, again)
 
 
-def write_text(output: Path, text: str) -> None:
+def write_text(output: Path, text: str, *, name: str = "output", again: str = "choose another file") -> None:
     """Write a text to the file ``output``, or refuse it where the file cannot be written."""
     try:
         resolved(output).write_text(text, encoding="utf-8")
     except OSError as error:
-        refuse_unwritable("output", output, error)
+        refuse_unwritable(name, output, error, again)
 
 
 def refuse_unwritable(

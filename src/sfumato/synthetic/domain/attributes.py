@@ -25,6 +25,7 @@ __all__ = [
     "Label",
     "Ordered",
     "attribute_of",
+    "check_flags",
 ]
 
 Codes: TypeAlias = NDArray[np.int64]
@@ -63,9 +64,10 @@ class Categorical:
     values: Sequence[Any]
     missing: bool = False
     other: bool = False
+    _kind: type = field(init=False, repr=False)  # so that True and False do not equal 1 and 0
 
     def __post_init__(self) -> None:
-        _check_flags(missing=self.missing, other=self.other)
+        check_flags(missing=self.missing, other=self.other)
         if self.other and isinstance(self.values, list | tuple) and "(other)" in self.values:
             found = "it is the label of the others"
             _check.refuse_state("values", "not have '(other)' beside other=True", found, "rename it")
@@ -83,7 +85,10 @@ class Categorical:
             _check.refuse_state(
                 "values", f"be at most {MOST_CELLS} different values", found, "leave some out"
             )
-        object.__setattr__(self, "values", values)
+        kind = bool if isinstance(values[0], bool) else int if isinstance(values[0], int) else str
+        object.__setattr__(self, "_kind", kind)
+        # An enumeration's members, and texts of numpy, as what they are a kind of.
+        object.__setattr__(self, "values", tuple(kind.__str__(v) if kind is str else kind(v) for v in values))
 
     @property
     def size(self) -> int:
@@ -113,7 +118,7 @@ class Categorical:
         ParameterError
             If texts, whole numbers or truth values are declared, and the column is of something else.
         """
-        values = type(self.values[0])
+        values = self._kind
         suits = {str: is_text, bool: pa.types.is_boolean, int: pa.types.is_integer}[values]
         if not suits(value_type(kind)):
             rule = f"be a column of {_NAMES[values]}, as its declared values are"
@@ -140,7 +145,7 @@ class Categorical:
         """
         column = plain_column(column)
         self.require(name, column.type)
-        kind = type(self.values[0])
+        kind = self._kind
         wide = {str: pa.large_string(), bool: pa.bool_(), int: pa.int64()}[kind]
         lowest, beyond = -(2**63), 2**63
         if column.type == pa.uint64():
@@ -201,7 +206,7 @@ class Ordered:
     _whole: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_flags(missing=self.missing)
+        check_flags(missing=self.missing)
         if self.lower is not None and self.upper is not None:
             check_ends(self.lower, self.upper)
         if (self.edges is None) == (self.lower is None or self.upper is None or self.bins is None):
@@ -367,7 +372,7 @@ def attribute_of(name: str, given: object) -> Attribute:
     return _check.refuse_type(name, rule, given, "declare its cells")
 
 
-def _check_flags(**flags: object) -> None:
+def check_flags(**flags: object) -> None:
     """Refuse what is neither True nor False: a number would be that many cells."""
     for name, flag in flags.items():
         if not isinstance(flag, bool):

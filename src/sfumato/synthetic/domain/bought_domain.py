@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -22,7 +23,7 @@ from sfumato.mechanisms.statistics.quantile.quantiles import Quantiles
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.synthetic.domain.attributes import Attribute, Categorical, Ordered, attribute_of
+from sfumato.synthetic.domain.attributes import Attribute, Categorical, Ordered, attribute_of, check_flags
 from sfumato.synthetic.domain.column_types import is_text, plain_column, unstorable
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.domain.domain_release import DomainRelease
@@ -56,6 +57,9 @@ class BoughtCategories:
     missing: bool = False
     other: bool = True
 
+    def __post_init__(self) -> None:
+        check_flags(missing=self.missing, other=self.other)
+
     def described(self) -> dict[str, Any]:
         """Return what a document says of it.
 
@@ -64,6 +68,22 @@ class BoughtCategories:
         dict
         """
         return {"bought": "categories", "missing": self.missing, "other": self.other}
+
+    def attribute(self, found: Mapping[Any, int]) -> Categorical | None:
+        """Return the categories that were found, or None if there is none.
+
+        Parameters
+        ----------
+        found : mapping of str or int to int
+            Released counts, the largest first.
+
+        Returns
+        -------
+        Categorical or None
+            The text "(other)" is one of the others, where these are a cell, and no value of its own.
+        """
+        values = [value for value in found if not (self.other and value == "(other)")]
+        return Categorical(sorted(values[:MOST_CELLS]), self.missing, self.other) if values else None
 
 
 @final
@@ -97,7 +117,8 @@ class BoughtEdges:
     missing: bool = False
 
     def __post_init__(self) -> None:
-        _check.integer("bins", self.bins, minimum=2)
+        check_flags(missing=self.missing)
+        object.__setattr__(self, "bins", _check.integer("bins", self.bins, minimum=2))
         if self.bins > _MOST_BINS:
             _check.refuse("bins", f"be at most {_MOST_BINS}", self.bins, "take fewer, or declare them")
         if self._dated != isinstance(self.upper, dt.date):
@@ -105,6 +126,9 @@ class BoughtEdges:
                 "upper", "be a date where lower is, and else a number", self.upper, "pass two of one kind"
             )
         Ordered(edges=[self.lower, self.upper])
+        for name in ("lower", "upper") if not self._dated else ():  # plain numbers, as documents write them
+            end = getattr(self, name)
+            object.__setattr__(self, name, int(end) if isinstance(end, Integral) else float(end))
 
     @property
     def _dated(self) -> bool:
@@ -227,6 +251,8 @@ class BoughtDomain(Mechanism):
         given: object = self.columns
         if not isinstance(given, Mapping) or not given:
             _check.refuse_type("columns", "be a mapping of columns to cells", given, _DECLARE)
+        if not all(isinstance(name, str) for name in self.columns):
+            _check.refuse_type("columns", "have texts as names", given, "rename the column")
         columns = {name: _column(name, each) for name, each in self.columns.items()}
         bought = [name for name, each in columns.items() if isinstance(each, BoughtCategories | BoughtEdges)]
         if not bought:
@@ -301,11 +327,9 @@ class BoughtDomain(Mechanism):
                 found[name] = column
                 continue
             released = self._parts[name].release(inputs[name], source).value
-            if isinstance(column, BoughtEdges):
-                found[name] = column.attribute(released)
-            elif released:
-                values = sorted(list(released)[:MOST_CELLS])
-                found[name] = Categorical(values, missing=column.missing, other=column.other)
+            made = column.attribute(released)
+            if made is not None:
+                found[name] = made
         absent = tuple(name for name in self.columns if name not in found)
         domain = TableDomain(found) if found else None
         return self._release_as(DomainRelease, domain, source, absent=absent)

@@ -154,7 +154,8 @@ class TableDomain(Mapping[str, Attribute]):
         ParameterError
             If there is none of that name.
         """
-        if name not in self._attributes:
+        asked: object = name
+        if not isinstance(asked, str) or name not in self._attributes:
             _check.refuse("column", f"be one of {list(self)}", name, "declare it in the domain")
         return list(self).index(name)
 
@@ -241,10 +242,18 @@ class TableDomain(Mapping[str, Attribute]):
             If it is no such document.
         """
         fields = _FORMAT.unwrap("text", parse("text", text))[1]
+        unknown = sorted(fields.keys() - {"columns", _ZEROS})
+        if unknown:  # a misspelled field would be zeros that are not there
+            _check.refuse("text", f"have columns and {_ZEROS} alone", unknown[0], "correct its name")
         columns = fields.get("columns")
         if not isinstance(columns, list) or not all(isinstance(each, dict) for each in columns):
             _check.refuse_type("columns", "be a list of objects", columns, "pass what to_json returned")
-        made = cls({str(each.pop("name", "")): described_attribute("column", each) for each in columns})
+        names = [each.pop("name", None) for each in columns]
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            found = "some lack one, or two have the same"
+            _check.refuse_state("columns", "have different names", found, "pass what to_json returned")
+        pairs = zip(names, columns, strict=True)
+        made = cls({name: described_attribute(name, each) for name, each in pairs})
         made._zeros = structural_zeros(made, _listed(fields.get(_ZEROS, [])))
         return made
 

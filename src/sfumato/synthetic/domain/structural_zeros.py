@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -52,13 +52,17 @@ def _one(attributes: Mapping[str, Attribute], given: Any) -> StructuralZero:
             _check.refuse("zeros", f"be of columns among {names}", name, "declare it in the domain")
         if isinstance(labels, str | bytes) or not isinstance(labels, Sequence) or not len(labels):
             _check.refuse_type("zeros", "have a list of labels for each column", labels, _REMEDY)
-        known = {label: cell for cell, label in enumerate(attributes[name].labels)}
+        # A truth value is no number, though True equals 1 in Python.
+        known = {(isinstance(label, bool), label): cell for cell, label in enumerate(attributes[name].labels)}
         for label in labels:
-            if label not in known:
+            single = isinstance(label, Hashable) and not isinstance(label, tuple)
+            if not single or (isinstance(label, bool), label) not in known:
                 _check.refuse(
                     f"zeros of {name!r}", "be labels of its cells", label, "see the column's labels"
                 )
-        found.append((names.index(name), tuple(sorted({known[label] for label in labels}))))
+        found.append(
+            (names.index(name), tuple(sorted({known[isinstance(label, bool), label] for label in labels})))
+        )
     if all(len(cells) == attributes[names[place]].size for place, cells in found):
         _check.refuse_state("zeros", "leave some cell", "one leaves none", "list fewer labels")
     return tuple(sorted(found))

@@ -20,6 +20,7 @@ from sfumato.synthetic.marginals.workload import Clique, Marginals, subsets
 __all__ = ["AIM"]
 
 _CELLS: Final = 1 << 24
+_COLUMNS: Final = 16
 _WEIGHTS: Final = 1 << 8
 
 
@@ -33,7 +34,8 @@ class AIM(Generator):
     domain, rho, neighboring, max_rows_contributed
         As in `Generator`.
     workload : Marginals
-        The tables that should be right; all pairs of columns unless given. Each has at most 2**24 cells.
+        The tables that should be right; all pairs of columns unless given. Each has at most 2**24 cells and
+        16 columns, as tables of fewer columns of it may be measured too.
     max_cells : int
         The most cells of the model, over all cliques of its junction tree: a measure of time and memory. More
         cells let more tables be measured.
@@ -94,6 +96,10 @@ class AIM(Generator):
             found = f"the largest has {largest}"
             remedy = "take fewer columns or bins"
             _check.refuse_state("workload", f"be of tables of at most {_CELLS} cells", found, remedy)
+        widest = max(map(len, cliques), default=0)
+        if widest > _COLUMNS:
+            rule = f"have at most {_COLUMNS} columns in each table"
+            _check.refuse_state("workload", rule, f"one has {widest}", "take fewer")
 
     @classmethod
     def _regarded(cls, workload: Marginals | None) -> dict[str, Any]:

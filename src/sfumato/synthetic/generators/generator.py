@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,6 +31,7 @@ __all__ = ["Generator"]
 
 _DELTA: Final = "take a delta far below 1 over the rows, as 1e-9"
 _START: Final = Fraction(64)
+_SMALL: Final = 2.0**-16
 _ROWS: Final = 1 << 10
 
 
@@ -65,8 +67,9 @@ class Generator(Mechanism):
             _check.refuse_state("domain", "have no structural zeros for a generator", "it has some", remedy)
         remedy = f"pass epsilon= and delta= to {type(self).__name__}.calibrated to have it chosen"
         object.__setattr__(self, "rho", as_number("rho", self.rho, remedy))
-        if not Fraction(1, 1 << 60) <= Fraction(self.rho) <= 1 << 60:
-            _check.refuse("rho", "be from 2**-60 to 2**60", self.rho, remedy)
+        moved = self._shift.l2_squared
+        if not Fraction(moved, 1 << 56) <= Fraction(self.rho) <= 1 << 60:  # scales of noise are at most 2**40
+            _check.refuse("rho", f"be from {moved} * 2**-56 to 2**60", self.rho, remedy)
         self._check_own()
 
     @classmethod
@@ -103,7 +106,7 @@ class Generator(Mechanism):
         def price(noise: Fraction) -> PrivacyLoss:
             return cls(rho=plain(1 / noise), **given).privacy_loss
 
-        return cls(rho=plain(1 / minimum_noise(price, request, _START)), **given)
+        return cls(rho=plain(1 / minimum_noise(price, request, _guess(request))), **given)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -147,3 +150,10 @@ class Generator(Mechanism):
     @abstractmethod
     def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
         """Return what is released: only the table's answers decide on it."""
+
+
+def _guess(request: PrivacyTarget) -> Fraction:
+    """Return about the noise that is needed, for the search not to leave what can be drawn."""
+    root = math.sqrt(math.log(1 / request.delta))
+    rho = max(request.epsilon / (math.sqrt(root**2 + request.epsilon) + root), request.delta) ** 2
+    return _START if rho > _SMALL else Fraction(1 / max(rho, 2.0**-56))

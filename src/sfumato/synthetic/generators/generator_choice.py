@@ -51,8 +51,9 @@ def generator_named(method: str, domain: TableDomain, workload: Marginals | None
     """
     if workload is not None:
         workload.cliques(domain)  # its columns must be there
-    if method != AUTO:
-        if method not in GENERATORS:
+    asked: object = method
+    if asked != AUTO:
+        if not isinstance(asked, str) or method not in GENERATORS:
             _check.refuse("method", f"be one of {[AUTO, *GENERATORS]}", method, "take one of these")
         return GENERATORS[method]
     if len(domain) == 1:

@@ -72,8 +72,10 @@ def read(text: str) -> dict[str, Any]:
     """Return the fields of the model that a document describes."""
     fields = _MODEL.decode("text", _FORMAT.unwrap("text", parse("text", text))[1])
     domain = TableDomain.from_json(fields["domain"])
-    groups = CellGroups([np.array(group, np.int64) for group in fields["groups"]])
-    if not _fits(groups, domain):
+    given = fields["groups"]
+    listed = [[number for number in group if 0 <= number < len(group)] for group in given]
+    groups = CellGroups([np.array(group, np.int64) for group in listed])
+    if listed != list(map(list, given)) or not _fits(groups, domain):
         _refuse("have a group for each cell of its domain")
     thetas: dict[Clique, Array] = {}
     for table in fields["tables"]:

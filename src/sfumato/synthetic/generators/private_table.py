@@ -11,7 +11,7 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.base.rational import plain
+from sfumato.mechanisms.base.rational import floor_log2, plain
 from sfumato.mechanisms.selection.exponential import Exponential
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
 from sfumato.numerics.randomness.source import RandomSource
@@ -26,6 +26,7 @@ from sfumato.synthetic.marginals.workload import Clique
 __all__ = ["Candidate", "PrivateTable"]
 
 _STEPS: Final = 1 << 8  # scores are whole numbers of 1/256 of a row
+_SCALE_BITS: Final = 38
 _LARGEST: Final = 1 << 60
 _RECORDS: Final = 1 << 38
 
@@ -83,7 +84,8 @@ class PrivateTable:
     - A choice is the exponential mechanism over whole scores, w times the L1 distance of counts and
       prediction (each rounded to 1/256 of a row) less a public penalty. A row moves the distance by 1, and by
       2 where it is replaced, k rows by k times as much: it has a bounded range of twice that over its scale:
-      `Exponential`, at most :math:`\epsilon^2/8` (Cesar, Rogers 2021).
+      `Exponential`, at most :math:`\epsilon^2/8` (Cesar, Rogers 2021). Where that scale is above 2^38, scores
+      are rounded down to coarser steps, and the most that they move is rounded up to such.
 
     Counts are clamped to at most 2**38, and to as many that scores cannot overflow: a clamped count moves by
     no more than the count. A row that has no cell is not counted, as if it was not there.
@@ -149,10 +151,13 @@ class PrivateTable:
         heaviest = max(each.weight for each in candidates)
         sensitivity = self._shift.l1 * heaviest * _STEPS
         epsilon = short_number(Fraction(math.sqrt(8 * rho)), up=False)
+        # A large scale is in coarser steps: rounding down moves a score by one of them more at most.
+        steps = 1 << max(0, floor_log2(2 * sensitivity / epsilon) - _SCALE_BITS)
+        sensitivity = -(-sensitivity // steps)
         scale = plain(2 * sensitivity / epsilon)
         choice = Exponential(sensitivity=sensitivity, scale=scale, neighboring=self._shift.neighboring)
         self._charge(choice.privacy_loss)
-        scores = np.array([self.score(each) for each in candidates], np.int64)
+        scores = np.array([self.score(each) // steps for each in candidates], np.int64)
         return int(choice.release(scores, self._source).value)
 
     def score(self, candidate: Candidate) -> int:

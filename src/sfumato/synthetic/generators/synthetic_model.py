@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["SyntheticModel"]
 
 _SMALLEST: Final = math.log(1e-300)
+_CELLS: Final = 1 << 26
+_COLUMNS: Final = 32  # the most axes of an array that every numpy has
 
 Seed: TypeAlias = int | np.random.Generator | None
 
@@ -114,11 +116,15 @@ class SyntheticModel(Release):
         Raises
         ------
         ParameterError
-            If a column is not in the domain, or is twice there.
+            If a column is not in the domain, or is twice there, or the table is too large.
         """
         clique = tuple(map(self.domain.index, columns))
         if len(set(clique)) < len(clique):
             _check.refuse("columns", "be different", columns, "name each once")
+        cells = math.prod(self.domain.sizes[column] for column in clique)
+        if len(clique) > _COLUMNS or cells > _CELLS:
+            rule, found = f"be at most {_COLUMNS}, of at most {_CELLS} cells", f"{len(clique)} have {cells}"
+            _check.refuse_state("columns", rule, found, "take fewer")
         probabilities = ModelMarginals(self.value.model)(clique)
         return self.total * self.groups.expanded(probabilities, clique)
 
@@ -179,7 +185,7 @@ class SyntheticModel(Release):
             if model.log_normalizer - self.value.model.log_normalizer < _SMALLEST:
                 rule, found = "have a probability above 1e-300", "the model gives it less"
                 _check.refuse_state("given", rule, found, "allow more values")
-        generator = np.random.default_rng(rng)
+        generator = _generator(rng)
         within = generator if within_bins else None
         parts = [
             self.domain.decode(self.groups.decoded(part, generator, allowed), rng=within)
@@ -269,6 +275,14 @@ class SyntheticModel(Release):
         """Return which part of each group's cells is allowed."""
         group = self.groups.groups[column]
         return np.asarray(np.bincount(group, weights=cells) / np.bincount(group))
+
+
+def _generator(rng: Seed) -> np.random.Generator:
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        rule = "be None, a whole number of at least 0, or a numpy Generator"
+        _check.refuse("rng", rule, rng, "leave it out")
 
 
 def _columns(table: pa.Table) -> dict[str, NDArray[Any]]:

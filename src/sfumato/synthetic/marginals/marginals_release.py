@@ -133,6 +133,9 @@ class MarginalsRelease(Release):
                 _check.refuse_state("text", rule, "it has not", remedy)
             values[part] = np.frombuffer(residual["values"], "<f8").reshape(shape)
             noise[part] = DiscreteGaussianDistribution(residual["sigma"])
+        fewer = {part[:place] + part[place + 1 :] for part in values for place in range(len(part))}
+        if not {(), *fewer} <= values.keys():
+            _check.refuse_state("text", "have the residuals of fewer columns", "it has not", "pass all of it")
         return cls(
             value=MappingProxyType(values),
             domain=domain,

@@ -119,7 +119,9 @@ class ResidualMechanism(Mechanism):
             _check.refuse_state(
                 "workload", f"be of tables of at most {_CELLS} cells", found, "take fewer columns or bins"
             )
-        total = sum(prod(sizes[i] for i in part) for part in subsets(cliques))
+        total = max((prod(1 + sizes[i] for i in clique) for clique in cliques), default=1)  # of one table
+        if total <= _TOTAL:
+            total = sum(prod(sizes[i] for i in part) for part in subsets(cliques))
         if total > _TOTAL:
             found = f"they are {total}"
             remedy = "list the tables that are wanted, or take fewer bins"

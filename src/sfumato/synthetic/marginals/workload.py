@@ -19,6 +19,7 @@ Clique: TypeAlias = tuple[int, ...]
 """Columns by number, rising."""
 
 _MOST: Final = 1 << 16
+_COLUMNS: Final = 32  # the most axes of an array that every numpy has
 _REMEDY: Final = "write Marginals([('age', 'sex'), ('sex', 'income')]), Marginals.every(2) or up_to(3)"
 
 
@@ -101,6 +102,8 @@ class Marginals:
         Marginals
         """
         most = _check.integer("columns", columns, minimum=1)
+        if most > _COLUMNS:
+            _check.refuse("columns", f"be at most {_COLUMNS}", most, "take fewer")
         return cls(_orders=tuple(range(1, most + 1)), _target=target)
 
     def cliques(self, domain: TableDomain) -> tuple[Clique, ...]:
@@ -117,8 +120,11 @@ class Marginals:
         Raises
         ------
         ParameterError
-            If a column is not in the domain, or tables are more than 65,536.
+            If a column is not in the domain, tables are more than 65,536, or one is of more than 32 columns.
         """
+        widest = max(self._orders if self.tables is None else map(len, self.tables))
+        if _COLUMNS < widest <= len(domain):
+            _check.refuse("columns", f"be at most {_COLUMNS} in each table", widest, "take fewer")
         if self.tables is not None:
             return tuple(tuple(sorted(map(domain.index, each))) for each in self.tables)
         wanted = () if self._target is None else (domain.index(self._target),)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final, TypeAlias, final
 
+from sfumato import _check
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
@@ -149,7 +150,7 @@ class MethodPlan:
         -------
         int
         """
-        return math.ceil(self.misplaced / share)
+        return math.ceil(self.misplaced / _check.positive("share", share, "write 0.05, say"))
 
 
 def _residual(request: PlanRequest) -> MethodPlan:
@@ -195,7 +196,8 @@ def _independent(request: PlanRequest) -> MethodPlan:
         memory=_BYTES * (mechanism.cells + max(request.cells(clique) for clique in request.cliques)),
         seconds=_SECONDS_PER_TABLE * len(mechanism.residuals) + _SECONDS_PER_CELL * mechanism.cells,
         unbiased=False,
-        remark="tables are products of single columns; what columns have to do with one another is lost",
+        remark="tables are products of the columns of Marginals.every(1); "
+        "what columns have to do with one another is lost",
     )
 
 

@@ -128,7 +128,7 @@ def plan(
     Tables at epsilon 1, delta 1e-09; nothing is spent.
     residual: counts are unbiased, with intervals; nearly empty cells are lo
         age, sex: 4 cells, stddev 5.496
-    independent: tables are products of single columns; what columns have to
+    independent: tables are products of the columns of Marginals.every(1); w
         age, sex: 4 cells, stddev 4.692
     For 10,000 rows take: residual.
     """

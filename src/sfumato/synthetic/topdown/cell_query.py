@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, final
@@ -45,6 +45,13 @@ class Recode:
         groups: Any = self.groups
         if not isinstance(groups, Mapping) or not groups:
             _check.refuse_type("groups", "be a mapping of names to labels", groups, _REMEDY)
+        column: object = self.column
+        if not isinstance(column, str):
+            _check.refuse_type("column", "be a column's name", column, _REMEDY)
+        for labels in groups.values():
+            single = not isinstance(labels, str | bytes) and isinstance(labels, Collection)
+            if not single or not all(isinstance(label, Hashable) for label in labels):
+                _check.refuse_type("groups", "have a list of labels for each name", labels, _REMEDY)
 
     def __hash__(self) -> int:
         return hash((self.column, tuple((name, tuple(labels)) for name, labels in self.groups.items())))

@@ -21,6 +21,13 @@ UNBOUNDED: Final = 1 << 52
 _REMEDY: Final = "state all of them by the same columns, as Invariant('state', ['hhgq'])"
 
 
+def _listed(columns: object) -> tuple[str, ...]:
+    """Return the columns that groups are by."""
+    if isinstance(columns, str) or not isinstance(columns, Sequence):
+        _check.refuse_type("columns", "be a list of columns", columns, _REMEDY)
+    return tuple(columns)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Invariant:
@@ -43,9 +50,7 @@ class Invariant:
     columns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.columns, str):
-            _check.refuse_type("columns", "be a list of columns", self.columns, _REMEDY)
-        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "columns", _listed(self.columns))
 
     def __str__(self) -> str:
         of = f"the counts by {', '.join(map(str, self.columns))}" if self.columns else "the total"
@@ -79,9 +84,7 @@ class CountBound:
     columns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.columns, str):
-            _check.refuse_type("columns", "be a list of columns", self.columns, _REMEDY)
-        object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "columns", _listed(self.columns))
         if self.lower is None and self.upper is None:
             _check.refuse("upper", "be given, or else lower", self.upper, "pass the public number")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeAlias, final
 
@@ -178,6 +179,9 @@ class Hierarchy:
             If one is none.
         """
         known = self.places(level)
+        if not isinstance(labels, Iterable):
+            rule = f"be a list of places of the level {level!r}"
+            _check.refuse_type("labels", rule, labels, "see places(level)")
         given = list(labels) if not isinstance(labels, str) else [labels]
         try:
             found = pc.index_in(pa.array(given, known.type), value_set=known)

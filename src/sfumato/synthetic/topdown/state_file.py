@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -38,6 +39,36 @@ class StateFile:
 
     folder: Path
     digest: str
+
+    @classmethod
+    def begun(cls, folder: object, digest: str) -> Self:
+        """Return the file of a run that begins or goes on, before anything is measured.
+
+        Parameters
+        ----------
+        folder : str or path
+        digest : str
+
+        Returns
+        -------
+        StateFile
+
+        Raises
+        ------
+        ParameterError
+            If levels could not be written there.
+        """
+        if not isinstance(folder, str | os.PathLike):
+            _check.refuse_type("state", "be a path", folder, "name a folder")
+        path = Path(os.fsdecode(folder))
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            able = os.access(path, os.W_OK)
+        except (OSError, ValueError):
+            able = False
+        if not able:
+            _check.refuse("state", "be a folder that can be written", str(path), "name another folder")
+        return cls(path, digest)
 
     def read(self, depth: int) -> tuple[LevelEstimate, bool] | None:
         """Return a level that is done and whether its noise was simulated; None if it is not done.
@@ -82,7 +113,6 @@ class StateFile:
         estimate : LevelEstimate
         simulated : bool
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
         held = io.BytesIO()
         noisy: dict[str, Any] = {str(i): array for i, array in (estimate.noisy or {}).items()}
         np.savez(

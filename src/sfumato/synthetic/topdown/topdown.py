@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final, Self, final
 
 import numpy as np
@@ -279,8 +278,11 @@ class TopDown(Mechanism):
         Raises
         ------
         ParameterError
-            If invariants contradict bounds, or the folder is of another mechanism.
+            If invariants contradict bounds, or the folder cannot be written or is of another mechanism.
         """
+        if progress is not None and not callable(progress):
+            _check.refuse_type("progress", "be a function", progress, "leave it out to show nothing")
+        file = None if state is None else StateFile.begun(state, self._digest(intervals=intervals))
         source, processes = random_source(rng), _check.integer("processes", processes, minimum=1)
         lowest = unit_counts(self.hierarchy, self.domain, value)
         cells, units = self.domain.cells, self.hierarchy.size(len(self.hierarchy.names))
@@ -301,7 +303,6 @@ class TopDown(Mechanism):
             processes,
             progress,
         )
-        file = None if state is None else StateFile(Path(state), self._digest(intervals=intervals))
         estimates, simulated = _estimated(estimator, exact, source, file)
         return TopDownRelease(
             value=tuple(each.counts for each in estimates),
