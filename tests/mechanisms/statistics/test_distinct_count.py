@@ -155,7 +155,7 @@ class Hidden:
 
 
 ODD: tuple[Any, ...] = (
-    *(None, math.nan, np.datetime64("NaT"), 0.5, math.inf, -0.0, 10**6000, Odd(2.5), np.float16(0.5)),
+    *(None, math.nan, np.datetime64("NaT", "s"), 0.5, math.inf, -0.0, 10**6000, Odd(2.5), np.float16(0.5)),
     *(
         Hidden(),
         1 + 2j,
@@ -191,7 +191,7 @@ def test_no_item_raises_and_one_item_moves_one_register_at_most() -> None:
     ("items", "distinct"),
     [
         ([1, 1.0, True, np.float32(1), np.uint8(1), np.bool_(True)], 1),
-        ([None, math.nan, np.nan, np.datetime64("NaT")], 0),
+        ([None, math.nan, np.nan, np.datetime64("NaT", "s")], 0),
         ([0.5, np.float16(0.5), Odd(0.5), -0.5, math.inf, -math.inf], 4),
         ([0.0, -0.0, 0], 1),
         (["1", b"1", 1], 3),
