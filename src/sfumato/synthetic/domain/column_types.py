@@ -8,9 +8,15 @@ __all__ = ["is_number", "is_text", "plain_column", "unstorable", "value_type"]
 
 
 def plain_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with its dictionary decoded, if it has one."""
+    """Return a column with its dictionary decoded, if it has one, and views of texts as texts."""
     kind = value_type(column.type)
-    return column if kind is column.type else column.cast(kind)
+    column = column if kind is column.type else column.cast(kind)
+    if not pa.types.is_string_view(kind):
+        return column
+    try:
+        return column.cast(pa.large_string())
+    except pa.ArrowNotImplementedError:  # as pyarrow before 18 has it
+        return pa.chunked_array([column.to_pylist()], pa.large_string())
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:

@@ -12,6 +12,7 @@ from sfumato import _check
 from sfumato.frames.arrow import as_arrow
 from sfumato.mechanisms.base.release import Release
 from sfumato.synthetic.domain.attributes import Codes, Ordered
+from sfumato.synthetic.domain.column_types import is_text, plain_column
 from sfumato.synthetic.domain.domain import TableDomain
 
 __all__ = ["Rows", "encoded", "rows_of"]
@@ -67,7 +68,7 @@ def encoded(name: str, domain: TableDomain, rows: Rows) -> Codes:
         return _checked_cells(name, domain, rows)
     for place, column in enumerate(rows.schema.names):
         attribute = domain.get(column)
-        if isinstance(attribute, Ordered) and _is_text(rows.schema.field(place).type):
+        if isinstance(attribute, Ordered) and is_text(rows.schema.field(place).type):
             rows = rows.set_column(place, column, _lower_edges(attribute, rows.column(place)))
     return domain.encode(rows)
 
@@ -84,8 +85,6 @@ def _lower_edges(attribute: Ordered, labels: pa.ChunkedArray) -> pa.ChunkedArray
     """Return the lower edge of each label's bin; NULL for what is no label."""
     edges = pa.array((attribute.edges or ())[:-1])
     known = pa.array([str(label) for label in attribute.labels[: len(edges)]], pa.large_string())
-    return edges.take(pc.index_in(labels.cast(pa.large_string()), value_set=known).combine_chunks())
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return edges.take(
+        pc.index_in(plain_column(labels).cast(pa.large_string()), value_set=known).combine_chunks()
+    )

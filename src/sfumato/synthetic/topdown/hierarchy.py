@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.frames.arrow import as_arrow
-from sfumato.synthetic.domain.column_types import plain_column
+from sfumato.synthetic.domain.column_types import is_text, plain_column
 
 __all__ = ["Hierarchy", "Nodes"]
 
@@ -281,6 +281,6 @@ def _coded(table: pa.Table, name: str) -> tuple[Nodes, pa.Array]:
 
 
 def _kind(kind: pa.DataType) -> str:
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if is_text(kind):
         return "text"
     return "number" if pa.types.is_integer(kind) else "other"
