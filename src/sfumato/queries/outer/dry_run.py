@@ -221,6 +221,8 @@ def _every_branch(node: exp.Expr) -> exp.Expr:
         wanted = compared  # written once, or it would double with each level
     elif compared is not None:  # by =, which casts otherwise than a search in a list does
         conditions = [exp.EQ(this=_paren(compared), expression=_paren(each)) for each in conditions]
+    else:  # as a condition casts them: in a list beside TRUE, texts would be compared as such
+        conditions = [exp.Cast(this=_paren(each), to=exp.DataType.build("BOOLEAN")) for each in conditions]
     place = _call("LIST_POSITION", exp.Array(expressions=conditions), wanted)
     chosen = exp.Coalesce(this=place, expressions=[exp.Literal.number(len(values) + 1)])
     return _call("LIST_EXTRACT", exp.Array(expressions=[*values, otherwise]), chosen)
