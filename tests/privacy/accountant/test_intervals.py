@@ -14,6 +14,7 @@ from sfumato.numerics.interval import Interval
 from sfumato.privacy import (
     ZCDP,
     ApproximateDP,
+    BallsInBins,
     DiscreteGaussian,
     DiscretePair,
     Gaussian,
@@ -149,6 +150,7 @@ def test_delta_at_infinity_is_the_mass_of_infinite_losses() -> None:
         RandomAllocation(PureDP(600.0), steps=4),
         SeparatedPoisson(PureDP(600.0), 0.3, separation=5, steps=5),
         RandomAllocation(PoissonSubsampled(Gaussian(0.02), 0.9), steps=2),
+        BallsInBins(PureDP(745.0), bins=10, epochs=2),
     ],
 )
 def test_what_is_taken_for_infinite_above_is_not_infinite_for_certain(loss: PrivacyLoss) -> None:
@@ -156,6 +158,7 @@ def test_what_is_taken_for_infinite_above_is_not_infinite_for_certain(loss: Priv
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
         assert loss.delta_interval(math.inf).lower == 0.0
+        assert loss.delta_interval(0.0).lower < 1.0
         assert loss.epsilon_interval(0.5).lower < 3e4
 
 

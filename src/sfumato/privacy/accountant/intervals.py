@@ -266,7 +266,11 @@ def infinite_mass(pairs: Pairs) -> Interval:
     least, most = 0.0, 0.0
     for swapped in orders:
         with np.errstate(all="ignore"):
-            bins = [(pair.bins(pair.cuts(_REACH), swapped=swapped), n) for pair, n in pairs]
+            try:
+                bins = [(pair.bins(pair.cuts(_REACH), swapped=swapped), n) for pair, n in pairs]
+            except (ArithmeticError, ValueError):  # nothing is known of what is beyond all floats
+                most = 1.0
+                continue
             least = max(least, _any_mass([(float(part.certain), n) for part, n in bins], at_most=0.0))
             most = max(most, _any_mass([(float(part.only_p), n) for part, n in bins], at_most=1.0))
     tight = all(pair.enclosed for pair, _ in pairs)
