@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.synthetic.counting.counting_job import CountingJob, counting_job
 from sfumato.synthetic.domain.domain import TableDomain
+from sfumato.synthetic.marginals.table_counts import LARGEST_COUNT
 from sfumato.synthetic.marginals.workload import Clique
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CountedCells", "EngineCounts", "count_tables", "read_counts"]
 
-_RECORDS: Final = 1 << 38
 _SECRET_BYTES: Final = 32
 
 
@@ -85,7 +85,7 @@ class EngineCounts:
             np.add.at(made, flat, held.counts)
         else:
             made[0] = held.counts.sum()
-        return np.minimum(made.reshape(shape), _RECORDS)
+        return np.minimum(made.reshape(shape), LARGEST_COUNT)
 
     def cells(self, clique: Clique) -> CountedCells:
         """Return the cells of some columns that hold rows: for tables of far more cells than rows.
@@ -103,7 +103,7 @@ class EngineCounts:
         cells, place = np.unique(held.cells, axis=0, return_inverse=True)
         counts = np.zeros(len(cells), np.int64)
         np.add.at(counts, place.reshape(-1), held.counts)
-        return CountedCells(cells, np.minimum(counts, _RECORDS))
+        return CountedCells(cells, np.minimum(counts, LARGEST_COUNT))
 
     def _cells_of(self, clique: Clique) -> CountedCells:
         table = next((each for each in self.tables if set(clique) <= set(each)), None)

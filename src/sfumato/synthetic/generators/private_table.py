@@ -20,7 +20,7 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.table_shift import TableShift, short_number
 from sfumato.synthetic.graphical_model.calibration import Array
-from sfumato.synthetic.marginals.table_counts import TableCounts
+from sfumato.synthetic.marginals.table_counts import LARGEST_COUNT, TableCounts
 from sfumato.synthetic.marginals.workload import Clique
 
 __all__ = ["Candidate", "PrivateTable"]
@@ -28,7 +28,6 @@ __all__ = ["Candidate", "PrivateTable"]
 _STEPS: Final = 1 << 8  # scores are whole numbers of 1/256 of a row
 _SCALE_BITS: Final = 38
 _LARGEST: Final = 1 << 60
-_RECORDS: Final = 1 << 38
 
 
 @final
@@ -175,7 +174,7 @@ class PrivateTable:
         if not candidate.clique:
             return 0
         counts = self._counted(candidate.clique)
-        most = min(_RECORDS, _LARGEST // (_STEPS * candidate.weight * counts.size))
+        most = min(LARGEST_COUNT, _LARGEST // (_STEPS * candidate.weight * counts.size))
         predicted = np.rint(np.clip(candidate.expected, 0, most) * _STEPS).astype(np.int64)
         distance = int(np.abs(np.minimum(counts, most) * _STEPS - predicted).sum())
         return candidate.weight * (distance - round(min(candidate.penalty, float(most)) * _STEPS))
@@ -183,7 +182,7 @@ class PrivateTable:
     def _counted(self, clique: Clique) -> NDArray[np.int64]:
         found = self._counts.get(clique)
         if found is None:
-            found = self.groups.merged(np.minimum(self._table.counts(clique), _RECORDS), clique)
+            found = self.groups.merged(np.minimum(self._table.counts(clique), LARGEST_COUNT), clique)
             self._counts[clique] = found
         return found
 

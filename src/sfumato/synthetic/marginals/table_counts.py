@@ -14,9 +14,10 @@ from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.contingency import contingency_table
 from sfumato.synthetic.marginals.workload import Clique
 
-__all__ = ["CountedRows", "TableCounts", "table_counts"]
+__all__ = ["LARGEST_COUNT", "CountedRows", "TableCounts", "table_counts"]
 
-_RECORDS: Final = 1 << 38  # so that sums of squares and products with sizes of tables stay within int64
+LARGEST_COUNT: Final = 1 << 38
+"""What counts are taken within, so that products of them with sizes of tables stay within int64."""
 
 
 @runtime_checkable
@@ -65,7 +66,7 @@ class CountedRows:
         -------
         int64 array, an axis for each column
         """
-        return np.minimum(contingency_table(self.codes, self.sizes, clique), _RECORDS)
+        return np.minimum(contingency_table(self.codes, self.sizes, clique), LARGEST_COUNT)
 
 
 def table_counts(domain: TableDomain, value: Any) -> TableCounts:

@@ -19,14 +19,13 @@ from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.marginals.contingency import contingency_table
-from sfumato.synthetic.marginals.table_counts import table_counts
+from sfumato.synthetic.marginals.table_counts import LARGEST_COUNT, table_counts
 from sfumato.synthetic.marginals.workload import Clique, Marginals
 from sfumato.synthetic.quality.encoded_rows import encoded, rows_of
 
 __all__ = ["WorkloadError"]
 
 _CELLS: Final = 1 << 24
-_ROWS: Final = 1 << 38
 _FACTOR: Final = 1 << 20
 _LOW: Final = (1 << 30) - 1
 
@@ -110,7 +109,7 @@ class WorkloadError(Query):
         if not len(codes):
             _check.refuse_state("synthetic", "have rows in the domain", "it has none", "check its columns")
         rows = len(codes) if self.rows is None else _check.integer("rows", self.rows, minimum=1)
-        if rows > _ROWS or len(codes) // math.gcd(rows, len(codes)) > _FACTOR:
+        if rows > LARGEST_COUNT or len(codes) // math.gcd(rows, len(codes)) > _FACTOR:
             found = f"{rows} rows over {len(codes)} have no such ratio"
             remedy = "sample as many synthetic rows as rows says, or a round part of them"
             _check.refuse_state("rows", f"be at most 2**38, and a multiple of 1/{_FACTOR}", found, remedy)
@@ -153,7 +152,7 @@ class WorkloadError(Query):
         found = []
         for clique in self._cliques:
             wanted = contingency_table(self.synthetic, sizes, clique) * share
-            off = np.abs(np.minimum(source.counts(clique), _ROWS) * scale - wanted)
+            off = np.abs(np.minimum(source.counts(clique), LARGEST_COUNT) * scale - wanted)
             # In two halves: a sum of many cells may be beyond int64. A limit moves no two answers apart.
             found.append(min(LIMIT, (int((off >> 30).sum()) << 30) + int((off & _LOW).sum())))
         return np.array(found, np.int64) if self.by_table else min(LIMIT, sum(found))
