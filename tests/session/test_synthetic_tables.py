@@ -34,7 +34,10 @@ from sfumato.synthetic import (
     ResidualMechanism,
     TableDomain,
 )
+from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.releases.release_record import SyntheticRecord
+from tests.cases import cases
 from tests.run_time import run_time
 
 DOMAIN = TableDomain(
@@ -129,6 +132,29 @@ def test_a_synthetic_table_is_charged_once_and_read_from_the_ledger(tmp_path: Pa
             DOMAIN, **(asked_for | {"epsilon": 9.0, "max_rows_contributed": 1}), method="mst"
         )
         assert abs(one.total - 960) < 60
+
+
+@cases("method", ["aim", "mst", "independent"])
+def test_the_noise_of_a_synthetic_table_is_that_of_all_rows_of_a_unit(method: str) -> None:
+    """The loss is the same whatever a unit's rows are: only the noise says that they are paid for."""
+    drawn: list[TableShift] = []
+    begun = PrivateTable.__init__
+
+    def spy(table: PrivateTable, *given: Any) -> None:
+        drawn.extend(each for each in given if isinstance(each, TableShift))
+        begun(table, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PrivateTable, "__init__", spy)
+        for unit, most, relation in (
+            ("id", 3, Neighboring.ADD_REMOVE),
+            (sf.ROW, 3, Neighboring.ADD_REMOVE),
+            ("id", 2, Neighboring.REPLACE_ONE),
+        ):
+            with opened(privacy_unit=unit, neighboring=relation) as session:
+                session.synthesize(DOMAIN, epsilon=1.0, delta=1e-8, method=method, max_rows_contributed=most)
+    add, replace = Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE
+    assert drawn == [TableShift(add, 3), TableShift(add, 1), TableShift(replace, 2)]
 
 
 def test_a_synthetic_table_that_cannot_be_made_is_refused_before_a_charge() -> None:
