@@ -162,6 +162,11 @@ def test_what_is_taken_for_infinite_above_is_not_infinite_for_certain(loss: Priv
         assert loss.epsilon_interval(0.5).lower < 3e4
 
 
+def test_how_much_is_infinite_is_unknown_where_no_value_is_a_float() -> None:
+    pair = BallsInBins(PureDP(745.0), bins=10, epochs=2).dominating_pair()
+    assert intervals.infinite_mass([(pair, 1)])[:2] == (0.0, 1.0)
+
+
 def test_a_mass_that_is_infinite_for_certain_is_below_every_delta() -> None:
     half = DiscretePair([0.5, 0.5, 0], [0, 0.5, 0.5])
     for loss, exact in (
