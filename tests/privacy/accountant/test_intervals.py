@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from fractions import Fraction
+from typing import NoReturn
 
 import pytest
 
@@ -162,8 +163,14 @@ def test_what_is_taken_for_infinite_above_is_not_infinite_for_certain(loss: Priv
         assert loss.epsilon_interval(0.5).lower < 3e4
 
 
-def test_how_much_is_infinite_is_unknown_where_no_value_is_a_float() -> None:
+def test_how_much_is_infinite_is_unknown_where_no_value_is_a_float(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = BallsInBins(PureDP(745.0), bins=10, epochs=2).dominating_pair()
+    assert intervals.infinite_mass([(pair, 1)])[:2] == (0.0, 1.0)
+
+    def lost(*_: object, **__: object) -> NoReturn:
+        raise ValueError
+
+    monkeypatch.setattr(type(pair), "bins", lost)  # as in one order of these values, now in both
     assert intervals.infinite_mass([(pair, 1)])[:2] == (0.0, 1.0)
 
 
