@@ -94,7 +94,7 @@ class CountedRequest:
         ParameterError
             If a mechanism or an engine cannot do them.
         """
-        self.at_epsilon(self.epsilon)  # its limits are public: they come before those of the engine
+        mechanism = self.at_epsilon(self.epsilon)  # its limits are public: they come before the engine's
         counting = counting_job(
             self.domain, self.rows.relation, self.cliques, max_rows_contributed=self.max_rows_contributed
         )
@@ -104,6 +104,7 @@ class CountedRequest:
             description=self.description,
             epsilon=self.epsilon,
             delta=self.delta,
+            mechanism=mechanism,
             at_epsilon=self.at_epsilon,
             jobs=(counting.job,),
             read=lambda answers: read_counts(self.domain, counting, answers[0]),
@@ -121,6 +122,8 @@ class ChargedRequest:
         As in `CountedRequest`.
     key : str
         The same for requests that ask the same.
+    mechanism : CountedMechanism
+        The one at epsilon.
     jobs : sequence of AggregationJob
         What the engine computes.
     read : callable
@@ -132,6 +135,7 @@ class ChargedRequest:
     description: str
     epsilon: float
     delta: float
+    mechanism: CountedMechanism
     at_epsilon: Callable[[float], CountedMechanism]
     jobs: Sequence[AggregationJob]
     read: Callable[[Sequence[pa.Table]], Any]
@@ -187,7 +191,7 @@ def release_charged(
     BudgetExceeded
         If it does not fit into the budget; nothing is charged, and no row is read.
     """
-    mechanism, key = request.at_epsilon(request.epsilon), request.key
+    mechanism, key = request.mechanism, request.key
     for job in request.jobs:
         engine.check(job)
     committed = account.find(key)

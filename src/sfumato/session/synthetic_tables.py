@@ -291,6 +291,7 @@ class SyntheticTools(TableReleases):
             description=f"the cells of {', '.join(wanted)}",
             epsilon=epsilon,
             delta=delta,
+            mechanism=mechanism,
             at_epsilon=at_epsilon,
             jobs=[values_job(relation, name, each) for name, each in wanted.items()],
             read=read,

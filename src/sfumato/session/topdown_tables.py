@@ -168,6 +168,7 @@ class TopDownTools(TableReleases):
             description=_description(counted.mechanism),
             epsilon=epsilon,
             delta=delta,
+            mechanism=counted,
             at_epsilon=at_epsilon,
             jobs=(counting.job,),
             read=lambda answers: read_counts(everything, counting, answers[0]),
