@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from sfumato.attacks.base.knowledge import Knowledge
     from sfumato.attacks.base.loss_bounds import AttackBound
     from sfumato.attacks.base.target_guesses import TargetGuesses
+    from sfumato.attacks.inference.attribute_inference import AttributeInference
+    from sfumato.attacks.inference.canary_exposure import CanaryExposure
+    from sfumato.attacks.inference.linkability import Linkability
+    from sfumato.attacks.inference.model_inversion import LabeledExamples, ModelInversion
+    from sfumato.attacks.inference.singling_out import SinglingOut
     from sfumato.attacks.membership.lira import lira
     from sfumato.attacks.membership.membership_attack import MembershipAttack
     from sfumato.attacks.membership.report import MembershipReport, OperatingPoint, membership_report
@@ -35,12 +40,18 @@ __all__ = [
     "Attack",
     "AttackBound",
     "AttackCurve",
+    "AttributeInference",
+    "CanaryExposure",
     "Comparison",
     "Findings",
     "Knowledge",
+    "LabeledExamples",
+    "Linkability",
     "MembershipAttack",
     "MembershipReport",
+    "ModelInversion",
     "OperatingPoint",
+    "SinglingOut",
     "TargetGuesses",
     "compare",
     "lira",
@@ -56,12 +67,18 @@ __getattr__, __dir__ = attach(
         "Attack": "sfumato.attacks.base.attack",
         "AttackBound": "sfumato.attacks.base.loss_bounds",
         "AttackCurve": "sfumato.attacks.base.attack_curve",
+        "AttributeInference": "sfumato.attacks.inference.attribute_inference",
+        "CanaryExposure": "sfumato.attacks.inference.canary_exposure",
         "Comparison": "sfumato.attacks.base.comparison",
         "Findings": "sfumato.attacks.base.findings",
         "Knowledge": "sfumato.attacks.base.knowledge",
+        "LabeledExamples": "sfumato.attacks.inference.model_inversion",
+        "Linkability": "sfumato.attacks.inference.linkability",
         "MembershipAttack": "sfumato.attacks.membership.membership_attack",
         "MembershipReport": "sfumato.attacks.membership.report",
+        "ModelInversion": "sfumato.attacks.inference.model_inversion",
         "OperatingPoint": "sfumato.attacks.membership.report",
+        "SinglingOut": "sfumato.attacks.inference.singling_out",
         "TargetGuesses": "sfumato.attacks.base.target_guesses",
         "compare": "sfumato.attacks.base.comparison",
         "lira": "sfumato.attacks.membership.lira",
