@@ -116,7 +116,7 @@ def test_bad_input_is_refused() -> None:
             "label each",
         ),
         (lambda: expose(score=familiar, canaries=[], references=range(200)), "at least one"),
-        (lambda: expose(score=familiar, canaries=[1], references=range(50)), "resolve"),
+        (lambda: expose(score=familiar, canaries=[1], references=range(50)), "be enough"),
         (
             lambda: expose(score=one_number, canaries=[1], references=range(99)).run({}),
             "fit the secrets",

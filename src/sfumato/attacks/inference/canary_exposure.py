@@ -85,7 +85,7 @@ class CanaryExposure(Attack):
         least = math.ceil(1 / self.false_positive_rate) - 1
         if len(self.references) < least:
             remedy = f"draw at least {least}: no rank among fewer is so rare"
-            _check.refuse("references", "resolve the false positive rate", len(self.references), remedy)
+            _check.refuse("references", "be enough for the false positive rate", len(self.references), remedy)
 
     @property
     def knowledge(self) -> Knowledge:
