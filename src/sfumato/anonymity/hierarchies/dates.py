@@ -54,7 +54,21 @@ class Dates:
             )
 
     def hierarchy(self, values: Sequence[str]) -> Hierarchy:
-        """Return a hierarchy of these values, in this order."""
+        """Return a hierarchy of these values, in this order.
+
+        Parameters
+        ----------
+        values : sequence of str
+
+        Returns
+        -------
+        Hierarchy
+
+        Raises
+        ------
+        ParameterError
+            If a value is no date.
+        """
         days = [_date(value) for value in values]
         levels = [[_UNITS[unit](day) for day in days] for unit in self.units]
         return Hierarchy.from_rows(zip(values, *levels, [SUPPRESSED] * len(values), strict=True))

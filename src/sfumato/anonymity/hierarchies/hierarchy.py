@@ -67,6 +67,10 @@ class Hierarchy:
         rows : iterable of sequences of str
             One for each value: the value, then what stands for it at level 1, 2 and so on.
 
+        Returns
+        -------
+        Hierarchy
+
         Raises
         ------
         ParameterError
@@ -108,6 +112,10 @@ class Hierarchy:
         separator : str, optional
             What stands between the levels; ``;`` where the first row has one, else ``,``.
 
+        Returns
+        -------
+        Hierarchy
+
         Raises
         ------
         ParameterError
@@ -133,23 +141,52 @@ class Hierarchy:
         return self.labels[0]
 
     def cardinality(self, level: int) -> int:
-        """Return how many values a level has."""
+        """Return how many values a level has.
+
+        Parameters
+        ----------
+        level : int
+
+        Returns
+        -------
+        int
+        """
         return len(self.labels[level])
 
     def parents(self, level: int) -> Codes:
-        """Return, for each code at this level, the code of its value at the next level."""
+        """Return, for each code at this level, the code of its value at the next level.
+
+        Parameters
+        ----------
+        level : int
+
+        Returns
+        -------
+        int32 array
+        """
         found = np.empty(self.cardinality(level), np.int32)
         found[self.levels[level]] = self.levels[level + 1]
         return found
 
     def with_suppression(self) -> Hierarchy:
-        """Return the hierarchy with ``*`` for every value on top; itself where its top has a single value."""
+        """Return the hierarchy with ``*`` for every value on top.
+
+        Returns
+        -------
+        Hierarchy
+            Itself where its top has a single value.
+        """
         if self.cardinality(self.height) == 1 and self.height:
             return self
         return Hierarchy._of_columns([*self._columns(), [SUPPRESSED] * len(self.values)])
 
     def with_missing(self) -> Hierarchy:
-        """Return the hierarchy with the missing value as a category of its own, below a single top value."""
+        """Return the hierarchy with the missing value as a category of its own, below a single top value.
+
+        Returns
+        -------
+        Hierarchy
+        """
         if None in self.values:
             return self
         columns = self._columns()

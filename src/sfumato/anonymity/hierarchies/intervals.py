@@ -56,7 +56,21 @@ class Intervals:
             _check.refuse("widths", "have at least one width", tuple(self.widths), "try (5, 10, 20)")
 
     def hierarchy(self, values: Sequence[str]) -> Hierarchy:
-        """Return a hierarchy of these values, in this order."""
+        """Return a hierarchy of these values, in this order.
+
+        Parameters
+        ----------
+        values : sequence of str
+
+        Returns
+        -------
+        Hierarchy
+
+        Raises
+        ------
+        ParameterError
+            If a value is no number.
+        """
         numbers = [_number(value) for value in values]
         levels = [[self._interval(number, _exact(width)) for number in numbers] for width in self.widths]
         return Hierarchy.from_rows(zip(values, *levels, [SUPPRESSED] * len(values), strict=True))

@@ -44,7 +44,16 @@ class Prefixes:
             _check.refuse("lengths", "fall from level to level", tuple(self.lengths), "try (4, 3, 2)")
 
     def hierarchy(self, values: Sequence[str]) -> Hierarchy:
-        """Return a hierarchy of these values, in this order."""
+        """Return a hierarchy of these values, in this order.
+
+        Parameters
+        ----------
+        values : sequence of str
+
+        Returns
+        -------
+        Hierarchy
+        """
         longest = max(map(len, values), default=0)
         lengths = range(longest - 1, 0, -1) if self.lengths is None else self.lengths
         levels = [[value[:length].ljust(len(value), "*") for value in values] for length in lengths]

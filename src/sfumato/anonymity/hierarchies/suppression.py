@@ -23,5 +23,14 @@ class Suppression:
     """
 
     def hierarchy(self, values: Sequence[str]) -> Hierarchy:
-        """Return a hierarchy of these values, in this order."""
+        """Return a hierarchy of these values, in this order.
+
+        Parameters
+        ----------
+        values : sequence of str
+
+        Returns
+        -------
+        Hierarchy
+        """
         return Hierarchy.from_rows((value, SUPPRESSED) for value in values)

@@ -120,7 +120,8 @@ class Microdata:
 
 def _by_name(parameter: str, given: Hierarchies | Sequence[str]) -> dict[str, Any]:
     if isinstance(given, str) or not isinstance(given, (Mapping, Sequence)):
-        _check.refuse_type(parameter, "be names of columns, or a mapping of these to hierarchies", given)
+        rule = "be names of columns, or a mapping of these to hierarchies"
+        _check.refuse_type(parameter, rule, given, "pass ['age', 'sex'], say")
     if not all(isinstance(name, str) for name in given) or len(set(given)) < len(given):
         _check.refuse(parameter, "be different names of columns", list(given), "name each once")
     return dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
@@ -131,7 +132,7 @@ def _opened(given: Any) -> Hierarchy | HierarchyBuilder | None:
         return Hierarchy.from_csv(given)
     if given is not None and not isinstance(given, Hierarchy) and not hasattr(given, "hierarchy"):
         rule = "have a Hierarchy, a path, Intervals, Dates, Prefixes or None for a column"
-        _check.refuse_type("quasi_identifiers", rule, given)
+        _check.refuse_type("quasi_identifiers", rule, given, "pass {'age': None}, say")
     found: Hierarchy | HierarchyBuilder | None = given
     return found
 
