@@ -11,6 +11,8 @@ the chosen generalisation itself shows something of the rows.
 >>> data = anonymity.Microdata(people, quasi_identifiers={"age": anonymity.Intervals((10, 50)), "sex": None})
 >>> data.hierarchies["age"].labels[1]
 ('[30, 40)', '[50, 60)')
+>>> anonymity.check(data, levels={"age": 1}).k
+2
 """
 
 from __future__ import annotations
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
     from sfumato.anonymity.hierarchies.intervals import Intervals
     from sfumato.anonymity.hierarchies.prefixes import Prefixes
     from sfumato.anonymity.hierarchies.suppression import Suppression
+    from sfumato.anonymity.report.check import check
+    from sfumato.anonymity.report.report import Report
     from sfumato.anonymity.table.microdata import Microdata
 
-__all__ = ["Dates", "Hierarchy", "Intervals", "Microdata", "Prefixes", "Suppression"]
+__all__ = ["Dates", "Hierarchy", "Intervals", "Microdata", "Prefixes", "Report", "Suppression", "check"]
 
 __getattr__, __dir__ = attach(
     __name__,
@@ -37,6 +41,8 @@ __getattr__, __dir__ = attach(
         "Intervals": "sfumato.anonymity.hierarchies.intervals",
         "Microdata": "sfumato.anonymity.table.microdata",
         "Prefixes": "sfumato.anonymity.hierarchies.prefixes",
+        "Report": "sfumato.anonymity.report.report",
         "Suppression": "sfumato.anonymity.hierarchies.suppression",
+        "check": "sfumato.anonymity.report.check",
     },
 )
