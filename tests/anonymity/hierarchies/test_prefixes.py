@@ -1,0 +1,17 @@
+import pytest
+
+from sfumato.anonymity.hierarchies.prefixes import Prefixes
+from sfumato.errors import ParameterError
+
+
+def test_codes_of_other_lengths_do_not_meet_below_the_top() -> None:
+    found = Prefixes().hierarchy(["021", "0213", "7"])
+    assert found.labels[1] == ("021", "021*", "7")
+    assert found.labels[3] == ("0**", "0***", "7")
+    assert found.labels[4] == ("*",)
+
+
+@pytest.mark.parametrize("lengths", [(), (2, 3), (3, 3), (0,), (2.5,)])
+def test_lengths_that_do_not_fall_are_refused(lengths: tuple[int, ...]) -> None:
+    with pytest.raises(ParameterError, match="lengths must"):
+        Prefixes(lengths)
