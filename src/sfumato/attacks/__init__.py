@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from sfumato.attacks.membership.report import MembershipReport, OperatingPoint, membership_report
     from sfumato.attacks.membership.rmia import rmia
     from sfumato.attacks.membership.signals import loss_threshold, scaled_confidence
+    from sfumato.attacks.syntactic.downcoding import DowncodingAttack
+    from sfumato.attacks.syntactic.homogeneity import HomogeneityAttack
+    from sfumato.attacks.syntactic.intersection import IntersectionAttack
+    from sfumato.attacks.syntactic.minimality import MinimalityAttack
+    from sfumato.attacks.syntactic.skewness import SkewnessAttack
 
 __all__ = [
     "Attack",
@@ -43,15 +48,20 @@ __all__ = [
     "AttributeInference",
     "CanaryExposure",
     "Comparison",
+    "DowncodingAttack",
     "Findings",
+    "HomogeneityAttack",
+    "IntersectionAttack",
     "Knowledge",
     "LabeledExamples",
     "Linkability",
     "MembershipAttack",
     "MembershipReport",
+    "MinimalityAttack",
     "ModelInversion",
     "OperatingPoint",
     "SinglingOut",
+    "SkewnessAttack",
     "TargetGuesses",
     "compare",
     "lira",
@@ -70,15 +80,20 @@ __getattr__, __dir__ = attach(
         "AttributeInference": "sfumato.attacks.inference.attribute_inference",
         "CanaryExposure": "sfumato.attacks.inference.canary_exposure",
         "Comparison": "sfumato.attacks.base.comparison",
+        "DowncodingAttack": "sfumato.attacks.syntactic.downcoding",
         "Findings": "sfumato.attacks.base.findings",
+        "HomogeneityAttack": "sfumato.attacks.syntactic.homogeneity",
+        "IntersectionAttack": "sfumato.attacks.syntactic.intersection",
         "Knowledge": "sfumato.attacks.base.knowledge",
         "LabeledExamples": "sfumato.attacks.inference.model_inversion",
         "Linkability": "sfumato.attacks.inference.linkability",
         "MembershipAttack": "sfumato.attacks.membership.membership_attack",
         "MembershipReport": "sfumato.attacks.membership.report",
+        "MinimalityAttack": "sfumato.attacks.syntactic.minimality",
         "ModelInversion": "sfumato.attacks.inference.model_inversion",
         "OperatingPoint": "sfumato.attacks.membership.report",
         "SinglingOut": "sfumato.attacks.inference.singling_out",
+        "SkewnessAttack": "sfumato.attacks.syntactic.skewness",
         "TargetGuesses": "sfumato.attacks.base.target_guesses",
         "compare": "sfumato.attacks.base.comparison",
         "lira": "sfumato.attacks.membership.lira",
