@@ -13,30 +13,66 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.attacks.integer_programs.contradiction import contradiction
+    from sfumato.attacks.integer_programs.integer_program import (
+        Infeasible,
+        IntegerProgram,
+        ProgramSolution,
+        Unsolved,
+    )
+    from sfumato.attacks.integer_programs.lp_format import parse_lp, read_lp
+    from sfumato.attacks.integer_programs.variability import (
+        SolutionVariability,
+        group_counts,
+        iterate_solutions,
+        solution_variability,
+    )
     from sfumato.attacks.membership.lira import lira
     from sfumato.attacks.membership.report import MembershipReport, OperatingPoint, membership_report
     from sfumato.attacks.membership.rmia import rmia
     from sfumato.attacks.membership.signals import loss_threshold, scaled_confidence
 
 __all__ = [
+    "Infeasible",
+    "IntegerProgram",
     "MembershipReport",
     "OperatingPoint",
+    "ProgramSolution",
+    "SolutionVariability",
+    "Unsolved",
+    "contradiction",
+    "group_counts",
+    "iterate_solutions",
     "lira",
     "loss_threshold",
     "membership_report",
+    "parse_lp",
+    "read_lp",
     "rmia",
     "scaled_confidence",
+    "solution_variability",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "Infeasible": "sfumato.attacks.integer_programs.integer_program",
+        "IntegerProgram": "sfumato.attacks.integer_programs.integer_program",
         "MembershipReport": "sfumato.attacks.membership.report",
         "OperatingPoint": "sfumato.attacks.membership.report",
+        "ProgramSolution": "sfumato.attacks.integer_programs.integer_program",
+        "SolutionVariability": "sfumato.attacks.integer_programs.variability",
+        "Unsolved": "sfumato.attacks.integer_programs.integer_program",
+        "contradiction": "sfumato.attacks.integer_programs.contradiction",
+        "group_counts": "sfumato.attacks.integer_programs.variability",
+        "iterate_solutions": "sfumato.attacks.integer_programs.variability",
         "lira": "sfumato.attacks.membership.lira",
         "loss_threshold": "sfumato.attacks.membership.signals",
         "membership_report": "sfumato.attacks.membership.report",
+        "parse_lp": "sfumato.attacks.integer_programs.lp_format",
+        "read_lp": "sfumato.attacks.integer_programs.lp_format",
         "rmia": "sfumato.attacks.membership.rmia",
         "scaled_confidence": "sfumato.attacks.membership.signals",
+        "solution_variability": "sfumato.attacks.integer_programs.variability",
     },
 )
