@@ -1,7 +1,12 @@
-"""Attacks: membership inference against trained models, with certified error rates.
+"""Attacks: what an attacker gets out of a release, and what differential privacy leaves of it.
 
-:func:`lira`, :func:`rmia` and :func:`loss_threshold` score examples; :func:`membership_report` says how well
-scores tell members from others, with exact intervals, and what that proves of the epsilon that was claimed.
+An :class:`Attack` states its :class:`Knowledge`; ``run(release)`` returns :class:`Findings`: what was
+guessed, against the same attack on people who are not in the release, and the bound that the release's
+privacy loss puts on the difference. :func:`compare` runs one on a raw release and on its private counterpart.
+
+Of trained models, :func:`lira`, :func:`rmia` and :func:`loss_threshold` score examples;
+:func:`membership_report` says how well scores tell members from others, and what that proves of the epsilon
+that was claimed.
 
 What an attack on real members tells is the curator's: it is an answer from their data that nobody paid for.
 """
@@ -13,6 +18,13 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.attacks.base.attack import Attack
+    from sfumato.attacks.base.attack_curve import AttackCurve
+    from sfumato.attacks.base.comparison import Comparison, compare
+    from sfumato.attacks.base.findings import Findings
+    from sfumato.attacks.base.knowledge import Knowledge
+    from sfumato.attacks.base.loss_bounds import AttackBound
+    from sfumato.attacks.base.target_guesses import TargetGuesses
     from sfumato.attacks.integer_programs.contradiction import contradiction
     from sfumato.attacks.integer_programs.integer_program import (
         Infeasible,
@@ -28,18 +40,28 @@ if TYPE_CHECKING:
         solution_variability,
     )
     from sfumato.attacks.membership.lira import lira
+    from sfumato.attacks.membership.membership_attack import MembershipAttack
     from sfumato.attacks.membership.report import MembershipReport, OperatingPoint, membership_report
     from sfumato.attacks.membership.rmia import rmia
     from sfumato.attacks.membership.signals import loss_threshold, scaled_confidence
 
 __all__ = [
+    "Attack",
+    "AttackBound",
+    "AttackCurve",
+    "Comparison",
+    "Findings",
     "Infeasible",
     "IntegerProgram",
+    "Knowledge",
+    "MembershipAttack",
     "MembershipReport",
     "OperatingPoint",
     "ProgramSolution",
     "SolutionVariability",
+    "TargetGuesses",
     "Unsolved",
+    "compare",
     "contradiction",
     "group_counts",
     "iterate_solutions",
@@ -56,13 +78,22 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "Attack": "sfumato.attacks.base.attack",
+        "AttackBound": "sfumato.attacks.base.loss_bounds",
+        "AttackCurve": "sfumato.attacks.base.attack_curve",
+        "Comparison": "sfumato.attacks.base.comparison",
+        "Findings": "sfumato.attacks.base.findings",
         "Infeasible": "sfumato.attacks.integer_programs.integer_program",
         "IntegerProgram": "sfumato.attacks.integer_programs.integer_program",
+        "Knowledge": "sfumato.attacks.base.knowledge",
+        "MembershipAttack": "sfumato.attacks.membership.membership_attack",
         "MembershipReport": "sfumato.attacks.membership.report",
         "OperatingPoint": "sfumato.attacks.membership.report",
         "ProgramSolution": "sfumato.attacks.integer_programs.integer_program",
         "SolutionVariability": "sfumato.attacks.integer_programs.variability",
+        "TargetGuesses": "sfumato.attacks.base.target_guesses",
         "Unsolved": "sfumato.attacks.integer_programs.integer_program",
+        "compare": "sfumato.attacks.base.comparison",
         "contradiction": "sfumato.attacks.integer_programs.contradiction",
         "group_counts": "sfumato.attacks.integer_programs.variability",
         "iterate_solutions": "sfumato.attacks.integer_programs.variability",
