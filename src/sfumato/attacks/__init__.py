@@ -25,6 +25,21 @@ if TYPE_CHECKING:
     from sfumato.attacks.base.knowledge import Knowledge
     from sfumato.attacks.base.loss_bounds import AttackBound
     from sfumato.attacks.base.target_guesses import TargetGuesses
+    from sfumato.attacks.census.blocks import BlockReconstruction, reconstruct_blocks
+    from sfumato.attacks.census.census_attack import CensusReconstruction
+    from sfumato.attacks.census.person_types import PersonTypes
+    from sfumato.attacks.census.published_tables import (
+        PublishedCounts,
+        PublishedMean,
+        PublishedMedian,
+        PublishedTable,
+    )
+    from sfumato.attacks.census.table_reconstruction import (
+        ContradictoryTables,
+        TableReconstruction,
+        all_reconstructions,
+        reconstruct_tables,
+    )
     from sfumato.attacks.integer_programs.contradiction import contradiction
     from sfumato.attacks.integer_programs.integer_program import (
         Infeasible,
@@ -49,7 +64,10 @@ __all__ = [
     "Attack",
     "AttackBound",
     "AttackCurve",
+    "BlockReconstruction",
+    "CensusReconstruction",
     "Comparison",
+    "ContradictoryTables",
     "Findings",
     "Infeasible",
     "IntegerProgram",
@@ -57,10 +75,17 @@ __all__ = [
     "MembershipAttack",
     "MembershipReport",
     "OperatingPoint",
+    "PersonTypes",
     "ProgramSolution",
+    "PublishedCounts",
+    "PublishedMean",
+    "PublishedMedian",
+    "PublishedTable",
     "SolutionVariability",
+    "TableReconstruction",
     "TargetGuesses",
     "Unsolved",
+    "all_reconstructions",
     "compare",
     "contradiction",
     "group_counts",
@@ -70,6 +95,8 @@ __all__ = [
     "membership_report",
     "parse_lp",
     "read_lp",
+    "reconstruct_blocks",
+    "reconstruct_tables",
     "rmia",
     "scaled_confidence",
     "solution_variability",
@@ -81,7 +108,10 @@ __getattr__, __dir__ = attach(
         "Attack": "sfumato.attacks.base.attack",
         "AttackBound": "sfumato.attacks.base.loss_bounds",
         "AttackCurve": "sfumato.attacks.base.attack_curve",
+        "BlockReconstruction": "sfumato.attacks.census.blocks",
+        "CensusReconstruction": "sfumato.attacks.census.census_attack",
         "Comparison": "sfumato.attacks.base.comparison",
+        "ContradictoryTables": "sfumato.attacks.census.table_reconstruction",
         "Findings": "sfumato.attacks.base.findings",
         "Infeasible": "sfumato.attacks.integer_programs.integer_program",
         "IntegerProgram": "sfumato.attacks.integer_programs.integer_program",
@@ -89,10 +119,17 @@ __getattr__, __dir__ = attach(
         "MembershipAttack": "sfumato.attacks.membership.membership_attack",
         "MembershipReport": "sfumato.attacks.membership.report",
         "OperatingPoint": "sfumato.attacks.membership.report",
+        "PersonTypes": "sfumato.attacks.census.person_types",
         "ProgramSolution": "sfumato.attacks.integer_programs.integer_program",
+        "PublishedCounts": "sfumato.attacks.census.published_tables",
+        "PublishedMean": "sfumato.attacks.census.published_tables",
+        "PublishedMedian": "sfumato.attacks.census.published_tables",
+        "PublishedTable": "sfumato.attacks.census.published_tables",
         "SolutionVariability": "sfumato.attacks.integer_programs.variability",
+        "TableReconstruction": "sfumato.attacks.census.table_reconstruction",
         "TargetGuesses": "sfumato.attacks.base.target_guesses",
         "Unsolved": "sfumato.attacks.integer_programs.integer_program",
+        "all_reconstructions": "sfumato.attacks.census.table_reconstruction",
         "compare": "sfumato.attacks.base.comparison",
         "contradiction": "sfumato.attacks.integer_programs.contradiction",
         "group_counts": "sfumato.attacks.integer_programs.variability",
@@ -102,6 +139,8 @@ __getattr__, __dir__ = attach(
         "membership_report": "sfumato.attacks.membership.report",
         "parse_lp": "sfumato.attacks.integer_programs.lp_format",
         "read_lp": "sfumato.attacks.integer_programs.lp_format",
+        "reconstruct_blocks": "sfumato.attacks.census.blocks",
+        "reconstruct_tables": "sfumato.attacks.census.table_reconstruction",
         "rmia": "sfumato.attacks.membership.rmia",
         "scaled_confidence": "sfumato.attacks.membership.signals",
         "solution_variability": "sfumato.attacks.integer_programs.variability",

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.attacks import Infeasible, contradiction, parse_lp
 from sfumato.errors import ParameterError
-from tests.attacks.census import program
+from tests.attacks.bureau import program
 
 
 def test_one_wrong_count_of_the_bureau_is_found_with_the_tables_that_it_contradicts() -> None:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from sfumato.attacks import Infeasible, IntegerProgram, Unsolved, parse_lp
 from sfumato.errors import ParameterError
-from tests.attacks.census import TRACTS, bureau, person_types, program
+from tests.attacks.bureau import TRACTS, bureau, person_types, program
 from tests.cases import cases
 
 

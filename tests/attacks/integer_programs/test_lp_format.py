@@ -13,7 +13,7 @@ import pytest
 
 from sfumato.attacks import parse_lp, read_lp
 from sfumato.errors import ParameterError
-from tests.attacks.census import program
+from tests.attacks.bureau import program
 from tests.cases import cases
 
 FULL = r"""\* a comment *\

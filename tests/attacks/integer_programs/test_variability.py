@@ -16,7 +16,7 @@ from sfumato.attacks import (
     solution_variability,
 )
 from sfumato.errors import ParameterError
-from tests.attacks.census import bureau, person_types, program
+from tests.attacks.bureau import bureau, person_types, program
 
 TRACT = "02198000300"
 
