@@ -85,7 +85,7 @@ def test_means_are_exact_or_rounded() -> None:
         def accept(block: Persons, value: float = value, decimals: int | None = decimals) -> bool:
             exact = sum(age for age, _ in block) / 3
             near = exact == value if decimals is None else abs(exact - value) <= 0.5 * 10**-decimals + 1e-9
-            return near and all(sex == "F" for _, sex in block)
+            return bool(near) and all(sex == "F" for _, sex in block)
 
         assert allowed([women, mean], 3) == expected(accept, range(3, 4))
 

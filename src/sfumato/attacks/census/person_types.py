@@ -91,18 +91,18 @@ class PersonTypes:
         """
         found = np.ones(self.codes.shape[1], dtype=bool)
         for name, values in where.items():
-            found &= np.isin(self.codes[self.position(name)], self.value_codes(name, values))
+            found &= np.isin(self.codes[self._position(name)], self._value_codes(name, values))
         return found
 
-    def position(self, name: str) -> int:
+    def _position(self, name: str) -> int:
         """Return which attribute, in their order, has a name."""
         if name not in self.attributes:
             _check.refuse("attribute", f"be one of {', '.join(self.attributes)}", name)
         return list(self.attributes).index(name)
 
-    def value_codes(self, name: str, values: Any) -> list[int]:
+    def _value_codes(self, name: str, values: Any) -> list[int]:
         """Return the codes of one value or several of an attribute."""
-        self.position(name)
+        self._position(name)
         several = values if isinstance(values, list | tuple | set | frozenset | range) else (values,)
         unknown = [value for value in several if value not in self._codes[name]]
         if unknown:
@@ -121,7 +121,7 @@ class PersonTypes:
         -------
         float64 array of shape (types,)
         """
-        position = self.position(name)
+        position = self._position(name)
         try:
             values = np.array([float(value) for value in self.attributes[name]])  # type: ignore[arg-type]
         except (TypeError, ValueError):
@@ -129,7 +129,17 @@ class PersonTypes:
         return np.asarray(values[self.codes[position]])
 
     def person(self, place: int) -> Person:
-        """Return the values of the type at a place."""
+        """Return the values of the type at a place.
+
+        Parameters
+        ----------
+        place : int
+            From 0 to one less than the number of types.
+
+        Returns
+        -------
+        tuple
+        """
         return tuple(
             values[code]
             for values, code in zip(self.attributes.values(), self.codes[:, place].tolist(), strict=True)
@@ -194,12 +204,12 @@ class PersonTypes:
         -------
         int32 array of shape (types,)
         """
-        codes = self.codes[self.position(name)]
+        codes = self.codes[self._position(name)]
         if groups is None:
             return np.asarray(codes)
         table = np.full(len(self.attributes[name]), -1, dtype=np.int32)
         for number, group in enumerate(groups):
-            members = self.value_codes(name, group)
+            members = self._value_codes(name, group)
             if (table[members] >= 0).any():
                 _check.refuse_state(
                     f"groups of {name}", "be disjoint", "a value is in two", "drop it from one"

@@ -50,7 +50,16 @@ class PublishedTable(ABC):
 
     @abstractmethod
     def rows(self, types: PersonTypes) -> TableRows:
-        """Return what the table says of how many persons there are of each type."""
+        """Return what the table says of how many persons there are of each type.
+
+        Parameters
+        ----------
+        types : PersonTypes
+
+        Returns
+        -------
+        TableRows
+        """
 
 
 @final
@@ -144,7 +153,16 @@ class PublishedCounts(PublishedTable):
         return cls(name=name, by=by, counts=counts, where=where)
 
     def rows(self, types: PersonTypes) -> TableRows:
-        """Return a row for each cell."""
+        """Return a row for each cell.
+
+        Parameters
+        ----------
+        types : PersonTypes
+
+        Returns
+        -------
+        TableRows
+        """
         cell, shape = _cells(types, self.by, self.where)
         if shape != self.counts.shape:
             _check.refuse(f"counts of {self.name}", f"have the shape {shape} of its axes", self.counts.shape)
@@ -200,7 +218,16 @@ class PublishedMean(PublishedTable):
             _check.integer("decimals", self.decimals)
 
     def rows(self, types: PersonTypes) -> TableRows:
-        """Return that the sum of differences from the mean is zero, or as small as rounding makes it."""
+        """Return that the sum of differences from the mean is zero, or as small as rounding makes it.
+
+        Parameters
+        ----------
+        types : PersonTypes
+
+        Returns
+        -------
+        TableRows
+        """
         places = np.flatnonzero(types.mask(self.where))
         numbers = types.numbers(self.attribute)[places]
         value = Fraction(str(self.value))
@@ -248,7 +275,16 @@ class PublishedMedian(PublishedTable):
         _check.integer("count", self.count, minimum=1)
 
     def rows(self, types: PersonTypes) -> TableRows:
-        """Return rows that place the person in the middle, or one of the pairs that may be there."""
+        """Return rows that place the person in the middle, or one of the pairs that may be there.
+
+        Parameters
+        ----------
+        types : PersonTypes
+
+        Returns
+        -------
+        TableRows
+        """
         inside = types.mask(self.where)
         numbers = types.numbers(self.attribute)
         half = self.count // 2

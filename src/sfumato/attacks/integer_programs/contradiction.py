@@ -55,8 +55,8 @@ def contradiction(
     always = names == ""
 
     def solvable(chosen: Sequence[str]) -> bool:
-        kept = always | np.isin(names, np.asarray(list(chosen), dtype=object))
-        constraints = program.only_rows(kept.astype(bool))
+        chosen_rows = always | np.isin(names, np.asarray(list(chosen), dtype=object))
+        constraints = program.only_rows(chosen_rows.astype(bool))
         try:
             constraints.with_objective(np.zeros(len(program.variables))).solve(time_limit=time_limit)
         except Infeasible:

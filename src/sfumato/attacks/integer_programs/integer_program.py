@@ -60,7 +60,12 @@ class ProgramSolution:
         }
 
     def chosen(self) -> dict[str, int | float]:
-        """Return the values that are not zero."""
+        """Return the values that are not zero.
+
+        Returns
+        -------
+        dict of str to number
+        """
         return {name: value for name, value in self.values.items() if value}
 
 
@@ -181,7 +186,17 @@ class IntegerProgram:
         return np.asarray(broken == 0)
 
     def with_objective(self, objective: Floats, *, maximize: bool = False) -> IntegerProgram:
-        """Return the program with another objective."""
+        """Return the program with another objective.
+
+        Parameters
+        ----------
+        objective : float64 array of shape (variables,)
+        maximize : bool
+
+        Returns
+        -------
+        IntegerProgram
+        """
         return replace(self, objective=np.asarray(objective, dtype=np.float64), maximize=maximize, offset=0.0)
 
     def with_rows(
@@ -197,6 +212,10 @@ class IntegerProgram:
             How many binary variables are new; they are in the new rows only.
         names : str
             What the names of rows and variables begin with.
+
+        Returns
+        -------
+        IntegerProgram
         """
         count = len(self.variables)
         wide = csr_array(
@@ -223,6 +242,10 @@ class IntegerProgram:
         Parameters
         ----------
         keep : bool array of shape (rows,)
+
+        Returns
+        -------
+        IntegerProgram
         """
         names = tuple(name for name, held in zip(self.rows, keep.tolist(), strict=True) if held)
         return replace(
@@ -240,7 +263,7 @@ class _Reduced:
 
     program: IntegerProgram
     columns: NDArray[np.int64]
-    kept_rows: NDArray[np.int64]
+    rows_left: NDArray[np.int64]
 
     @classmethod
     def of(cls, program: IntegerProgram) -> _Reduced | None:
@@ -270,14 +293,14 @@ class _Reduced:
         x = np.zeros(len(program.variables))
         if not len(columns):
             return x, "optimal", 0.0
-        matrix = csr_array(program.matrix[self.kept_rows])[:, columns].tocsc()
+        matrix = csr_array(program.matrix[self.rows_left])[:, columns].tocsc()
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
         sign = -1.0 if program.maximize else 1.0
         options: Any = {"mip_rel_gap": 0.0} | ({} if time_limit is None else {"time_limit": time_limit})
-        lower, upper = program.row_lower[self.kept_rows], program.row_upper[self.kept_rows]
+        lower, upper = program.row_lower[self.rows_left], program.row_upper[self.rows_left]
         found: Any = milp(
             sign * program.objective[columns],
-            constraints=LinearConstraint(matrix, lower, upper) if len(self.kept_rows) else None,
+            constraints=LinearConstraint(matrix, lower, upper) if len(self.rows_left) else None,
             bounds=Bounds(program.lower[columns], program.upper[columns]),
             integrality=program.integer[columns].astype(np.int64),
             options=options,
