@@ -25,11 +25,40 @@ if TYPE_CHECKING:
     from sfumato.attacks.base.knowledge import Knowledge
     from sfumato.attacks.base.loss_bounds import AttackBound
     from sfumato.attacks.base.target_guesses import TargetGuesses
+    from sfumato.attacks.census.blocks import BlockReconstruction, reconstruct_blocks
+    from sfumato.attacks.census.census_attack import CensusReconstruction
+    from sfumato.attacks.census.person_types import PersonTypes
+    from sfumato.attacks.census.published_tables import (
+        PublishedCounts,
+        PublishedMean,
+        PublishedMedian,
+        PublishedTable,
+    )
+    from sfumato.attacks.census.table_reconstruction import (
+        ContradictoryTables,
+        TableReconstruction,
+        all_reconstructions,
+        reconstruct_tables,
+    )
     from sfumato.attacks.inference.attribute_inference import AttributeInference
     from sfumato.attacks.inference.canary_exposure import CanaryExposure
     from sfumato.attacks.inference.linkability import Linkability
     from sfumato.attacks.inference.model_inversion import LabeledExamples, ModelInversion
     from sfumato.attacks.inference.singling_out import SinglingOut
+    from sfumato.attacks.integer_programs.contradiction import contradiction
+    from sfumato.attacks.integer_programs.integer_program import (
+        Infeasible,
+        IntegerProgram,
+        ProgramSolution,
+        Unsolved,
+    )
+    from sfumato.attacks.integer_programs.lp_format import parse_lp, read_lp
+    from sfumato.attacks.integer_programs.variability import (
+        SolutionVariability,
+        group_counts,
+        iterate_solutions,
+        solution_variability,
+    )
     from sfumato.attacks.membership.lira import lira
     from sfumato.attacks.membership.membership_attack import MembershipAttack
     from sfumato.attacks.membership.report import MembershipReport, OperatingPoint, membership_report
@@ -46,11 +75,16 @@ __all__ = [
     "AttackBound",
     "AttackCurve",
     "AttributeInference",
+    "BlockReconstruction",
     "CanaryExposure",
+    "CensusReconstruction",
     "Comparison",
+    "ContradictoryTables",
     "DowncodingAttack",
     "Findings",
     "HomogeneityAttack",
+    "Infeasible",
+    "IntegerProgram",
     "IntersectionAttack",
     "Knowledge",
     "LabeledExamples",
@@ -60,15 +94,33 @@ __all__ = [
     "MinimalityAttack",
     "ModelInversion",
     "OperatingPoint",
+    "PersonTypes",
+    "ProgramSolution",
+    "PublishedCounts",
+    "PublishedMean",
+    "PublishedMedian",
+    "PublishedTable",
     "SinglingOut",
     "SkewnessAttack",
+    "SolutionVariability",
+    "TableReconstruction",
     "TargetGuesses",
+    "Unsolved",
+    "all_reconstructions",
     "compare",
+    "contradiction",
+    "group_counts",
+    "iterate_solutions",
     "lira",
     "loss_threshold",
     "membership_report",
+    "parse_lp",
+    "read_lp",
+    "reconstruct_blocks",
+    "reconstruct_tables",
     "rmia",
     "scaled_confidence",
+    "solution_variability",
 ]
 
 __getattr__, __dir__ = attach(
@@ -78,11 +130,16 @@ __getattr__, __dir__ = attach(
         "AttackBound": "sfumato.attacks.base.loss_bounds",
         "AttackCurve": "sfumato.attacks.base.attack_curve",
         "AttributeInference": "sfumato.attacks.inference.attribute_inference",
+        "BlockReconstruction": "sfumato.attacks.census.blocks",
         "CanaryExposure": "sfumato.attacks.inference.canary_exposure",
+        "CensusReconstruction": "sfumato.attacks.census.census_attack",
         "Comparison": "sfumato.attacks.base.comparison",
+        "ContradictoryTables": "sfumato.attacks.census.table_reconstruction",
         "DowncodingAttack": "sfumato.attacks.syntactic.downcoding",
         "Findings": "sfumato.attacks.base.findings",
         "HomogeneityAttack": "sfumato.attacks.syntactic.homogeneity",
+        "Infeasible": "sfumato.attacks.integer_programs.integer_program",
+        "IntegerProgram": "sfumato.attacks.integer_programs.integer_program",
         "IntersectionAttack": "sfumato.attacks.syntactic.intersection",
         "Knowledge": "sfumato.attacks.base.knowledge",
         "LabeledExamples": "sfumato.attacks.inference.model_inversion",
@@ -92,14 +149,32 @@ __getattr__, __dir__ = attach(
         "MinimalityAttack": "sfumato.attacks.syntactic.minimality",
         "ModelInversion": "sfumato.attacks.inference.model_inversion",
         "OperatingPoint": "sfumato.attacks.membership.report",
+        "PersonTypes": "sfumato.attacks.census.person_types",
+        "ProgramSolution": "sfumato.attacks.integer_programs.integer_program",
+        "PublishedCounts": "sfumato.attacks.census.published_tables",
+        "PublishedMean": "sfumato.attacks.census.published_tables",
+        "PublishedMedian": "sfumato.attacks.census.published_tables",
+        "PublishedTable": "sfumato.attacks.census.published_tables",
         "SinglingOut": "sfumato.attacks.inference.singling_out",
         "SkewnessAttack": "sfumato.attacks.syntactic.skewness",
+        "SolutionVariability": "sfumato.attacks.integer_programs.variability",
+        "TableReconstruction": "sfumato.attacks.census.table_reconstruction",
         "TargetGuesses": "sfumato.attacks.base.target_guesses",
+        "Unsolved": "sfumato.attacks.integer_programs.integer_program",
+        "all_reconstructions": "sfumato.attacks.census.table_reconstruction",
         "compare": "sfumato.attacks.base.comparison",
+        "contradiction": "sfumato.attacks.integer_programs.contradiction",
+        "group_counts": "sfumato.attacks.integer_programs.variability",
+        "iterate_solutions": "sfumato.attacks.integer_programs.variability",
         "lira": "sfumato.attacks.membership.lira",
         "loss_threshold": "sfumato.attacks.membership.signals",
         "membership_report": "sfumato.attacks.membership.report",
+        "parse_lp": "sfumato.attacks.integer_programs.lp_format",
+        "read_lp": "sfumato.attacks.integer_programs.lp_format",
+        "reconstruct_blocks": "sfumato.attacks.census.blocks",
+        "reconstruct_tables": "sfumato.attacks.census.table_reconstruction",
         "rmia": "sfumato.attacks.membership.rmia",
         "scaled_confidence": "sfumato.attacks.membership.signals",
+        "solution_variability": "sfumato.attacks.integer_programs.variability",
     },
 )
