@@ -10,8 +10,10 @@ import pytest
 
 from sfumato import attacks
 from sfumato.anonymity import Hierarchy
+from sfumato.attacks.syntactic import class_matches
 from sfumato.attacks.syntactic.class_matches import matched_values
 from sfumato.errors import ParameterError
+from tests.cases import cases
 
 AGES = Hierarchy.from_rows([(str(n), f"{n // 10}*", "*") for n in range(20, 60)])
 ZIPS = Hierarchy.from_rows([(z, z[:3] + "**", "*") for z in ("13053", "13068", "14850", "14853")])
@@ -101,7 +103,9 @@ def test_two_releases_leave_one_value() -> None:
             attack.run(releases)
 
 
-def test_matches_are_those_of_a_loop() -> None:
+@cases("few", [256, 0])
+def test_matches_are_those_of_a_loop(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_matches, "_FEW", few)
     rng = np.random.default_rng(1)
     rows = 200
     ages, zips = rng.integers(20, 60, rows), rng.integers(0, 4, rows)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,6 +21,9 @@ __all__ = ["Coverage", "MatchedValues", "checked_coverage", "matched_values", "m
 
 Coverage: TypeAlias = Mapping[str, "Hierarchy | Callable[[str | None, str | None], bool]"]
 """By column, its hierarchy, or a function that tells whether a label stands for a value."""
+
+_FEW: Final = 256
+"""Combinations of labels that are looked up one by one."""
 
 _BLOCK: Final = 8_000_000
 """Pairs of a person and a class at once."""
@@ -78,12 +83,53 @@ def matched_values(release: pa.Table, targets: pa.Table, sensitive: str, coverag
     parts, members = _parts(release, targets, coverage)
     counts = np.zeros((int(members.max()) + 1, len(found)))
     np.add.at(counts, (members, has), 1)
-    rows = max(1, _BLOCK // len(counts))
-    blocks = [
-        _matching(parts, slice(start, start + rows)).astype(np.float64) @ counts
-        for start in range(0, targets.num_rows, rows)
-    ]
-    return MatchedValues(found, np.concatenate(blocks), counts.sum(axis=0))
+    return MatchedValues(found, _summed(parts, counts), counts.sum(axis=0))
+
+
+def _summed(parts: list[_Part], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up the counts of all classes that each person may be in."""
+    people, again = np.unique(np.stack([mine for _, mine, _ in parts]), axis=1, return_inverse=True)
+    alike = [(fits, mine, of_class) for (fits, _, of_class), mine in zip(parts, people, strict=True)]
+    labels = math.prod(fits.shape[1] for fits, _, _ in parts)
+    combinations = math.prod(int(fits.sum(axis=1).max()) for fits, _, _ in parts)
+    if combinations <= _FEW and labels < 1 << 62:
+        found = _looked_up(alike, counts)
+    else:
+        rows = max(1, _BLOCK // len(counts))
+        found = np.concatenate(
+            [
+                _matching(alike, slice(start, start + rows)).astype(np.float64) @ counts
+                for start in range(0, people.shape[1], rows)
+            ]
+        )
+    return np.asarray(found[again.reshape(-1)], dtype=np.float64)
+
+
+def _looked_up(parts: list[_Part], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up the counts, class by class: where few labels stand for a value, all their combinations."""
+    keys = np.zeros(len(counts), dtype=np.int64)
+    for fits, _, of_class in parts:
+        keys = keys * fits.shape[1] + of_class
+    order = np.argsort(keys)
+    found = np.zeros((len(parts[0][1]), counts.shape[1]))
+    options = [_labels_of(fits) for fits, _, _ in parts]
+    for chosen in product(*(range(option.shape[1]) for option in options)):
+        key, there = np.zeros(len(found), dtype=np.int64), np.ones(len(found), dtype=np.bool_)
+        for (fits, mine, _), option, column in zip(parts, options, chosen, strict=True):
+            label = option[mine, column]
+            there &= label >= 0
+            key = key * fits.shape[1] + label
+        at = np.minimum(np.searchsorted(keys, key, sorter=order), len(keys) - 1)
+        there &= keys[order[at]] == key
+        found[there] += counts[order[at[there]]]
+    return found
+
+
+def _labels_of(fits: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the labels that stand for each value, padded with -1."""
+    widest = max(1, int(fits.sum(axis=1).max()))
+    order = np.argsort(~fits, axis=1, kind="stable")[:, :widest]
+    return np.where(np.take_along_axis(fits, order, axis=1), order, -1)
 
 
 def matching_classes(
