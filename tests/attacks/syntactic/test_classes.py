@@ -129,6 +129,8 @@ def test_matches_are_those_of_a_loop(few: int, monkeypatch: pytest.MonkeyPatch) 
         expected = dict.fromkeys(found.values, 0)
         for row in released.to_pylist():
             fits_age = row["age"] in ("*", f"{person['age'] // 10}*", str(person["age"]))
+            if row["age"] == row["zip"] == "*":
+                continue
             fits_zip = row["zip"] in ("*", person["zip"][:3] + "**", person["zip"])
             expected[row["ill"]] += fits_age and fits_zip
         assert counts.tolist() == list(expected.values())
@@ -137,7 +139,8 @@ def test_matches_are_those_of_a_loop(few: int, monkeypatch: pytest.MonkeyPatch) 
 def test_without_a_hierarchy_labels_are_values_or_suppressed() -> None:
     released = pa.table({"n": ["1", "*", "2"], "ill": ["a", "b", "a"]})
     found = matched_values(released, pa.table({"n": [1, 3]}), "ill", {})
-    assert found.counts.tolist() == [[1, 1], [0, 1]]
+    # a row that is suppressed as a whole is for who fits no other
+    assert found.counts.tolist() == [[1, 0], [0, 1]]
 
 
 def test_bad_input_is_refused() -> None:

@@ -77,13 +77,33 @@ def matched_values(release: pa.Table, targets: pa.Table, sensitive: str, coverag
     Returns
     -------
     MatchedValues
+        Rows that are suppressed in all columns count only for who fits no others: an algorithm that
+        suppresses classes which are too small does not suppress whoever is in one that is not.
     """
     columns_of("sensitive", [sensitive], release)
     found, has = _coded(release.column(sensitive))
     parts, members = _parts(release, targets, coverage)
     counts = np.zeros((int(members.max()) + 1, len(found)))
     np.add.at(counts, (members, has), 1)
-    return MatchedValues(found, _summed(parts, counts), counts.sum(axis=0))
+    hidden = _suppressed(release, targets.schema.names, members, len(counts))
+    summed = _summed(parts, np.where(hidden[:, None], 0.0, counts))
+    if hidden.any():
+        nowhere = summed.sum(axis=1) == 0
+        summed[nowhere] = counts[hidden].sum(axis=0)
+    return MatchedValues(found, summed, counts.sum(axis=0))
+
+
+def _suppressed(
+    release: pa.Table, names: list[str], members: NDArray[np.int64], classes: int
+) -> NDArray[np.bool_]:
+    """Return which class of equals has ``*`` in all columns."""
+    hidden = np.zeros(classes, dtype=np.bool_)
+    every = np.ones(release.num_rows, dtype=np.bool_)
+    for name in names:
+        labels, at = _coded(release.column(name))
+        every &= np.array([_text(label) == SUPPRESSED for label in labels])[at]
+    hidden[members[every]] = True
+    return hidden
 
 
 def _summed(parts: list[_Part], counts: NDArray[np.float64]) -> NDArray[np.float64]:
