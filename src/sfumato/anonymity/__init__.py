@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         EntropyLDiversity,
         RecursiveLDiversity,
     )
+    from sfumato.anonymity.recoding.mondrian import MondrianRecoding, mondrian
     from sfumato.anonymity.table.microdata import Microdata
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "KAnonymity",
     "LatticeNodes",
     "Microdata",
+    "MondrianRecoding",
     "NodeState",
     "NonUniformEntropy",
     "Precision",
@@ -70,6 +72,7 @@ __all__ = [
     "Suppression",
     "TCloseness",
     "generalize",
+    "mondrian",
 ]
 
 __getattr__, __dir__ = attach(
@@ -90,6 +93,7 @@ __getattr__, __dir__ = attach(
         "KAnonymity": "sfumato.anonymity.privacy_models.base",
         "LatticeNodes": "sfumato.anonymity.generalization.lattice_nodes",
         "Microdata": "sfumato.anonymity.table.microdata",
+        "MondrianRecoding": "sfumato.anonymity.recoding.mondrian",
         "NodeState": "sfumato.anonymity.generalization.lattice",
         "NonUniformEntropy": "sfumato.anonymity.generalization.losses",
         "Precision": "sfumato.anonymity.generalization.losses",
@@ -99,5 +103,6 @@ __getattr__, __dir__ = attach(
         "Suppression": "sfumato.anonymity.hierarchies.suppression",
         "TCloseness": "sfumato.anonymity.privacy_models.closeness",
         "generalize": "sfumato.anonymity.generalization.full_domain",
+        "mondrian": "sfumato.anonymity.recoding.mondrian",
     },
 )
