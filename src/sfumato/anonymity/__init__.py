@@ -11,6 +11,8 @@ the chosen generalisation itself shows something of the rows.
 >>> data = anonymity.Microdata(people, quasi_identifiers={"age": anonymity.Intervals((10, 50)), "sex": None})
 >>> data.hierarchies["age"].labels[1]
 ('[30, 40)', '[50, 60)')
+>>> anonymity.check(data, levels={"age": 1}).k
+2
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
         RecursiveLDiversity,
     )
     from sfumato.anonymity.recoding.mondrian import MondrianRecoding, mondrian
+    from sfumato.anonymity.report.check import check
+    from sfumato.anonymity.report.report import Report
     from sfumato.anonymity.table.microdata import Microdata
 
 __all__ = [
@@ -69,8 +73,10 @@ __all__ = [
     "Prefixes",
     "PrivacyModel",
     "RecursiveLDiversity",
+    "Report",
     "Suppression",
     "TCloseness",
+    "check",
     "generalize",
     "mondrian",
 ]
@@ -100,8 +106,10 @@ __getattr__, __dir__ = attach(
         "Prefixes": "sfumato.anonymity.hierarchies.prefixes",
         "PrivacyModel": "sfumato.anonymity.privacy_models.base",
         "RecursiveLDiversity": "sfumato.anonymity.privacy_models.diversity",
+        "Report": "sfumato.anonymity.report.report",
         "Suppression": "sfumato.anonymity.hierarchies.suppression",
         "TCloseness": "sfumato.anonymity.privacy_models.closeness",
+        "check": "sfumato.anonymity.report.check",
         "generalize": "sfumato.anonymity.generalization.full_domain",
         "mondrian": "sfumato.anonymity.recoding.mondrian",
     },

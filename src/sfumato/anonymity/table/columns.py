@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.anonymity.hierarchies.hierarchy import SUPPRESSED, Codes, Hierarchy, HierarchyBuilder, Label
 from sfumato.anonymity.hierarchies.suppression import Suppression
 
-__all__ = ["EncodedColumn", "encode"]
+__all__ = ["EncodedColumn", "encode", "has_numbers"]
 
 
 @final
@@ -31,6 +31,8 @@ class EncodedColumn:
     declared : bool
         Whether the hierarchy was given; else it is the values in order, numbers by size and texts by
         alphabet, the missing value last, and ``*`` above them.
+    builder : HierarchyBuilder or None
+        What made the hierarchy from the column's values.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class EncodedColumn:
     codes: Codes
     hierarchy: Hierarchy
     declared: bool
+    builder: HierarchyBuilder | None
 
     def at(self, level: int) -> Codes:
         """Return the codes of all rows at a level of the hierarchy."""
@@ -74,9 +77,11 @@ def encode(
     """
     indices, labels = _dictionary(name, column)
     declared = hierarchy is not None
+    builder = None
     if not isinstance(hierarchy, Hierarchy):
         builder = Suppression() if hierarchy is None else hierarchy
-        present = sorted((label for label in labels if label is not None), key=order_of(labels))
+        key = _sort_key if has_numbers(labels) else None
+        present = sorted((label for label in labels if label is not None), key=key)
         hierarchy = builder.hierarchy(present) if present else Hierarchy.from_rows([(None, SUPPRESSED)])
     if None in labels:
         hierarchy = hierarchy.with_missing()
@@ -87,18 +92,19 @@ def encode(
     remap = np.fromiter((index[label] for label in labels), np.int32, len(labels))
     codes = remap[indices]
     codes.flags.writeable = False
-    return EncodedColumn(name, codes, hierarchy, declared)
+    return EncodedColumn(name, codes, hierarchy, declared, builder)
 
 
-def order_of(labels: Sequence[Label]) -> Any:
-    """Return the key that sorts labels: by number where each of them is one, else by text."""
+def has_numbers(labels: Sequence[Label]) -> bool:
+    """Return whether each value that is not missing is the text of a finite number."""
     try:
-        numbers = {label: float(label) for label in labels if label is not None}
+        return all(math.isfinite(float(label)) for label in labels if label is not None)
     except ValueError:
-        return str
-    if not all(map(math.isfinite, numbers.values())):
-        return str
-    return lambda label: (numbers[label], label)
+        return False
+
+
+def _sort_key(label: str) -> tuple[float, str]:
+    return float(label), label
 
 
 def _dictionary(name: str, column: pa.ChunkedArray) -> tuple[Codes, list[Label]]:
