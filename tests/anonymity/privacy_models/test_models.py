@@ -5,21 +5,16 @@ import numpy as np
 import pytest
 
 from sfumato import anonymity
-from sfumato.anonymity.privacy_models.base import ClassCounts, PrivacyModel
+from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts
+from sfumato.anonymity.privacy_models.base import PrivacyModel
 from sfumato.errors import ParameterError
 
 
-def counts(table: list[list[int]]) -> ClassCounts:
+def counts(table: list[list[int]]) -> SensitiveCounts:
     """Give classes by their counts of each value; the table is all of them together."""
     matrix = np.array(table)
     of_cell, values = np.nonzero(matrix)
-    return ClassCounts(
-        sizes=matrix.sum(axis=1),
-        of_cell=of_cell,
-        values=values,
-        counts=matrix[of_cell, values],
-        overall=matrix.sum(axis=0),
-    )
+    return SensitiveCounts(of_cell, values, matrix[of_cell, values], matrix.sum(axis=1), matrix.sum(axis=0))
 
 
 def test_boundaries_belong_to_the_models() -> None:

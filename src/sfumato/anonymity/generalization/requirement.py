@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.anonymity.generalization.equivalence_classes import CodedTable, Partition, group
-from sfumato.anonymity.privacy_models.base import ClassCounts, KAnonymity, PrivacyModel
+from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts
+from sfumato.anonymity.privacy_models.base import KAnonymity, PrivacyModel
 from sfumato.anonymity.table.microdata import Microdata
 
 __all__ = ["Requirement", "checked_models", "coded_table", "releasable"]
@@ -67,38 +68,29 @@ def releasable(
 ) -> NDArray[np.bool_]:
     """Say of each class whether it satisfies all models."""
     held = np.ones(len(partition.counts), dtype=np.bool_)
-    counted: dict[str | None, ClassCounts] = {}
+    counted: dict[str | None, SensitiveCounts] = {}
     for model in models:
-        if model.sensitive not in counted:
-            counted[model.sensitive] = _class_counts(data, table, partition, model.sensitive)
-        held &= model.satisfied(counted[model.sensitive])
+        column = model.sensitive
+        if column not in counted:
+            counted[column] = _class_counts(data, table, partition, column)
+        held &= model.satisfied(counted[column], None if column is None else data.columns[column].hierarchy)
     return held
 
 
 def _class_counts(
     data: Microdata, table: CodedTable, partition: Partition, column: str | None
-) -> ClassCounts:
+) -> SensitiveCounts:
     if column is None:
         nothing = partition.counts[:0]
-        return ClassCounts(
-            sizes=partition.counts, of_cell=nothing, values=nothing, counts=nothing, overall=nothing
-        )
+        return SensitiveCounts(nothing, nothing, nothing, partition.counts, nothing)
     of_cell, counts = partition.cell_class, partition.cell_counts
     values = table.sensitive[column][partition.cell_first]
-    hierarchy = data.columns[column].hierarchy
-    overall = np.bincount(data.columns[column].codes, minlength=len(hierarchy.values))
+    overall = np.bincount(data.columns[column].codes, minlength=len(data.columns[column].hierarchy.values))
     if len(table.sensitive) > 1:
         cell, number = group([of_cell, values], [len(partition.counts), len(overall)])
         counts = np.bincount(cell, weights=counts, minlength=number).astype(np.int64)
         of_cell, values = _first(cell, of_cell, number), _first(cell, values, number)
-    return ClassCounts(
-        sizes=partition.counts,
-        of_cell=of_cell,
-        values=values,
-        counts=counts,
-        overall=overall,
-        hierarchy=hierarchy,
-    )
+    return SensitiveCounts(of_cell, values, counts, partition.counts, overall)
 
 
 def _first(cell: NDArray[Any], numbers: NDArray[Any], count: int) -> NDArray[Any]:

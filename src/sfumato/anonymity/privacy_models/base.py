@@ -4,59 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts
 
-__all__ = ["ClassCounts", "KAnonymity", "PrivacyModel", "SensitiveModel"]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ClassCounts:
-    """The equivalence classes as a privacy model reads them: how often each sensitive value is in each class.
-
-    Parameters
-    ----------
-    sizes : int64 array
-        The rows of each class.
-    of_cell, values, counts : int64 arrays
-        A cell for each sensitive value that a class has: its class (ascending), the value's code, how many
-        rows.
-    overall : int64 array
-        How many rows of the whole table have each value.
-    hierarchy : Hierarchy, optional
-        That of the sensitive column, for distances between its values.
-    """
-
-    sizes: NDArray[Any]
-    of_cell: NDArray[Any]
-    values: NDArray[Any]
-    counts: NDArray[Any]
-    overall: NDArray[Any]
-    hierarchy: Hierarchy | None = None
-
-    @property
-    def frequencies(self) -> NDArray[np.float64]:
-        """The share of its class that each cell is."""
-        shares: NDArray[np.float64] = self.counts / self.sizes[self.of_cell]
-        return shares
-
-    def total(self, weights: NDArray[Any]) -> NDArray[np.float64]:
-        """Sum a number of each cell by class."""
-        sums = np.bincount(self.of_cell, weights=weights, minlength=len(self.sizes))
-        return sums.astype(np.float64, copy=False)
-
-    def largest(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Take the largest number of each class; every class has a cell."""
-        found: NDArray[np.float64] = np.maximum.reduceat(
-            numbers, np.searchsorted(self.of_cell, np.arange(len(self.sizes)))
-        )
-        return found
+__all__ = ["KAnonymity", "PrivacyModel", "SensitiveModel"]
 
 
 class PrivacyModel(ABC):
@@ -91,23 +48,25 @@ class PrivacyModel(ABC):
         """A size that every satisfying class has at least."""
 
     @final
-    def satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]:
+    def satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None = None) -> NDArray[np.bool_]:
         """Say of each class whether it satisfies the condition.
 
         Parameters
         ----------
-        classes : ClassCounts
+        counts : SensitiveCounts
             How often each sensitive value is in each class.
+        hierarchy : Hierarchy, optional
+            That of the sensitive column, for distances between its values.
 
         Returns
         -------
         bool array
             One for each class.
         """
-        return self._satisfied(classes)
+        return self._satisfied(counts, hierarchy)
 
     @abstractmethod
-    def _satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]: ...
+    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]: ...
 
 
 class SensitiveModel(PrivacyModel):
@@ -159,7 +118,6 @@ class KAnonymity(PrivacyModel):
         """The k itself."""
         return self.k
 
-    def _satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]:
-        """Compare sizes with k."""
-        enough: NDArray[np.bool_] = classes.sizes >= self.k
+    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+        enough: NDArray[np.bool_] = counts.sizes >= self.k
         return enough

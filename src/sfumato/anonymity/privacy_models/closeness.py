@@ -7,7 +7,6 @@ conditions are closed under unions; none is upward closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
@@ -15,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.anonymity.privacy_models.base import ClassCounts, SensitiveModel
+from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.measures.l_diversity import distinct_values
+from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts
+from sfumato.anonymity.measures.t_closeness import equal_distances, hierarchical_distances, ordered_distances
+from sfumato.anonymity.privacy_models.base import SensitiveModel
 
 __all__ = ["BetaLikeness", "DeltaDisclosurePrivacy", "TCloseness"]
-
-_BLOCK = 1 << 21
 
 
 @final
@@ -66,59 +67,19 @@ class TCloseness(SensitiveModel):
         """One: nothing follows for the size."""
         return 1
 
-    def _satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]:
-        """Compare distances with t, up to their rounding."""
-        close: NDArray[np.bool_] = self._distances(classes) <= self.t + 1e-12
-        return close
+    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+        return self._distances(counts, hierarchy) <= self.t + 1e-12
 
-    def _distances(self, classes: ClassCounts) -> NDArray[np.float64]:
-        """Compute the distance of each class from the whole table."""
+    def _distances(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.float64]:
         if self.distance == "equal":
-            excess = classes.frequencies - (classes.overall / classes.overall.sum())[classes.values]
-            return classes.total(np.maximum(excess, 0))
-        measure = _ordered if self.distance == "ordered" else _hierarchical
-        return np.concatenate([measure(classes, block) for block in _differences(classes)])
-
-
-def _differences(classes: ClassCounts) -> Iterator[NDArray[np.float64]]:
-    """Give class minus table, a block of classes at a time, for the values that the table has."""
-    width = len(classes.overall)
-    step = max(1, _BLOCK // width)
-    whole = classes.overall / classes.overall.sum()
-    shares = classes.frequencies
-    for start in range(0, len(classes.sizes), step):
-        stop = min(start + step, len(classes.sizes))
-        cells = slice(*np.searchsorted(classes.of_cell, [start, stop]))
-        block = np.zeros((stop - start, width))
-        block[classes.of_cell[cells] - start, classes.values[cells]] = shares[cells]
-        yield block - whole
-
-
-def _ordered(classes: ClassCounts, block: NDArray[np.float64]) -> NDArray[np.float64]:
-    present = block[:, classes.overall > 0]
-    distances: NDArray[np.float64] = np.abs(np.cumsum(present, axis=1)).sum(axis=1) / max(
-        1, present.shape[1] - 1
-    )
-    return distances
-
-
-def _hierarchical(classes: ClassCounts, block: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Move what a node's children have too much to those that have too little, at the height of the node."""
-    if classes.hierarchy is None:
-        _check.refuse_state("distance", "be equal or ordered", "the column has no hierarchy", "give it one")
-    tree = classes.hierarchy.with_suppression()
-    distances = np.zeros(len(block))
-    below = block
-    for level in range(tree.height):
-        parents = tree.parents(level)
-        gains = np.zeros((len(block), tree.cardinality(level + 1)))
-        losses = np.zeros_like(gains)
-        for child, parent in enumerate(parents):
-            gains[:, parent] += np.maximum(below[:, child], 0)
-            losses[:, parent] += np.maximum(-below[:, child], 0)
-        distances += (level + 1) / tree.height * np.minimum(gains, losses).sum(axis=1)
-        below = gains - losses
-    return distances
+            return equal_distances(counts)
+        if self.distance == "ordered":
+            return ordered_distances(counts)
+        if hierarchy is None:
+            _check.refuse_state(
+                "distance", "be equal or ordered", "the column has no hierarchy", "give it one"
+            )
+        return hierarchical_distances(counts, hierarchy)
 
 
 @final
@@ -160,12 +121,11 @@ class BetaLikeness(SensitiveModel):
         """One: nothing follows for the size."""
         return 1
 
-    def _satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]:
-        """Compare the relative gains with beta, up to their rounding."""
-        whole = (classes.overall / classes.overall.sum())[classes.values]
+    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+        whole = counts.baseline
         bound = np.minimum(self.beta, -np.log(whole)) if self.enhanced else np.full(len(whole), self.beta)
-        excess = classes.frequencies / whole - 1 - bound
-        alike: NDArray[np.bool_] = classes.largest(excess) <= 1e-12
+        excess = counts.frequencies / whole - 1 - bound
+        alike: NDArray[np.bool_] = np.maximum.reduceat(excess, counts.starts) <= 1e-12
         return alike
 
 
@@ -207,10 +167,8 @@ class DeltaDisclosurePrivacy(SensitiveModel):
         """One: nothing follows for the size."""
         return 1
 
-    def _satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]:
-        """Compare the logarithms of all values of the table."""
-        whole = (classes.overall / classes.overall.sum())[classes.values]
-        far = classes.largest(np.abs(np.log(classes.frequencies / whole)))
-        values = np.bincount(classes.of_cell, minlength=len(classes.sizes))
-        private: NDArray[np.bool_] = (far < self.delta) & (values == np.count_nonzero(classes.overall))
+    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+        far = np.maximum.reduceat(np.abs(np.log(counts.frequencies / counts.baseline)), counts.starts)
+        complete = distinct_values(counts) == np.count_nonzero(counts.totals)
+        private: NDArray[np.bool_] = (far < self.delta) & complete
         return private

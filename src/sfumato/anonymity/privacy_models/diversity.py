@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.anonymity.privacy_models.base import ClassCounts, SensitiveModel
+from sfumato.anonymity.hierarchies.hierarchy import Hierarchy
+from sfumato.anonymity.measures.l_diversity import distinct_values, entropy_values, recursive_ratios
+from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts
+from sfumato.anonymity.privacy_models.base import SensitiveModel
 
 __all__ = ["AlphaDeassociation", "DistinctLDiversity", "EntropyLDiversity", "RecursiveLDiversity"]
 
@@ -61,10 +64,8 @@ class DistinctLDiversity(SensitiveModel):
         """The l itself: different values are of different rows."""
         return self.l
 
-    def _satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]:
-        """Count the cells of each class."""
-        enough: NDArray[np.bool_] = np.bincount(classes.of_cell, minlength=len(classes.sizes)) >= self.l
-        return enough
+    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+        return distinct_values(counts) >= self.l
 
 
 @final
@@ -106,11 +107,8 @@ class EntropyLDiversity(SensitiveModel):
         """The l, rounded up: m values have an entropy of at most log m."""
         return math.ceil(self.l * _ROUNDED)
 
-    def _satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]:
-        """Compare entropies with log l."""
-        shares = classes.frequencies
-        enough: NDArray[np.bool_] = classes.total(-shares * np.log(shares)) >= math.log(self.l) * _ROUNDED
-        return enough
+    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+        return entropy_values(counts) >= self.l * _ROUNDED
 
 
 @final
@@ -155,17 +153,8 @@ class RecursiveLDiversity(SensitiveModel):
         """The l itself: a class with fewer values has an empty right side."""
         return self.l
 
-    def _satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]:
-        """Sort the counts of each class, and sum from the l-th on."""
-        order = np.lexsort((-classes.counts, classes.of_cell))
-        counts, of_cell = classes.counts[order], classes.of_cell[order]
-        starts = np.searchsorted(of_cell, np.arange(len(classes.sizes)))
-        rank = np.arange(len(counts)) - starts[of_cell]
-        tail = np.bincount(
-            of_cell, weights=np.where(rank >= self.l - 1, counts, 0), minlength=len(classes.sizes)
-        )
-        diverse: NDArray[np.bool_] = counts[starts] < self.c * tail
-        return diverse
+    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+        return recursive_ratios(counts, self.l) < self.c
 
 
 @final
@@ -207,8 +196,7 @@ class AlphaDeassociation(SensitiveModel):
         """One over alpha, rounded up: one row alone is a share of one over the size."""
         return math.ceil(_ROUNDED / self.alpha)
 
-    def _satisfied(self, classes: ClassCounts) -> NDArray[np.bool_]:
-        """Compare the largest count of each class with alpha times its size."""
-        largest = classes.largest(classes.counts.astype(np.float64))
-        below: NDArray[np.bool_] = largest * _ROUNDED <= self.alpha * classes.sizes
+    def _satisfied(self, counts: SensitiveCounts, hierarchy: Hierarchy | None) -> NDArray[np.bool_]:
+        largest = np.maximum.reduceat(counts.counts, counts.starts)
+        below: NDArray[np.bool_] = largest * _ROUNDED <= self.alpha * counts.sizes
         return below

@@ -7,7 +7,7 @@ quasi-identifiers (strict), or may share a border (relaxed).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.anonymity.generalization.requirement import checked_models
 from sfumato.anonymity.hierarchies.hierarchy import Label
-from sfumato.anonymity.privacy_models.base import ClassCounts, PrivacyModel
+from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts, sensitive_counts
+from sfumato.anonymity.privacy_models.base import PrivacyModel
 from sfumato.anonymity.recoding.released_table import RecodedTable, released_table
 from sfumato.anonymity.table.columns import EncodedColumn
+from sfumato.anonymity.table.grouping import EquivalenceClasses
 from sfumato.anonymity.table.microdata import Microdata
 
 __all__ = ["MondrianRecoding", "mondrian"]
@@ -194,30 +196,19 @@ class _Splitter:
         sizes = np.bincount(side)
         if sizes.min() < self._least:
             return False
-        return all(
-            bool(model.satisfied(self._counts(model, rows, side, sizes)).all()) for model in self._models
-        )
+        return all(self._satisfies(model, rows, side, sizes) for model in self._models)
 
-    def _counts(
-        self, model: PrivacyModel, rows: _Rows, side: NDArray[np.int64], sizes: NDArray[Any]
-    ) -> ClassCounts:
+    def _satisfies(
+        self, model: PrivacyModel, rows: _Rows, side: NDArray[np.int64], sizes: NDArray[np.int64]
+    ) -> bool:
+        nothing = side[:0]
         if model.sensitive is None:
-            return ClassCounts(
-                sizes=sizes, of_cell=side[:0], values=side[:0], counts=side[:0], overall=side[:0]
-            )
+            return bool(model.satisfied(SensitiveCounts(nothing, nothing, nothing, sizes, nothing)).all())
         column = self._data.columns[model.sensitive]
-        overall = self._overall[model.sensitive]
-        matrix = np.bincount(side * len(overall) + column.codes[rows], minlength=len(sizes) * len(overall))
-        matrix = matrix.reshape(len(sizes), -1)
-        of_cell, values = np.nonzero(matrix)
-        return ClassCounts(
-            sizes=sizes,
-            of_cell=of_cell,
-            values=values,
-            counts=matrix[of_cell, values],
-            overall=overall,
-            hierarchy=column.hierarchy,
-        )
+        classes = EquivalenceClasses(side, sizes)
+        found = sensitive_counts(classes, column.codes[rows], len(column.hierarchy.values))
+        counts = replace(found, totals=self._overall[model.sensitive])
+        return bool(model.satisfied(counts, column.hierarchy).all())
 
 
 def _labels(column: EncodedColumn, classes: Sequence[_Rows]) -> pa.Array:
