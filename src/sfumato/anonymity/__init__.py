@@ -45,6 +45,8 @@ if TYPE_CHECKING:
         EntropyLDiversity,
         RecursiveLDiversity,
     )
+    from sfumato.anonymity.recoding.choice_attack import ChoiceFindings, RecodingChoiceAttack
+    from sfumato.anonymity.recoding.local_recoding import LocalRecoding, recode_locally
     from sfumato.anonymity.recoding.mondrian import MondrianRecoding, mondrian
     from sfumato.anonymity.report.check import check
     from sfumato.anonymity.report.report import Report
@@ -54,6 +56,7 @@ __all__ = [
     "AlphaDeassociation",
     "AverageClassSize",
     "BetaLikeness",
+    "ChoiceFindings",
     "Dates",
     "DeltaDisclosurePrivacy",
     "Discernibility",
@@ -65,6 +68,7 @@ __all__ = [
     "Intervals",
     "KAnonymity",
     "LatticeNodes",
+    "LocalRecoding",
     "Microdata",
     "MondrianRecoding",
     "NodeState",
@@ -72,6 +76,7 @@ __all__ = [
     "Precision",
     "Prefixes",
     "PrivacyModel",
+    "RecodingChoiceAttack",
     "RecursiveLDiversity",
     "Report",
     "Suppression",
@@ -79,6 +84,7 @@ __all__ = [
     "check",
     "generalize",
     "mondrian",
+    "recode_locally",
 ]
 
 __getattr__, __dir__ = attach(
@@ -87,6 +93,7 @@ __getattr__, __dir__ = attach(
         "AlphaDeassociation": "sfumato.anonymity.privacy_models.diversity",
         "AverageClassSize": "sfumato.anonymity.generalization.losses",
         "BetaLikeness": "sfumato.anonymity.privacy_models.closeness",
+        "ChoiceFindings": "sfumato.anonymity.recoding.choice_attack",
         "Dates": "sfumato.anonymity.hierarchies.dates",
         "DeltaDisclosurePrivacy": "sfumato.anonymity.privacy_models.closeness",
         "Discernibility": "sfumato.anonymity.generalization.losses",
@@ -98,6 +105,7 @@ __getattr__, __dir__ = attach(
         "Intervals": "sfumato.anonymity.hierarchies.intervals",
         "KAnonymity": "sfumato.anonymity.privacy_models.base",
         "LatticeNodes": "sfumato.anonymity.generalization.lattice_nodes",
+        "LocalRecoding": "sfumato.anonymity.recoding.local_recoding",
         "Microdata": "sfumato.anonymity.table.microdata",
         "MondrianRecoding": "sfumato.anonymity.recoding.mondrian",
         "NodeState": "sfumato.anonymity.generalization.lattice",
@@ -105,6 +113,7 @@ __getattr__, __dir__ = attach(
         "Precision": "sfumato.anonymity.generalization.losses",
         "Prefixes": "sfumato.anonymity.hierarchies.prefixes",
         "PrivacyModel": "sfumato.anonymity.privacy_models.base",
+        "RecodingChoiceAttack": "sfumato.anonymity.recoding.choice_attack",
         "RecursiveLDiversity": "sfumato.anonymity.privacy_models.diversity",
         "Report": "sfumato.anonymity.report.report",
         "Suppression": "sfumato.anonymity.hierarchies.suppression",
@@ -112,5 +121,6 @@ __getattr__, __dir__ = attach(
         "check": "sfumato.anonymity.report.check",
         "generalize": "sfumato.anonymity.generalization.full_domain",
         "mondrian": "sfumato.anonymity.recoding.mondrian",
+        "recode_locally": "sfumato.anonymity.recoding.local_recoding",
     },
 )
