@@ -62,5 +62,5 @@ def test_the_example_of_the_paper() -> None:
 
 
 def test_one_value_is_at_no_distance() -> None:
-    # pycanon 1.3.6 divides by zero here, and has NaN.
+    # pycanon 1.3.6 divides by zero here, and raises ZeroDivisionError.
     assert ordered_distances(counted([[0, 0], [0]], 3)).tolist() == [0.0, 0.0]

@@ -78,7 +78,9 @@ def _renumbered(key: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], 
     if bound <= max(_DENSE, 4 * len(key)):
         present = np.zeros(bound, np.bool_)
         present[key] = True
-        numbers = np.cumsum(present) - 1
-        return numbers[key], int(numbers[-1]) + 1
+        distinct = np.flatnonzero(present)
+        numbers = np.empty(bound, np.int64)
+        numbers[distinct] = np.arange(len(distinct))
+        return numbers[key], len(distinct)
     distinct, of_row = np.unique(key, return_inverse=True)
     return of_row.astype(np.int64), len(distinct)
