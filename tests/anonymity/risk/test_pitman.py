@@ -36,6 +36,18 @@ def test_the_likelihood_is_that_of_the_sequence() -> None:
     assert log_likelihood(np.array(sizes), theta, alpha) == pytest.approx(logarithm, rel=1e-12)
 
 
+def test_either_way_to_sum_is_the_same() -> None:
+    sizes = np.array([1, 1, 2, 5] * 50)
+    for theta, alpha in ((3.0, 0.4), (-0.3, 0.4), (99_000.0, 1 - 1e-3), (101_000.0, 1 - 1e-3), (2.0, 0.0)):
+        size, many = np.unique(sizes, return_counts=True)
+        opened = math.fsum(math.log(theta + alpha * i) for i in range(1, len(sizes)))
+        drawn = math.fsum(math.log(theta + i) for i in range(1, int(sizes.sum())))
+        inside = math.fsum(
+            math.log(j - alpha) * int(k) for i, k in zip(size, many, strict=True) for j in range(1, i)
+        )
+        assert log_likelihood(sizes, theta, alpha) == pytest.approx(opened - drawn + inside, rel=1e-8)
+
+
 def test_the_fit_has_no_better_neighbor_and_is_near_the_truth() -> None:
     sizes = restaurant(np.random.default_rng(8), 3000, 20.0, 0.5)
     fitted = fit_pitman(sizes)

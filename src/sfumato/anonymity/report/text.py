@@ -31,7 +31,7 @@ def report_text(measures: Mapping[str, Any]) -> str:
     -------
     str
     """
-    return "\n".join([_WARNING, *(f"{name:<42}{value}" for name, value in _lines(measures))])
+    return "\n".join([_WARNING, *(f"{name:<52}{value}" for name, value in _lines(measures))])
 
 
 def _lines(measures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
 __all__ = ["fit_pitman", "log_likelihood", "pitman_uniques"]
+
+_CANCELLING: Final = 1e5
+"""Above this ratio of theta to alpha the difference of two logarithms of Gamma loses digits."""
 
 
 def log_likelihood(sizes: NDArray[np.int64], theta: float, alpha: float) -> float:
@@ -24,12 +29,24 @@ def log_likelihood(sizes: NDArray[np.int64], theta: float, alpha: float) -> floa
     -------
     float
     """
-    rows, classes = int(sizes.sum()), len(sizes)
-    size, many = np.unique(sizes, return_counts=True)
-    opened = np.log(theta + alpha * np.arange(1, classes)).sum()
+    return _likelihood(*np.unique(sizes, return_counts=True), theta, alpha)
+
+
+def _likelihood(size: NDArray[np.int64], many: NDArray[np.int64], theta: float, alpha: float) -> float:
+    """Return it from the sizes that occur, and how many classes have each."""
+    rows, classes = int(size @ many), int(many.sum())
+    opened = _log_rising(theta, alpha, classes)
     drawn = gammaln(theta + rows) - gammaln(theta + 1)
     inside = many @ (gammaln(size - alpha) - gammaln(1 - alpha))
     return float(opened - drawn + inside)
+
+
+def _log_rising(theta: float, alpha: float, classes: int) -> float:
+    """Return the sum of ``log(theta + i alpha)`` for i from 1 to ``classes - 1``."""
+    if theta < _CANCELLING * alpha:
+        ratio = theta / alpha
+        return float((classes - 1) * np.log(alpha) + gammaln(ratio + classes) - gammaln(ratio + 1))
+    return float(np.log(theta + alpha * np.arange(1, classes)).sum())
 
 
 def fit_pitman(sizes: NDArray[np.int64]) -> tuple[float, float] | None:
@@ -48,9 +65,11 @@ def fit_pitman(sizes: NDArray[np.int64]) -> tuple[float, float] | None:
     if len(sizes) < 2 or int(sizes.max()) == 1:
         return None
 
+    size, many = np.unique(sizes, return_counts=True)
+
     def best_theta(alpha: float) -> tuple[float, float]:
         found = minimize_scalar(
-            lambda log: -log_likelihood(sizes, float(np.exp(log)) - alpha, alpha),
+            lambda log: -_likelihood(size, many, float(np.exp(log)) - alpha, alpha),
             bounds=(-15.0, 35.0),
             method="bounded",
             options={"xatol": 1e-9},
