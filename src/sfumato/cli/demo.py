@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato import _check
+from sfumato.cli.attack_demo import attack_demo
 from sfumato.cli.data import ACS
 from sfumato.cli.local_demo import local_demo
 from sfumato.cli.output.page import Page
@@ -54,12 +55,18 @@ def demo(
     local: Annotated[
         bool, typer.Option("--local", help="Ask people's own devices, beside a trusted curator.")
     ] = False,
+    attack: Annotated[
+        bool, typer.Option("--attack", help="Publish the census four times, and attack each.")
+    ] = False,
 ) -> None:
     """Ask real census data three questions: answered, partly hidden, and in the end refused."""
-    if local:
+    if local or attack:
+        chosen = "--local" if local else "--attack"
         if ledger is not None:
-            _check.refuse("--ledger", "be left out with --local", str(ledger), "devices keep no ledger here")
-        local_demo()
+            _check.refuse("--ledger", f"be left out with {chosen}", str(ledger), "this demo keeps none")
+        if local and attack:
+            _check.refuse("--attack", "be left out with --local", "--attack", "run one after the other")
+        (local_demo if local else attack_demo)()
         return
     page = Page()
     with connect(ACS, privacy_unit="person_id", epsilon=_EPSILON, delta=_DELTA, ledger=ledger) as session:

@@ -11,7 +11,7 @@ import pytest
 from sfumato import attacks
 from sfumato.anonymity import Hierarchy
 from sfumato.attacks.syntactic import class_matches
-from sfumato.attacks.syntactic.class_matches import matched_values
+from sfumato.attacks.syntactic.matched_values import matched_values
 from sfumato.errors import ParameterError
 from tests.cases import cases
 
@@ -125,7 +125,7 @@ def test_matches_are_those_of_a_loop(few: int, monkeypatch: pytest.MonkeyPatch) 
     )
     people = targets(rng.integers(20, 60, 50).tolist(), [ZIPS.values[n] for n in rng.integers(0, 4, 50)])
     found = matched_values(released, people, "ill", COVERAGE)
-    for person, counts in zip(people.to_pylist(), found.counts, strict=True):
+    for person, counts in zip(people.to_pylist(), found.counts.toarray(), strict=True):
         expected = dict.fromkeys(found.values, 0)
         for row in released.to_pylist():
             fits_age = row["age"] in ("*", f"{person['age'] // 10}*", str(person["age"]))
@@ -137,10 +137,16 @@ def test_matches_are_those_of_a_loop(few: int, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_without_a_hierarchy_labels_are_values_or_suppressed() -> None:
-    released = pa.table({"n": ["1", "*", "2"], "ill": ["a", "b", "a"]})
-    found = matched_values(released, pa.table({"n": [1, 3]}), "ill", {})
+    first = pa.table({"n": ["1", "*", "2"], "ill": ["a", "b", "a"]})
+    found = matched_values(first, pa.table({"n": [1, 3]}), "ill", {})
     # a row that is suppressed as a whole is for who fits no other
-    assert found.counts.tolist() == [[1, 0], [0, 1]]
+    assert found.counts.toarray().tolist() == [[1, 0], [0, 1]]
+    for released, people, counts in (
+        ({"n": ["1", "1"], "ill": ["a", "*"]}, [1], [[1, 0]]),
+        ({"n": ["1", "*"], "ill": ["a", None]}, [1, 2], [[1, 0], [0, 0]]),
+    ):
+        found = matched_values(pa.table(released), pa.table({"n": people}), "ill", {})
+        assert found.counts.toarray().tolist() == counts
 
 
 def test_bad_input_is_refused() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sfumato import _check
 from sfumato.attacks.base.attack import Attack
@@ -17,11 +18,14 @@ from sfumato.attacks.base.findings import Findings
 from sfumato.attacks.base.knowledge import Knowledge
 from sfumato.attacks.base.target_guesses import TargetGuesses
 from sfumato.attacks.inference.record_matrix import columns_of, table_of
-from sfumato.attacks.syntactic.class_matches import MatchedValues
+from sfumato.attacks.syntactic.matched_values import MatchedValues
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.synthetic.domain.column_types import plain_column
 
 __all__ = ["ClassAttack", "Decided"]
+
+_CELLS: Final = 4_000_000
+"""Pairs of a person and a sensitive value at once."""
 
 Groups: TypeAlias = Mapping[Hashable, Hashable] | None
 
@@ -116,7 +120,12 @@ class ClassAttack(Attack):
     def _guesses(self, release: Any, people: pa.Table, truth: list[Any] | None) -> TargetGuesses:
         groups = self._groups()
         values, counts, overall = _grouped(self._read(release, people), groups)
-        best, scores, claimed = self._decided(counts, overall)
+        rows = max(1, _CELLS // len(values))
+        blocks = [
+            self._decided(counts[start : start + rows].toarray(), overall)
+            for start in range(0, people.num_rows, rows)
+        ]
+        best, scores, claimed = (np.concatenate(part) for part in zip(*blocks, strict=True))
         guessed = [values[place] for place in best.tolist()]
         right = None
         if truth is not None:
@@ -132,8 +141,10 @@ def _grouped(matched: MatchedValues, groups: Groups) -> MatchedValues:
         return matched
     meant = [groups.get(value, value) for value in matched.values]
     names = list(dict.fromkeys(meant))
-    sums = np.array([[one == name for name in names] for one in meant], dtype=np.float64)
-    return MatchedValues(names, matched.counts @ sums, matched.overall @ sums)
+    place = {name: at for at, name in enumerate(names)}
+    where = (np.arange(len(meant)), [place[name] for name in meant])
+    sums = sparse.csr_array((np.ones(len(meant)), where), shape=(len(meant), len(names)))
+    return MatchedValues(names, sparse.csr_array(matched.counts @ sums), np.asarray(matched.overall @ sums))
 
 
 def _listed(truth: Any, people: int) -> list[Any]:

@@ -13,12 +13,8 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.attacks.inference.record_matrix import table_of
 from sfumato.attacks.syntactic.class_attack import ClassAttack, Decided
-from sfumato.attacks.syntactic.class_matches import (
-    Coverage,
-    MatchedValues,
-    checked_coverage,
-    matched_values,
-)
+from sfumato.attacks.syntactic.label_coverage import Coverage, checked_coverage
+from sfumato.attacks.syntactic.matched_values import MatchedValues, matched_values
 
 __all__ = ["HomogeneityAttack"]
 

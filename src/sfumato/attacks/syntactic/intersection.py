@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sfumato import _check
 from sfumato.attacks.inference.record_matrix import table_of
 from sfumato.attacks.syntactic.class_attack import ClassAttack, Decided
-from sfumato.attacks.syntactic.class_matches import (
-    Coverage,
-    MatchedValues,
-    checked_coverage,
-    matched_values,
-)
+from sfumato.attacks.syntactic.label_coverage import Coverage, checked_coverage
+from sfumato.attacks.syntactic.matched_values import MatchedValues, matched_values
 
 __all__ = ["IntersectionAttack"]
 
@@ -91,17 +89,23 @@ class IntersectionAttack(ClassAttack):
         ]
         values = list(dict.fromkeys(value for one in found for value in one.values))
         place = {value: at for at, value in enumerate(values)}
-        left, overall = np.ones((people.num_rows, len(values))), np.zeros(len(values))
+        left, overall = [], np.zeros(len(values))
         for one in found:
             at = [place[value] for value in one.values]
-            shares = np.zeros_like(left)
-            shares[:, at] = one.counts / np.maximum(one.counts.sum(axis=1, keepdims=True), 1)
-            left *= shares
             overall[at] += one.overall
-        return MatchedValues(values, left, overall)
+            rows = np.asarray(one.counts.sum(axis=1))
+            shares = sparse.diags_array(1 / np.maximum(rows, 1)) @ one.counts
+            where = (np.arange(len(at)), at)
+            moved = sparse.csr_array((np.ones(len(at)), where), shape=(len(at), len(values)))
+            left.append(sparse.csr_array(shares @ moved))
+        return MatchedValues(values, reduce(_times, left), overall)
 
     def _decided(self, counts: NDArray[np.float64], overall: NDArray[np.float64]) -> Decided:
         del overall
         total = counts.sum(axis=1)
         share = counts.max(axis=1) / np.where(total > 0, total, 1)
         return counts.argmax(axis=1), share, (counts > 0).sum(axis=1) == 1
+
+
+def _times(one: sparse.csr_array, other: sparse.csr_array) -> sparse.csr_array:
+    return sparse.csr_array(one.multiply(other))

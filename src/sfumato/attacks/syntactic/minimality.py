@@ -16,7 +16,8 @@ from sfumato import _check
 from sfumato.attacks.base.knowledge import Knowledge
 from sfumato.attacks.inference.record_matrix import columns_of, table_of
 from sfumato.attacks.syntactic.algorithm_inversion import AlgorithmInversion, Worlds
-from sfumato.attacks.syntactic.class_matches import Coverage, checked_coverage, matching_classes
+from sfumato.attacks.syntactic.class_matches import class_matches
+from sfumato.attacks.syntactic.label_coverage import Coverage, checked_coverage
 from sfumato.synthetic.domain.column_types import plain_column
 
 __all__ = ["MinimalityAttack"]
@@ -101,7 +102,8 @@ class MinimalityAttack(AlgorithmInversion):
 
     def _worlds(self, release: pa.Table) -> Worlds:
         columns_of("sensitive", [self.sensitive], release)
-        matching, members = matching_classes(release, self.people, self.hierarchies or {})
+        found = class_matches(release, self.people, self.hierarchies or {})
+        matching, members = found.matches.toarray() > 0, found.classes
         secrets = plain_column(release.column(self.sensitive))
         listed = secrets.to_pylist()
         groups = []
@@ -109,9 +111,9 @@ class MinimalityAttack(AlgorithmInversion):
             people = np.flatnonzero(matching[:, at])
             values = [listed[row] for row in np.flatnonzero(members == at)]
             if len(people) != len(values) or (matching[people].sum(axis=1) != 1).any():
-                found = f"one has {len(values)} rows and {len(people)} people who fit"
+                seen = f"one has {len(values)} rows and {len(people)} people who fit"
                 remedy = "pass everyone in the table, and how values were generalised"
-                _check.refuse_state("people", "fit one class each, as many as it has rows", found, remedy)
+                _check.refuse_state("people", "fit one class each, as many as it has rows", seen, remedy)
             groups.append((people.tolist(), Counter(values)))
         count = math.prod(_arrangements(values) for _, values in groups)
         return Worlds(count, self._tables(groups, secrets.type))
