@@ -7,7 +7,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from sfumato.cli import attack_demo
+from sfumato.cli import attack_story
 from sfumato.cli.commands import app
 
 
@@ -17,8 +17,8 @@ def run(*arguments: str) -> tuple[int, str]:
 
 
 def test_four_publications_and_what_an_attack_finds_in_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attack_demo, "_BLOCKS", 4)
-    monkeypatch.setattr(attack_demo, "_SOLVE", 1.0)
+    monkeypatch.setattr(attack_story, "_BLOCKS", 4)
+    monkeypatch.setattr(attack_story, "_SOLVE", 1.0)
     code, output = run("--attack")
     assert code == 0, output
     assert [title[0] for title in re.findall(r"^\d\. .*$", output, re.MULTILINE)] == ["1", "2", "3", "4"]

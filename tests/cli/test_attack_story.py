@@ -1,0 +1,16 @@
+"""The code blocks of the page that tells the demo's story run, one after the other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "attack_story.md"
+
+
+def test_the_story_is_true() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 5
+    space: dict[str, object] = {}
+    for block in blocks:
+        exec(block, space)
