@@ -15,6 +15,7 @@ __all__ = ["main"]
 _ADULT = Path(__file__).parents[1] / "tests" / "anonymity" / "data" / "adult.parquet"
 
 PARTS = {
+    "generalize": "benchmarks.anonymity_generalize",
     "measures": "benchmarks.anonymity_measures",
 }
 """By name, the module whose ``rows(options)`` yields lines of cells, the first of them heads."""

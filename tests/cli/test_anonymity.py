@@ -78,3 +78,47 @@ def test_builders_are_named_with_their_parameters() -> None:
     assert found["born"].units == ("year",)
     with pytest.raises(ParameterError, match="widths must have at least one width"):
         hierarchies_of("--sensitive", ["age=intervals"])
+
+
+def generalized(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["anonymity", "generalize", *map(str, arguments)])
+
+
+def test_the_released_table_is_written(table: Path) -> None:
+    sex, output = f"sex={table.with_name('sex.csv')}", table.with_name("out.parquet")
+    found = generalized(table, "-q", "age=intervals:10", "-q", sex, "-s", "job", "-k", 2, "-o", output)
+    assert found.exit_code == 0, found.output
+    lines = found.stdout.splitlines()
+    assert lines[0].startswith("FOR THE CURATOR ONLY")
+    assert lines[1:3] == ["age: level 1 of 2", "sex: level 0 of 1"]
+    assert "2 classes; 0 of 4 rows suppressed" in lines
+    assert pq.read_table(output).column("age").to_pylist() == ["[30, 40)", "[30, 40)", "[50, 60)", "[50, 60)"]
+
+
+def test_models_and_suppression_as_json(table: Path) -> None:
+    options = ("-q", "age=intervals:10", "-q", "sex", "-s", "job", "--json", "-o", table.with_name("out.csv"))
+    found = generalized(table, *options, "-k", 2, "--model", "distinct-l:job=2", "--suppression", 0.5)
+    assert found.exit_code == 0, found.output
+    document = json.loads(found.stdout)
+    assert (document["levels"], document["suppressed"], document["rows"]) == ({"age": 1, "sex": 0}, 2, 4)
+    assert sum(document["nodes"].values()) == 6
+    assert table.with_name("out.csv").read_text().splitlines()[-1] == '"*","*",'
+    kinds = {"entropy-l": 1, "alpha": 1, "t": 1, "ordered-t": 1, "hierarchical-t": 1, "beta": 9, "delta": 9}
+    for kind, number in kinds.items():
+        found = generalized(table, *options, "-k", 1, "--model", f"{kind}:job={number}")
+        assert found.exit_code == 0, found.output
+        top = {"age": 2, "sex": 1}  # only the whole table has both jobs
+        assert (json.loads(found.stdout)["levels"] == top) == (kind == "delta")
+
+
+def test_wrong_models_are_one_line(table: Path) -> None:
+    options = ("-q", "age", "-s", "job", "-o", table.with_name("out.csv"))
+    for arguments, message in (
+        ((*options, "--model", "l:job=2"), "--model must be KIND:COLUMN=NUMBER, of distinct-l, entropy-l"),
+        ((*options, "--model", "t:job=x"), "--model must end in a number, got 'x'"),
+        ((*options, "-k", 9), "k must be at most the number of rows, got 9"),
+        (("-q", "age", "-o", "out.txt"), "--output must end in .parquet or .csv"),
+    ):
+        found = generalized(table, *arguments)
+        assert (found.exit_code, found.stdout) == (2, "")
+        assert message in found.stderr

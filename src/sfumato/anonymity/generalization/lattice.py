@@ -114,7 +114,7 @@ class LatticeSearch:
         self._bounds = self.measure.node_bounds(self.table)
         self._necessary = np.zeros(shape, dtype=np.int8)
         self._open = np.ones(shape, dtype=np.bool_)
-        self._cache = _Cache(len(shape), 48 << 20)
+        self._cache = _Cache(len(shape), 32 << 20)
 
     def run(self) -> LatticeSearch:
         """Search until no open node can be better than the best one."""
