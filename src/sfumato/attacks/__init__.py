@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from sfumato.attacks.membership.report import MembershipReport, OperatingPoint, membership_report
     from sfumato.attacks.membership.rmia import rmia
     from sfumato.attacks.membership.signals import loss_threshold, scaled_confidence
+    from sfumato.attacks.tracing.attribute_rows import PackedBits
+    from sfumato.attacks.tracing.predicted_power import PredictedPower, tracing_power
+    from sfumato.attacks.tracing.tracing_attack import Tracing
 
 __all__ = [
     "Attack",
@@ -41,13 +44,17 @@ __all__ = [
     "MembershipAttack",
     "MembershipReport",
     "OperatingPoint",
+    "PackedBits",
+    "PredictedPower",
     "TargetGuesses",
+    "Tracing",
     "compare",
     "lira",
     "loss_threshold",
     "membership_report",
     "rmia",
     "scaled_confidence",
+    "tracing_power",
 ]
 
 __getattr__, __dir__ = attach(
@@ -62,12 +69,16 @@ __getattr__, __dir__ = attach(
         "MembershipAttack": "sfumato.attacks.membership.membership_attack",
         "MembershipReport": "sfumato.attacks.membership.report",
         "OperatingPoint": "sfumato.attacks.membership.report",
+        "PackedBits": "sfumato.attacks.tracing.attribute_rows",
+        "PredictedPower": "sfumato.attacks.tracing.predicted_power",
         "TargetGuesses": "sfumato.attacks.base.target_guesses",
+        "Tracing": "sfumato.attacks.tracing.tracing_attack",
         "compare": "sfumato.attacks.base.comparison",
         "lira": "sfumato.attacks.membership.lira",
         "loss_threshold": "sfumato.attacks.membership.signals",
         "membership_report": "sfumato.attacks.membership.report",
         "rmia": "sfumato.attacks.membership.rmia",
         "scaled_confidence": "sfumato.attacks.membership.signals",
+        "tracing_power": "sfumato.attacks.tracing.predicted_power",
     },
 )
