@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sfumato.attacks.membership.report import MembershipReport, OperatingPoint, membership_report
     from sfumato.attacks.membership.rmia import rmia
     from sfumato.attacks.membership.signals import loss_threshold, scaled_confidence
+    from sfumato.attacks.reconstruction.differencing import Differencing, DifferencingPair, differencing_pairs
     from sfumato.attacks.reconstruction.linear_reconstruction import (
         LinearReconstruction,
         random_subset_queries,
@@ -51,6 +52,8 @@ __all__ = [
     "AttackCurve",
     "Codebook",
     "Comparison",
+    "Differencing",
+    "DifferencingPair",
     "Findings",
     "FingerprintingReport",
     "Knowledge",
@@ -64,6 +67,7 @@ __all__ = [
     "TargetGuesses",
     "Tracing",
     "compare",
+    "differencing_pairs",
     "fingerprinting_experiment",
     "lira",
     "loss_threshold",
@@ -83,6 +87,8 @@ __getattr__, __dir__ = attach(
         "AttackCurve": "sfumato.attacks.base.attack_curve",
         "Codebook": "sfumato.attacks.tracing.fingerprinting",
         "Comparison": "sfumato.attacks.base.comparison",
+        "Differencing": "sfumato.attacks.reconstruction.differencing",
+        "DifferencingPair": "sfumato.attacks.reconstruction.differencing",
         "Findings": "sfumato.attacks.base.findings",
         "FingerprintingReport": "sfumato.attacks.tracing.fingerprinting",
         "Knowledge": "sfumato.attacks.base.knowledge",
@@ -96,6 +102,7 @@ __getattr__, __dir__ = attach(
         "TargetGuesses": "sfumato.attacks.base.target_guesses",
         "Tracing": "sfumato.attacks.tracing.tracing_attack",
         "compare": "sfumato.attacks.base.comparison",
+        "differencing_pairs": "sfumato.attacks.reconstruction.differencing",
         "fingerprinting_experiment": "sfumato.attacks.tracing.fingerprinting",
         "lira": "sfumato.attacks.membership.lira",
         "loss_threshold": "sfumato.attacks.membership.signals",
