@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from sfumato.attacks.tracing.predicted_power import PredictedPower, tracing_power
     from sfumato.attacks.tracing.tracing_attack import Tracing
+    from sfumato.attacks.tracing.worst_case_tracing import worst_case_tracing
 
 __all__ = [
     "Attack",
@@ -77,6 +78,7 @@ __all__ = [
     "rmia",
     "scaled_confidence",
     "tracing_power",
+    "worst_case_tracing",
 ]
 
 __getattr__, __dir__ = attach(
@@ -112,5 +114,6 @@ __getattr__, __dir__ = attach(
         "rmia": "sfumato.attacks.membership.rmia",
         "scaled_confidence": "sfumato.attacks.membership.signals",
         "tracing_power": "sfumato.attacks.tracing.predicted_power",
+        "worst_case_tracing": "sfumato.attacks.tracing.worst_case_tracing",
     },
 )

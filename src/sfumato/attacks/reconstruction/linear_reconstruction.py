@@ -230,7 +230,8 @@ class LinearReconstruction(Attack):
         """
         wrong = _check.unit_interval("wrong", wrong)
         count, people = self.queries.shape
-        return smallest_singular_value(self.queries) * math.sqrt(wrong * people / (16 * count))
+        smallest = smallest_singular_value(self.queries) * (1 - 1e-9)  # its round-off, and more
+        return smallest * math.sqrt(wrong * people / (16 * count))
 
     def run(
         self,
