@@ -160,7 +160,8 @@ class LinearReconstruction(Attack):
             _check.refuse_type("queries", "be finite", queries, "leave out what is not known")
         object.__setattr__(self, "queries", queries)
         if self.method not in _METHODS:
-            _check.refuse("method", f"be one of {', '.join(_METHODS)}", self.method)
+            remedy = "leave it out for least squares"
+            _check.refuse("method", f"be one of {', '.join(_METHODS)}", self.method, remedy)
         if self.error_bound is not None:
             _check.non_negative("error_bound", self.error_bound, "pass the most that an answer is off")
         elif self.method == "feasibility":
