@@ -16,6 +16,8 @@ _ADULT = Path(__file__).parents[1] / "tests" / "anonymity" / "data" / "adult.par
 
 PARTS = {
     "measures": "benchmarks.anonymity_measures",
+    "reconstruction": "benchmarks.attack_reconstruction",
+    "tracing": "benchmarks.attack_tracing",
 }
 """By name, the module whose ``rows(options)`` yields lines of cells, the first of them heads."""
 
