@@ -17,6 +17,8 @@ _ADULT = Path(__file__).parents[1] / "tests" / "anonymity" / "data" / "adult.par
 PARTS = {
     "generalize": "benchmarks.anonymity_generalize",
     "measures": "benchmarks.anonymity_measures",
+    "reconstruction": "benchmarks.attack_reconstruction",
+    "tracing": "benchmarks.attack_tracing",
 }
 """By name, the module whose ``rows(options)`` yields lines of cells, the first of them heads."""
 
