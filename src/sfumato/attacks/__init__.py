@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         random_subset_queries,
         reconstruction_accuracy,
     )
+    from sfumato.attacks.syntactic.sensitive_inference import SensitiveInference
     from sfumato.attacks.tracing.attribute_rows import PackedBits
     from sfumato.attacks.tracing.fingerprinting import (
         Codebook,
@@ -110,6 +111,7 @@ __all__ = [
     "PublishedTable",
     "RatingMatrix",
     "ScoreboardLinkage",
+    "SensitiveInference",
     "SolutionVariability",
     "TableReconstruction",
     "TardosCode",
@@ -171,6 +173,7 @@ __getattr__, __dir__ = attach(
         "PublishedTable": "sfumato.attacks.census.published_tables",
         "RatingMatrix": "sfumato.attacks.linkage.scoreboard",
         "ScoreboardLinkage": "sfumato.attacks.linkage.scoreboard",
+        "SensitiveInference": "sfumato.attacks.syntactic.sensitive_inference",
         "SolutionVariability": "sfumato.attacks.integer_programs.variability",
         "TableReconstruction": "sfumato.attacks.census.table_reconstruction",
         "TardosCode": "sfumato.attacks.tracing.fingerprinting",

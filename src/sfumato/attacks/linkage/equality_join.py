@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from sfumato.attacks.linkage.links import Links, link_findings
 from sfumato.frames.arrow import as_arrow
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["EqualityLinkage", "matching_rows"]
+__all__ = ["EqualityLinkage", "MatchingClasses", "check_columns", "matching_classes", "matching_rows"]
 
 Whole = NDArray[np.int64]
 Hierarchy = Sequence[Sequence[Any]]
@@ -72,7 +72,7 @@ class EqualityLinkage(Attack):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "auxiliary", as_arrow("auxiliary", self.auxiliary))
-        _check_columns("auxiliary", self.auxiliary, self.on)
+        check_columns("auxiliary", self.auxiliary, self.on)
         unknown = [name for name in self.hierarchies if name not in self.on]
         if unknown:
             _check.refuse("hierarchies", f"be of columns in on, {', '.join(self.on)}", unknown[0])
@@ -117,12 +117,12 @@ class EqualityLinkage(Attack):
         """
         value, loss = read_release(release, loss)
         table = as_arrow("release", value)
-        _check_columns("release", table, self.on)
+        check_columns("release", table, self.on)
         rows, counts = matching_rows(self.auxiliary, table, self.on, self.hierarchies)
         other = None
         if controls is not None:
             frame = as_arrow("controls", controls)
-            _check_columns("controls", frame, self.on)
+            check_columns("controls", frame, self.on)
             other = _links(*matching_rows(frame, table, self.on, self.hierarchies))
         return link_findings(
             "linkage by equality",
@@ -171,9 +171,53 @@ def matching_rows(
     >>> [found.tolist() for found in matching_rows(people, table, ("a",), {})]
     [[1, 0, -1], [1, 2, 0]]
     """
-    columns = [_Column.of(name, people, table, hierarchies.get(name)) for name in on]
     first = np.full(people.num_rows, -1, dtype=np.int64)
     counts = np.zeros(people.num_rows, dtype=np.int64)
+    for group in matching_classes(people, table, on, hierarchies):
+        starts = np.full(group.classes, table.num_rows, dtype=np.int64)
+        np.minimum.at(starts, group.row_class, group.rows)
+        row, present = starts[group.person_class], first[group.persons]
+        first[group.persons] = np.where(present < 0, row, np.minimum(present, row))
+        counts[group.persons] += np.bincount(group.row_class, minlength=group.classes)[group.person_class]
+    return first, counts
+
+
+class MatchingClasses(NamedTuple):
+    """Equivalence classes of rows that are generalised to the same levels, and who may be in them.
+
+    Attributes
+    ----------
+    classes : int
+        How many classes there are.
+    rows, row_class : int64 arrays of shape (rows,)
+        The rows and the class of each.
+    persons, person_class : int64 arrays of shape (persons,)
+        Who may be in a class, and in which one.
+    """
+
+    classes: int
+    rows: Whole
+    row_class: Whole
+    persons: Whole
+    person_class: Whole
+
+
+def matching_classes(
+    people: pa.Table, table: pa.Table, on: Sequence[str], hierarchies: Mapping[str, Hierarchy]
+) -> Iterator[MatchingClasses]:
+    """Yield the classes of a table that persons may be in, for each combination of levels in it.
+
+    Parameters
+    ----------
+    people, table : pyarrow.Table
+    on : sequence of str
+    hierarchies : mapping of str to rows
+
+    Yields
+    ------
+    MatchingClasses
+    """
+    columns = [_Column.of(name, people, table, hierarchies.get(name)) for name in on]
     levels = np.stack([column.levels[column.released] for column in columns])
     for vector in np.unique(levels, axis=1).T:
         chosen = np.flatnonzero((levels == vector[:, None]).all(axis=0))
@@ -186,19 +230,10 @@ def matching_rows(
             ours = ours * width + column.released[chosen]
             theirs = theirs * width + column.labels[level][column.held]
             size *= width
-        _count(ours, chosen, theirs, first, counts)
-    return first, counts
-
-
-def _count(ours: Whole, rows: Whole, theirs: Whole, first: Whole, counts: Whole) -> None:
-    """Add how many of some rows have each person's key, and the first of them."""
-    keys, starts, number = np.unique(ours, return_index=True, return_counts=True)
-    place = np.minimum(np.searchsorted(keys, theirs), len(keys) - 1)
-    found = keys[place] == theirs
-    row = rows[starts[place[found]]]
-    present = first[found]
-    first[found] = np.where(present < 0, row, np.minimum(present, row))
-    counts[found] += number[place[found]]
+        keys, row_class = np.unique(ours, return_inverse=True)
+        place = np.minimum(np.searchsorted(keys, theirs), len(keys) - 1)
+        persons = np.flatnonzero(keys[place] == theirs)
+        yield MatchingClasses(len(keys), chosen, row_class.astype(np.int64), persons, place[persons])
 
 
 def _compressed(ours: Whole, theirs: Whole) -> tuple[Whole, Whole, int]:
@@ -291,7 +326,8 @@ def _levels(name: str, chains: Mapping[str, list[str]]) -> dict[str, int]:
     return level_of
 
 
-def _check_columns(name: str, table: pa.Table, on: Sequence[str]) -> None:
+def check_columns(name: str, table: pa.Table, on: Sequence[str]) -> None:
+    """Refuse a table without rows, or without one of some columns."""
     if not on:
         _check.refuse("on", "name at least one column", on)
     for column in on:

@@ -1,0 +1,1 @@
+"""Attacks on tables that are anonymous by a syntactic notion: k-anonymous, l-diverse, released twice."""
