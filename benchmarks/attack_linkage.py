@@ -3,8 +3,8 @@
 The persons are synthetic: given names (400) and surnames (20,000) by Zipf's law, birth dates of 80 years,
 1,000 postal codes, sex. The other file has a typing error in each name with a probability of 5 %, another
 postal code with 10 %, no birth date with 2 %. The ratings are synthetic too: items by rank ** -0.7, users by
-a lognormal of deviation 1, stars around the item's mean, 2,000 days; of a target's 8 known ratings 2 are a
-star off, and days are 14 off at most. 1 million ratings of 48,000 users and 1,777 items have Netflix's density.
+a lognormal of deviation 1, stars around the item's mean, 2,000 days. Of a target's 8 known ratings 2 are a
+star off, and days are 14 off at most. A million ratings of 48,000 users and 1,777 items: Netflix's density.
 """
 
 from __future__ import annotations

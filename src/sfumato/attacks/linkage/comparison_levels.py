@@ -49,12 +49,12 @@ class ComparisonLevels:
 
     def __post_init__(self) -> None:
         if self.kind != "exact" and self.kind not in _SQL:
-            _check.refuse("kind", f"be one of exact, {', '.join(_SQL)}", self.kind)
+            _check.refuse("kind", f"be one of exact, {', '.join(_SQL)}", self.kind, "see ComparisonLevels")
         limits = tuple(_check.non_negative("limits", limit) for limit in self.limits)
         ordered = sorted(set(limits), reverse=self.kind == "jaro_winkler")
         if list(limits) != ordered or len(limits) > 6 or (self.kind == "exact") != (not limits):
             rule = "be none for exact, and else one to six, from strict to loose"
-            _check.refuse("limits", rule, tuple(self.limits))
+            _check.refuse("limits", rule, tuple(self.limits), "see ComparisonLevels")
         object.__setattr__(self, "limits", limits)
 
     @property

@@ -75,7 +75,9 @@ class EqualityLinkage(Attack):
         check_columns("auxiliary", self.auxiliary, self.on)
         unknown = [name for name in self.hierarchies if name not in self.on]
         if unknown:
-            _check.refuse("hierarchies", f"be of columns in on, {', '.join(self.on)}", unknown[0])
+            _check.refuse(
+                "hierarchies", f"be of columns in on, {', '.join(self.on)}", unknown[0], "name it in on"
+            )
 
     @property
     def knowledge(self) -> Knowledge:
@@ -276,10 +278,10 @@ class _Column:
         level_of = _levels(name, chains)
         if any(label not in level_of for label in names if label is not None):
             rule = f"have every label of the release's column {name!r}"
-            _check.refuse_state(f"hierarchies[{name!r}]", rule, "some are missing")
+            _check.refuse_state(f"hierarchies[{name!r}]", rule, "some are missing", "add their rows")
         if any(value not in chains for value in values if value is not None):
             rule = f"have every value of the persons' column {name!r}"
-            _check.refuse_state(f"hierarchies[{name!r}]", rule, "some are missing")
+            _check.refuse_state(f"hierarchies[{name!r}]", rule, "some are missing", "add their rows")
         height = max(level_of.values()) + 1
         labels = [
             np.array(
@@ -305,8 +307,9 @@ def _encoded(column: pa.ChunkedArray) -> tuple[Whole, list[str | None]]:
 def _chains(name: str, hierarchy: Hierarchy) -> dict[str, list[str]]:
     chains = {str(row[0]): [str(label) for label in row] for row in hierarchy}
     if not chains or len({len(chain) for chain in chains.values()}) != 1:
+        remedy = "give every value a label at each level"
         _check.refuse_state(
-            f"hierarchies[{name!r}]", "have rows of one length", "it has none, or several lengths"
+            f"hierarchies[{name!r}]", "have rows of one length", "it has none, or several", remedy
         )
     return chains
 
@@ -329,9 +332,11 @@ def _levels(name: str, chains: Mapping[str, list[str]]) -> dict[str, int]:
 def check_columns(name: str, table: pa.Table, on: Sequence[str]) -> None:
     """Refuse a table without rows, or without one of some columns."""
     if not on:
-        _check.refuse("on", "name at least one column", on)
+        _check.refuse("on", "name at least one column", on, "pass the columns that both tables have")
     for column in on:
         if column not in table.column_names:
-            _check.refuse("on", f"be columns of {name}: {', '.join(table.column_names)}", column)
+            _check.refuse(
+                "on", f"be columns of {name}: {', '.join(table.column_names)}", column, "rename its columns"
+            )
     if not table.num_rows:
-        _check.refuse_state(name, "have rows", "it has none")
+        _check.refuse_state(name, "have rows", "it has none", "pass one with rows")

@@ -90,7 +90,12 @@ class ProbabilisticLinkage(Attack):
         _check.integer("max_pairs", self.max_pairs, minimum=1)
         _check.integer("rng", self.rng)
         if not self.comparisons or not self.blocking or not all(self.blocking):
-            _check.refuse("blocking", "be one rule or more, of compared columns each", self.blocking)
+            _check.refuse(
+                "blocking",
+                "be one rule or more, of compared columns each",
+                self.blocking,
+                "pass a list of lists of columns",
+            )
         for levels in self.comparisons.values():
             _check.instance("comparisons", levels, ComparisonLevels, "pass ComparisonLevels('exact')")
         for column in (column for rule in self.blocking for column in rule):
@@ -166,11 +171,10 @@ class ProbabilisticLinkage(Attack):
     def _require(self, name: str, table: pa.Table) -> None:
         for column in self.comparisons:
             if column not in table.column_names:
-                _check.refuse(
-                    "comparisons", f"be of columns of {name}: {', '.join(table.column_names)}", column
-                )
+                rule = f"be of columns of {name}: {', '.join(table.column_names)}"
+                _check.refuse("comparisons", rule, column, "rename its columns")
         if not table.num_rows:
-            _check.refuse_state(name, "have rows", "it has none")
+            _check.refuse_state(name, "have rows", "it has none", "pass one with rows")
 
     def _linked(
         self, people: pa.Table, table: pa.Table, weights: MatchWeights | None = None

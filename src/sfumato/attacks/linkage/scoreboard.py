@@ -55,9 +55,16 @@ class RatingMatrix:
     def __post_init__(self) -> None:
         size = len(self.users)
         if len(self.values) != size or len(self.days) != size or self.starts[-1] != size:
-            _check.refuse_state("ratings", "have a user, a value and a day each", "lengths differ")
+            _check.refuse_state(
+                "ratings",
+                "have a user, a value and a day each",
+                "lengths differ",
+                "pass arrays of one length",
+            )
         if size and not 0 <= self.users.min() <= self.users.max() < self.count:
-            _check.refuse_state("users", "be numbered from 0 to one less than the count", "some are beyond")
+            _check.refuse_state(
+                "users", "be numbered from 0 to one less than the count", "some are beyond", "raise the count"
+            )
 
     @classmethod
     def of(cls, *, users: ArrayLike, items: ArrayLike, values: ArrayLike, days: ArrayLike) -> RatingMatrix:
@@ -76,7 +83,9 @@ class RatingMatrix:
         """
         person, item = np.asarray(users), np.asarray(items)
         if person.dtype.kind not in "iu" or item.dtype.kind not in "iu" or not len(person):
-            _check.refuse_type("users and items", "be whole numbers from 0, at least one", person)
+            _check.refuse_type(
+                "users and items", "be whole numbers from 0, at least one", person, "number them first"
+            )
         order = np.lexsort((person, item))
         again = (np.diff(item[order]) == 0) & (np.diff(person[order]) == 0)
         if again.any():
@@ -162,7 +171,9 @@ class ScoreboardLinkage(Attack):
         _check.positive("value_scale", self.value_scale)
         _check.positive("day_scale", self.day_scale)
         if not len(self.targets):
-            _check.refuse("targets", "be at least one", len(self.targets))
+            _check.refuse(
+                "targets", "be at least one", len(self.targets), "pass what is known of each person"
+            )
 
     @property
     def knowledge(self) -> Knowledge:
@@ -233,7 +244,12 @@ class ScoreboardLinkage(Attack):
         """
         items = np.asarray(known.items)
         if not len(items) or items.min() < 0 or items.max() >= len(matrix.starts) - 1:
-            _check.refuse_state("known items", "be at least one, and of the release", "some are not")
+            _check.refuse_state(
+                "known items",
+                "be at least one, and of the release",
+                "some are not",
+                "leave unknown items out",
+            )
         raters: list[NDArray[Any]] = []
         parts: list[NDArray[np.float64]] = []
         for item, value, day in zip(items.tolist(), known.values, known.days, strict=True):

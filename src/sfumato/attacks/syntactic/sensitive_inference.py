@@ -136,7 +136,7 @@ class SensitiveInference(Attack):
         value, loss = read_release(release, loss)
         several = value if isinstance(value, list | tuple) else (value,)
         if not several:
-            _check.refuse("release", "be a table, or several", value)
+            _check.refuse("release", "be a table, or several", value, "pass one with the sensitive column")
         tables = [as_arrow("release", table) for table in several]
         for table in tables:
             check_columns("release", table, [*self.on, self.sensitive])
@@ -193,7 +193,9 @@ class SensitiveInference(Attack):
     def _right(self, guesses: NDArray[Any], truth: Any) -> NDArray[np.bool_]:
         values = list(truth)
         if len(values) != len(guesses):
-            _check.refuse_type("truth", "be a value for each target", truth)
+            _check.refuse_type(
+                "truth", "be a value for each target", truth, "pass them in the order of the targets"
+            )
         expected = self._grouped(values)
         return np.array(
             [one == other for one, other in zip(guesses.tolist(), expected, strict=True)], dtype=bool
