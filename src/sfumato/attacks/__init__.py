@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from sfumato.attacks.membership.report import MembershipReport, OperatingPoint, membership_report
     from sfumato.attacks.membership.rmia import rmia
     from sfumato.attacks.membership.signals import loss_threshold, scaled_confidence
+    from sfumato.attacks.reconstruction.differencing import Differencing, DifferencingPair, differencing_pairs
     from sfumato.attacks.reconstruction.linear_reconstruction import (
         LinearReconstruction,
         random_subset_queries,
@@ -89,6 +90,8 @@ __all__ = [
     "Comparison",
     "ComparisonLevels",
     "ContradictoryTables",
+    "Differencing",
+    "DifferencingPair",
     "EqualityLinkage",
     "Findings",
     "FingerprintingReport",
@@ -121,6 +124,7 @@ __all__ = [
     "all_reconstructions",
     "compare",
     "contradiction",
+    "differencing_pairs",
     "fingerprinting_experiment",
     "group_counts",
     "iterate_solutions",
@@ -151,6 +155,8 @@ __getattr__, __dir__ = attach(
         "Comparison": "sfumato.attacks.base.comparison",
         "ComparisonLevels": "sfumato.attacks.linkage.comparison_levels",
         "ContradictoryTables": "sfumato.attacks.census.table_reconstruction",
+        "Differencing": "sfumato.attacks.reconstruction.differencing",
+        "DifferencingPair": "sfumato.attacks.reconstruction.differencing",
         "EqualityLinkage": "sfumato.attacks.linkage.equality_join",
         "Findings": "sfumato.attacks.base.findings",
         "FingerprintingReport": "sfumato.attacks.tracing.fingerprinting",
@@ -183,6 +189,7 @@ __getattr__, __dir__ = attach(
         "all_reconstructions": "sfumato.attacks.census.table_reconstruction",
         "compare": "sfumato.attacks.base.comparison",
         "contradiction": "sfumato.attacks.integer_programs.contradiction",
+        "differencing_pairs": "sfumato.attacks.reconstruction.differencing",
         "fingerprinting_experiment": "sfumato.attacks.tracing.fingerprinting",
         "group_counts": "sfumato.attacks.integer_programs.variability",
         "iterate_solutions": "sfumato.attacks.integer_programs.variability",

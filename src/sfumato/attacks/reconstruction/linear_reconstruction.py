@@ -26,8 +26,6 @@ from sfumato import _check
 from sfumato.attacks.base.attack import Attack, read_release
 from sfumato.attacks.base.findings import Findings
 from sfumato.attacks.base.knowledge import Knowledge
-from sfumato.attacks.base.loss_bounds import AttackBound, bit_accuracy_bound
-from sfumato.attacks.base.target_guesses import TargetGuesses, rate_interval
 from sfumato.attacks.reconstruction.bounded_least_squares import (
     as_operator,
     bounded_least_squares,
@@ -37,8 +35,8 @@ from sfumato.attacks.reconstruction.bounded_least_squares import (
 )
 from sfumato.attacks.reconstruction.exhaustive_search import exhaustive_search
 from sfumato.attacks.reconstruction.linear_programs import feasible_point, least_absolute_errors
+from sfumato.attacks.reconstruction.secret_bits import as_bits, bit_ceiling, guessed_bits
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["LinearReconstruction", "random_subset_queries", "reconstruction_accuracy"]
 
@@ -271,13 +269,13 @@ class LinearReconstruction(Attack):
         estimates = self.estimates(release)
         guesses = estimates > 0.5
         count, people = self.queries.shape
-        bits = None if truth is None else _as_bits("truth", truth, people)
-        targets = _guessed(guesses, np.abs(estimates - 0.5), bits)
+        bits = None if truth is None else as_bits("truth", truth, people)
+        targets = guessed_bits(guesses, np.abs(estimates - 0.5), bits)
         other = None
         if controls is not None:
-            theirs = _as_bits("controls", controls, None)
+            theirs = as_bits("controls", controls, None)
             majority = np.full(len(theirs), bool(guesses.mean() > 0.5))
-            other = _guessed(majority, np.zeros(len(theirs)), theirs)
+            other = guessed_bits(majority, np.zeros(len(theirs)), theirs)
         numbers: dict[str, float] = {"queries": count, "people": people}
         if bits is not None:
             numbers["accuracy"] = float((guesses == bits).mean())
@@ -295,7 +293,7 @@ class LinearReconstruction(Attack):
             confidence=confidence,
             numbers=numbers,
             notes=self._notes(),
-            extra_bounds=self._ceiling(targets, read.loss, confidence),
+            extra_bounds=bit_ceiling(targets, read.loss, self.prior, confidence),
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -303,37 +301,3 @@ class LinearReconstruction(Attack):
         if count >= people:
             return ()
         return (f"{count} answers do not determine {people} bits: what is found rests on the bounds 0 and 1",)
-
-    def _ceiling(
-        self, targets: TargetGuesses, loss: PrivacyLoss | None, confidence: float
-    ) -> tuple[AttackBound, ...]:
-        """Return the bound on independent bits, where the prior is known."""
-        hits = targets.hits
-        if hits is None or loss is None or self.prior is None:
-            return ()
-        if loss.neighboring is not None and not isinstance(loss.neighboring, Neighboring):
-            return ()
-        seen = rate_interval(hits, targets.people, (1 - confidence) / 6)
-        condition = f"bits independent, each 1 with chance {self.prior:g}; mean over bits and noise"
-        allowed = bit_accuracy_bound(loss, self.prior)
-        return (AttackBound(name="accuracy", seen=seen, allowed=allowed, condition=condition),)
-
-
-def _as_bits(name: str, values: ArrayLike, people: int | None) -> NDArray[np.bool_]:
-    bits = np.asarray(values)
-    if bits.ndim != 1 or not len(bits) or (people is not None and len(bits) != people):
-        _check.refuse_type(name, "be one bit for each person", bits, "pass them in the order of the columns")
-    if bits.dtype != np.bool_ and not np.isin(bits, (0, 1)).all():
-        _check.refuse_type(name, "be 0 or 1", bits, "code the secret as a bit")
-    return bits.astype(np.bool_)
-
-
-def _guessed(
-    guesses: NDArray[np.bool_], scores: NDArray[np.float64], bits: NDArray[np.bool_] | None
-) -> TargetGuesses:
-    return TargetGuesses(
-        guesses=guesses,
-        scores=scores,
-        claimed=np.ones(len(guesses), dtype=np.bool_),
-        correct=None if bits is None else guesses == bits,
-    )
