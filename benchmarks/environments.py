@@ -27,6 +27,7 @@ _REQUIREMENTS: dict[str, tuple[str, ...]] = {
     # What they import and do not declare; all as new as the index has it, as for anybody who installs them.
     "pure_ldp": ("pure-ldp==1.2.0", "scikit-learn", "statsmodels"),
     "multi_freq_ldpy": ("multi-freq-ldpy==0.2.5",),
+    "pycanon": ("pycanon==1.3.6", "pyarrow"),
     "ldp_toolbox": ("ldp-toolbox==0.1.3",),
 }
 _BESIDE = ("opacus",)
