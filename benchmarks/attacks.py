@@ -15,6 +15,8 @@ __all__ = ["main"]
 _ADULT = Path(__file__).parents[1] / "tests" / "anonymity" / "data" / "adult.parquet"
 
 PARTS = {
+    "census": "benchmarks.attack_tables",
+    "linkage": "benchmarks.attack_linkage",
     "generalize": "benchmarks.anonymity_generalize",
     "measures": "benchmarks.anonymity_measures",
     "reconstruction": "benchmarks.attack_reconstruction",

@@ -58,7 +58,7 @@ def test_noise_takes_the_attack_down_to_its_baseline() -> None:
     raw = {block: published(persons) for block, persons in truth.items()}
     private = {block: noisy(tables, 0.5, rng) for block, tables in raw.items()}
     attack = CensusReconstruction(types=TYPES, time_limit=20)
-    # 5 tables of one person each, at epsilon 0.1: in total 0.5 when a person is added, for the count is public
+    # five tables, of which a person is in one cell each, at epsilon 0.1
     found = compare(attack, raw=raw, private=private, loss=PureDP(0.5), truth=truth, controls=controls)
     raw_hits, private_hits = found.raw.targets.hits, found.private.targets.hits
     assert raw_hits is not None

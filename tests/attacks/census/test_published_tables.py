@@ -96,7 +96,7 @@ def test_suppressed_and_uncertain_counts_are_ranges() -> None:
 
     def accept(block: Persons) -> bool:
         women = sum(sex == "F" for _, sex in block)
-        return women == 1 and len(block) - women <= 1
+        return bool(women == 1) and len(block) - women <= 1
 
     assert allowed([suppressed], 9, types) == expected(accept, range(3), types)
     wide = PublishedCounts(name="all", by=(), counts=1.4, margin=1)

@@ -56,6 +56,12 @@ def test_values_are_those_of_an_enumeration() -> None:
         assert built.solve().objective == best
 
 
+def test_a_program_that_the_solvers_presolve_takes_for_infeasible_is_solved() -> None:
+    text = "min a\nst\n 2 a + b + 2 c + 2 d = 1\n a + 2 b + 2 c = 2\nbounds\n"
+    found = parse_lp(text + " a <= 2\n b <= 2\n c <= 2\n d <= 2\ngenerals\n a b c d\nend").solve()
+    assert found.values == {"a": 0, "b": 1, "c": 0, "d": 0}
+
+
 def test_rows_that_force_zeros_leave_the_others() -> None:
     found = parse_lp(
         "max a + b + c\nst\n z: a + b = 0\n y: b + c <= 2\nbounds\n a <= 4\n b <= 4\nend"

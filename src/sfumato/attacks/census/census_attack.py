@@ -140,7 +140,12 @@ class CensusReconstruction(Attack):
             guesses += [(block, person, True) for person in solution.certain_persons()]
             guesses += [(block, person, False) for person in uncertain]
         if not guesses:
-            _check.refuse_state("tables", "count somebody", "the reconstructed blocks are empty")
+            _check.refuse_state(
+                "tables",
+                "count somebody",
+                "the reconstructed blocks are empty",
+                "pass tables of blocks with persons",
+            )
         certain = sum(sure for _, _, sure in guesses)
         return Findings(
             attack="census reconstruction",
@@ -181,7 +186,7 @@ def _by_block(value: Any, kind: type) -> Mapping[str, Sequence[Any]]:
         return value
     if not isinstance(value, Sequence) or not all(isinstance(one, kind) for one in value):
         rule = "be tables or persons as tuples, or a mapping of blocks to these"
-        _check.refuse_type("release, truth and controls", rule, value)
+        _check.refuse_type("release, truth and controls", rule, value, "pass a dict of block to them")
     return {"": value}
 
 

@@ -50,7 +50,10 @@ class PersonTypes:
         for name, values in self.attributes.items():
             if not values or len(set(values)) != len(values):
                 _check.refuse_state(
-                    f"attributes[{name!r}]", "have values, each once", "it has none, or one twice"
+                    f"attributes[{name!r}]",
+                    "have values, each once",
+                    "it has none, or one twice",
+                    "list each once",
                 )
             size *= len(values)
         if not self.attributes or size > _MOST:
@@ -97,7 +100,9 @@ class PersonTypes:
     def _position(self, name: str) -> int:
         """Return which attribute, in their order, has a name."""
         if name not in self.attributes:
-            _check.refuse("attribute", f"be one of {', '.join(self.attributes)}", name)
+            _check.refuse(
+                "attribute", f"be one of {', '.join(self.attributes)}", name, "see types.attributes"
+            )
         return list(self.attributes).index(name)
 
     def _value_codes(self, name: str, values: Any) -> list[int]:
@@ -106,7 +111,9 @@ class PersonTypes:
         several = values if isinstance(values, list | tuple | set | frozenset | range) else (values,)
         unknown = [value for value in several if value not in self._codes[name]]
         if unknown:
-            _check.refuse(f"value of {name}", "be one of its attribute's values", unknown[0])
+            _check.refuse(
+                f"value of {name}", "be one of its attribute's values", unknown[0], "see types.attributes"
+            )
         return [self._codes[name][value] for value in several]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
@@ -125,7 +132,9 @@ class PersonTypes:
         try:
             values = np.array([float(value) for value in self.attributes[name]])  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            _check.refuse("attribute", "have numbers as its values, for a mean or a median", name)
+            _check.refuse(
+                "attribute", "have numbers as its values, for a mean or a median", name, "ask of another one"
+            )
         return np.asarray(values[self.codes[position]])
 
     def person(self, place: int) -> Person:
@@ -174,7 +183,12 @@ class PersonTypes:
                 ]
                 place = int(self._place[np.ravel_multi_index(codes, self._shape)])
             if place < 0:
-                _check.refuse_type("persons", "be of possible types, with a value for each attribute", person)
+                _check.refuse_type(
+                    "persons",
+                    "be of possible types, with a value for each attribute",
+                    person,
+                    "pass tuples in the order of the attributes",
+                )
             counts[place] += count
         return counts
 

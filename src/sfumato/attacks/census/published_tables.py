@@ -106,14 +106,23 @@ class PublishedCounts(PublishedTable):
         _check.non_negative("margin", self.margin)
         _check.non_negative("noise_scale", self.noise_scale)
         if counts.ndim != len(self.by):
-            _check.refuse(f"counts of {self.name}", f"have {len(self.by)} axes, as by has", counts.ndim)
+            _check.refuse(
+                f"counts of {self.name}",
+                f"have {len(self.by)} axes, as by has",
+                counts.ndim,
+                "pass an array with an axis for each",
+            )
         if np.isinf(counts).any():
-            _check.refuse_state(f"counts of {self.name}", "be finite", "some are infinite")
+            _check.refuse_state(
+                f"counts of {self.name}", "be finite", "some are infinite", "pass NaN for a suppressed count"
+            )
         if np.isnan(counts).any() and (self.suppressed is None or self.noise_scale):
             remedy = "pass suppressed=(least, greatest)"
             _check.refuse_state(f"counts of {self.name}", "be numbers", "some are NaN", remedy)
         if self.suppressed is not None and not 0 <= self.suppressed[0] <= self.suppressed[1]:
-            _check.refuse("suppressed", "be a least and a greatest count", self.suppressed)
+            _check.refuse(
+                "suppressed", "be a least and a greatest count", self.suppressed, "pass a pair such as (1, 4)"
+            )
         object.__setattr__(self, "counts", counts)
 
     @classmethod
@@ -165,7 +174,12 @@ class PublishedCounts(PublishedTable):
         """
         cell, shape = _cells(types, self.by, self.where)
         if shape != self.counts.shape:
-            _check.refuse(f"counts of {self.name}", f"have the shape {shape} of its axes", self.counts.shape)
+            _check.refuse(
+                f"counts of {self.name}",
+                f"have the shape {shape} of its axes",
+                self.counts.shape,
+                "pass the counts in the order of its values",
+            )
         order = np.argsort(cell, kind="stable")
         ends = np.searchsorted(cell[order], np.arange(math.prod(shape) + 1))
         rows, lower, upper = [], [], []

@@ -81,7 +81,7 @@ def table_program(
     """
     names = [table.name for table in tables]
     if not names or len(set(names)) != len(names) or "" in names:
-        _check.refuse("tables", "be at least one, with names that differ", names)
+        _check.refuse("tables", "be at least one, with names that differ", names, "name each table")
     built = _Builder(types, population)
     for table in tables:
         _check.instance("tables", table, PublishedTable, "pass PublishedCounts and its like")

@@ -50,7 +50,12 @@ def contradiction(
     ('total', 'men')
     """
     if len(tables) != len(program.rows):
-        _check.refuse("tables", f"name one table for each of {len(program.rows)} rows", len(tables))
+        _check.refuse(
+            "tables",
+            f"name one table for each of {len(program.rows)} rows",
+            len(tables),
+            "pass an empty name for rows that always count",
+        )
     names = np.asarray(tables, dtype=object)
     always = names == ""
 
@@ -67,7 +72,12 @@ def contradiction(
     if solvable(every):
         return ()
     if not solvable(()):
-        _check.refuse_state("tables", "be of rows that contradict", "the rows that always count do so alone")
+        _check.refuse_state(
+            "tables",
+            "be of rows that contradict",
+            "the rows that always count do so alone",
+            "name their tables too",
+        )
     found = set(_explain((), every, solvable, changed=False))
     return tuple(name for name in every if name in found)
 

@@ -120,10 +120,17 @@ class IntegerProgram:
             *((field, rows) for field in ("row_lower", "row_upper", "rows")),
         ):
             if len(getattr(self, name)) != length:
-                _check.refuse(name, f"have {length} entries, as the matrix has", len(getattr(self, name)))
+                _check.refuse(
+                    name,
+                    f"have {length} entries, as the matrix has",
+                    len(getattr(self, name)),
+                    "pass them in one order",
+                )
         for name in ("objective", "row_lower", "row_upper", "lower", "upper"):
             if np.isnan(getattr(self, name)).any():
-                _check.refuse_state(name, "hold numbers", "it has NaN")
+                _check.refuse_state(
+                    name, "hold numbers", "it has NaN", "pass infinity where there is no bound"
+                )
 
     def solve(self, *, time_limit: float | None = None) -> ProgramSolution:
         """Return values that meet all constraints with the best objective.
@@ -296,7 +303,11 @@ class _Reduced:
         matrix = csr_array(program.matrix[self.rows_left])[:, columns].tocsc()
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
         sign = -1.0 if program.maximize else 1.0
-        options: Any = {"mip_rel_gap": 0.0} | ({} if time_limit is None else {"time_limit": time_limit})
+        # HiGHS's own presolve finds no solution of some programs that have one (scipy 1.12), and what it
+        # saves is saved already.
+        options: Any = {"mip_rel_gap": 0.0, "presolve": False} | (
+            {} if time_limit is None else {"time_limit": time_limit}
+        )
         lower, upper = program.row_lower[self.rows_left], program.row_upper[self.rows_left]
         found: Any = milp(
             sign * program.objective[columns],

@@ -216,10 +216,15 @@ def iterate_solutions(
 def _checked_groups(program: IntegerProgram, groups: Whole) -> Whole:
     groups = np.asarray(groups)
     if groups.shape != (len(program.variables),) or groups.dtype.kind not in "iu":
-        _check.refuse_type("groups", "be whole numbers, one for each variable of the program", groups)
+        _check.refuse_type(
+            "groups",
+            "be whole numbers, one for each variable of the program",
+            groups,
+            "pass -1 for variables that count nobody",
+        )
     inside = groups >= 0
     if not program.integer[inside].all():
-        _check.refuse_state("groups", "be of integer variables", "some are continuous")
+        _check.refuse_state("groups", "be of integer variables", "some are continuous", "pass -1 for these")
     if not (np.isfinite(program.lower[inside]) & np.isfinite(program.upper[inside])).all():
         _check.refuse_state("groups", "be of variables with bounds", "some have none", "give them bounds")
     return groups.astype(np.int64)
