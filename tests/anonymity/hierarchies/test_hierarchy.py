@@ -44,3 +44,10 @@ def test_what_is_no_hierarchy_is_refused() -> None:
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="hierarchy must be a text file that can be read"):
         Hierarchy.from_csv(tmp_path / "none.csv")
+
+
+def test_rows_make_the_hierarchy_again() -> None:
+    rows = [("a", "x", "*"), (None, "x", "*"), ("b", "y", "*")]
+    hierarchy = Hierarchy.from_rows(rows)
+    assert hierarchy.rows() == rows
+    assert Hierarchy.from_rows(hierarchy.rows()).labels == hierarchy.labels

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.anonymity import Hierarchy
 from sfumato.attacks import EqualityLinkage
 from sfumato.errors import ParameterError
 from tests.cases import cases
@@ -125,3 +126,14 @@ def link(**options: Any) -> Any:
         auxiliary=people, on=options.get("on", ("a",)), hierarchies=options.get("hierarchies", {})
     )
     return attack.run(options.get("table", people), truth=options.get("truth"))
+
+
+def test_a_hierarchy_and_its_rows_link_alike() -> None:
+    rows = [(str(n), f"{n // 10}x", "*") for n in range(30)]
+    people, released = pa.table({"n": [3, 14, 15]}), pa.table({"n": ["0x", "1x", "*"]})
+    found = [
+        EqualityLinkage(auxiliary=people, on=("n",), hierarchies={"n": given}).run(released)
+        for given in (rows, Hierarchy.from_rows(rows))
+    ]
+    assert found[0].targets.guesses.tolist() == found[1].targets.guesses.tolist()
+    assert found[0].targets.scores.tolist() == found[1].targets.scores.tolist() == [0.5, 0.5, 0.5]

@@ -170,6 +170,16 @@ class Hierarchy:
         found[self.levels[level]] = self.levels[level + 1]
         return found
 
+    def rows(self) -> list[tuple[Label, ...]]:
+        """Return a row for each value: the value, then what stands for it at level 1, 2 and so on.
+
+        Returns
+        -------
+        list of tuples
+            As `from_rows` takes them.
+        """
+        return list(zip(*self._columns(), strict=True))
+
     def with_suppression(self) -> Hierarchy:
         """Return the hierarchy with ``*`` for every value on top.
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato.anonymity.hierarchies.hierarchy import Hierarchy as GeneralisationHierarchy
 from sfumato.attacks.base.attack import Attack, read_release
 from sfumato.attacks.base.findings import Findings
 from sfumato.attacks.base.knowledge import Knowledge
@@ -21,7 +22,7 @@ from sfumato.privacy.loss import PrivacyLoss
 __all__ = ["EqualityLinkage", "MatchingClasses", "check_columns", "matching_classes", "matching_rows"]
 
 Whole = NDArray[np.int64]
-Hierarchy = Sequence[Sequence[Any]]
+Hierarchy = GeneralisationHierarchy | Sequence[Sequence[Any]]
 
 
 @final
@@ -35,9 +36,10 @@ class EqualityLinkage(Attack):
         The targets, with their exact values: a pandas, Polars or Arrow table.
     on : sequence of str
         Columns that it shares with the release.
-    hierarchies : mapping of str to rows, optional
-        For columns that the release may have generalised: a row for each value, which begins with it and
-        goes on with its labels, from the finest to the coarsest, as in ARX's files. A release may mix levels.
+    hierarchies : mapping of str to Hierarchy or rows, optional
+        For columns that the release may have generalised: an `sfumato.anonymity.Hierarchy`, or a row for each
+        value, which begins with it and goes on with its labels, from the finest to the coarsest. A release
+        may mix levels.
 
     Raises
     ------
@@ -305,7 +307,8 @@ def _encoded(column: pa.ChunkedArray) -> tuple[Whole, list[str | None]]:
 
 
 def _chains(name: str, hierarchy: Hierarchy) -> dict[str, list[str]]:
-    chains = {str(row[0]): [str(label) for label in row] for row in hierarchy}
+    rows = hierarchy.rows() if isinstance(hierarchy, GeneralisationHierarchy) else hierarchy
+    chains = {str(row[0]): [str(label) for label in row] for row in rows}
     if not chains or len({len(chain) for chain in chains.values()}) != 1:
         remedy = "give every value a label at each level"
         _check.refuse_state(

@@ -24,8 +24,11 @@ def checked_coverage(coverage: Mapping[str, Any] | None) -> Coverage:
     """Return what tells which labels stand for which values, or refuse it."""
     given = {} if coverage is None else dict(coverage)
     for column, covers in given.items():
-        if not callable(covers) and not isinstance(covers, Hierarchy):
-            rule = "have a Hierarchy, or a function of a value and a label, for each column"
+        if isinstance(covers, list | tuple):
+            rows = [[None if label is None else str(label) for label in row] for row in covers]
+            given[column] = Hierarchy.from_rows(rows)
+        elif not callable(covers) and not isinstance(covers, Hierarchy):
+            rule = "have a Hierarchy, its rows, or a function of a value and a label, for each column"
             _check.refuse_type("hierarchies", rule, covers, f"see column {column!r}")
     return given
 
