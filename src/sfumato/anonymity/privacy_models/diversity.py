@@ -100,7 +100,7 @@ class EntropyLDiversity(SensitiveModel):
 
     def __post_init__(self) -> None:
         if _check.positive("l", self.l) < 1:
-            _check.refuse("l", "be at least 1", self.l)
+            _check.refuse("l", "be at least 1", self.l, "every class has an l of 1")
 
     @property
     def minimum_size(self) -> int:
@@ -189,7 +189,7 @@ class AlphaDeassociation(SensitiveModel):
 
     def __post_init__(self) -> None:
         if not _check.share("alpha", self.alpha):
-            _check.refuse("alpha", "be above 0", self.alpha)
+            _check.refuse("alpha", "be above 0", self.alpha, "pass 0.5, say")
 
     @property
     def minimum_size(self) -> int:
