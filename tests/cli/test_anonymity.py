@@ -60,7 +60,7 @@ def test_wrong_input_is_one_line(table: Path) -> None:
         ((table, "-q", "age", "--level", "age"), "--level must be COLUMN=LEVEL, got 'age'"),
         ((table, "-q", "age", "--level", "age=x"), "--level must end in a number, got 'x'"),
         ((table, "-q", "age", "--population-size", 3), "population_size must be an integer of at least 4"),
-        ((table, "-q", "age=none.csv"), "hierarchy must be a text file that can be read, got 'none.csv'"),
+        ((table, "-q", "age=none.csv"), "the hierarchy of 'age' must be a text file that can be read"),
     ):
         found = run(*arguments)
         assert found.exit_code == 2

@@ -29,18 +29,16 @@ def test_the_missing_value_is_a_category_until_one_value_is_left() -> None:
     assert split.with_suppression().with_missing().labels[2] == ("*",)
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
+def test_what_is_no_hierarchy_is_refused() -> None:
+    refused: list[tuple[list[tuple[str, ...]], str]] = [
         ([], "must list at least one value"),
         ([("a", "x", "*"), ("b", "x")], r"must have 3 levels for each value, got \('b', 'x'\)"),
         ([("a", "x"), ("a", "y")], "must have one row for each value, got 'a'"),
         ([("a", "x", "p"), ("b", "x", "q")], "must nest, but 'x' at level 1 lies in both 'p' and 'q' above"),
-    ],
-)
-def test_what_is_no_hierarchy_is_refused(rows: list[tuple[str, ...]], message: str) -> None:
-    with pytest.raises(ParameterError, match=message):
-        Hierarchy.from_rows(rows)
+    ]
+    for rows, message in refused:
+        with pytest.raises(ParameterError, match=message):
+            Hierarchy.from_rows(rows)
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

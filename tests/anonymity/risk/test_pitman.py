@@ -72,4 +72,5 @@ def test_the_expected_uniques_are_exact() -> None:
 
 def test_what_has_no_fit_is_none() -> None:
     assert fit_pitman(np.array([1, 1, 1])) is None
+    assert fit_pitman(np.array([1, 1, 2])) is not None
     assert fit_pitman(np.array([5])) is None

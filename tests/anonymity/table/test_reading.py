@@ -35,11 +35,11 @@ def test_frames_and_parquet_files_are_the_same_table(tmp_path: Path) -> None:
         assert read_table(source).to_pydict() == columns
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_columns_of_a_csv_file_are_texts(tmp_path: Path, separator: str) -> None:
+def test_columns_of_a_csv_file_are_texts(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
-    path.write_text(f"zip{separator}age\n02139{separator}30\n02142{separator}\n")
-    assert read_table(path).to_pydict() == {"zip": ["02139", "02142"], "age": ["30", ""]}
+    for separator in (",", ";", "\t"):
+        path.write_text(f"zip{separator}age\n02139{separator}30\n02142{separator}\n")
+        assert read_table(path).to_pydict() == {"zip": ["02139", "02142"], "age": ["30", ""]}
 
 
 def test_what_is_no_single_table_is_refused(tmp_path: Path) -> None:

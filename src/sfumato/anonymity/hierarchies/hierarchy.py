@@ -59,13 +59,15 @@ class Hierarchy:
     labels: tuple[tuple[Label, ...], ...]
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Sequence[Label]]) -> Self:
+    def from_rows(cls, rows: Iterable[Sequence[Label]], *, name: str = "hierarchy") -> Self:
         """Return the hierarchy that these rows list.
 
         Parameters
         ----------
         rows : iterable of sequences of str
             One for each value: the value, then what stands for it at level 1, 2 and so on.
+        name : str
+            What messages call it.
 
         Returns
         -------
@@ -78,16 +80,14 @@ class Hierarchy:
         """
         listed = list(dict.fromkeys(tuple(row) for row in rows))
         if not listed or not listed[0]:
-            _check.refuse_state("hierarchy", "list at least one value", "it is empty", "give a row per value")
+            _check.refuse_state(name, "list at least one value", "it is empty", "give a row per value")
         for row in listed:
             if len(row) != len(listed[0]):
-                _check.refuse(
-                    "hierarchy", f"have {len(listed[0])} levels for each value", row, "complete the row"
-                )
+                _check.refuse(name, f"have {len(listed[0])} levels for each value", row, "complete the row")
         columns = list(zip(*listed, strict=True))
-        _check_unique(columns[0])
+        _check_unique(name, columns[0])
         for level in range(1, len(columns)):
-            _check_nested(columns[level - 1], columns[level], level)
+            _check_nested(name, columns[level - 1], columns[level], level)
         return cls._of_columns(columns)
 
     @classmethod
@@ -102,7 +102,7 @@ class Hierarchy:
         return cls(tuple(levels), tuple(labels))
 
     @classmethod
-    def from_csv(cls, path: str | Path, *, separator: str | None = None) -> Self:
+    def from_csv(cls, path: str | Path, *, separator: str | None = None, name: str = "hierarchy") -> Self:
         """Return the hierarchy of a file, in the format of ARX: no header, a row for each value.
 
         Parameters
@@ -111,6 +111,8 @@ class Hierarchy:
             A text file in UTF-8.
         separator : str, optional
             What stands between the levels; ``;`` where the first row has one, else ``,``.
+        name : str
+            What messages call it.
 
         Returns
         -------
@@ -124,11 +126,11 @@ class Hierarchy:
         try:
             text = Path(path).expanduser().read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
-            _check.refuse("hierarchy", "be a text file that can be read", str(path), "check the path")
+            _check.refuse(name, "be a text file that can be read", str(path), "check the path")
         lines = [line for line in text.splitlines() if line.strip()]
         if separator is None:
             separator = ";" if len(next(csv.reader(lines[:1], delimiter=";"), [])) > 1 else ","
-        return cls.from_rows(csv.reader(lines, delimiter=separator))
+        return cls.from_rows(csv.reader(lines, delimiter=separator), name=name)
 
     @property
     def height(self) -> int:
@@ -201,20 +203,20 @@ class Hierarchy:
         ]
 
 
-def _check_unique(values: Sequence[Label]) -> None:
+def _check_unique(name: str, values: Sequence[Label]) -> None:
     seen: set[Label] = set()
     for value in values:
         if value in seen:
-            _check.refuse("hierarchy", "have one row for each value", value, "drop the other row")
+            _check.refuse(name, "have one row for each value", value, "drop the other row")
         seen.add(value)
 
 
-def _check_nested(below: Sequence[Label], above: Sequence[Label], level: int) -> None:
+def _check_nested(name: str, below: Sequence[Label], above: Sequence[Label], level: int) -> None:
     parents: dict[Label, Label] = {}
     for label, parent in zip(below, above, strict=True):
         if parents.setdefault(label, parent) != parent:
             _check.refuse_state(
-                "hierarchy",
+                name,
                 "nest",
                 f"{label!r} at level {level - 1} lies in both {parents[label]!r} and {parent!r} above",
                 "name different values differently",

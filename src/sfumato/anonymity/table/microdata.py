@@ -66,7 +66,7 @@ class Microdata:
         if both:
             _check.refuse("sensitive", "not be a quasi-identifier", both[0], "name it once")
         wanted = {**identifying, **hidden}
-        hierarchies = {name: _opened(given) for name, given in wanted.items()}
+        hierarchies = {name: _opened(name, given) for name, given in wanted.items()}
         self._table: pa.Table = read_table(frame)
         for name in wanted:
             _check_column(name, self._table.column_names)
@@ -127,12 +127,12 @@ def _by_name(parameter: str, given: Hierarchies | Sequence[str]) -> dict[str, An
     return dict(given) if isinstance(given, Mapping) else dict.fromkeys(given)
 
 
-def _opened(given: Any) -> Hierarchy | HierarchyBuilder | None:
+def _opened(name: str, given: Any) -> Hierarchy | HierarchyBuilder | None:
     if isinstance(given, (str, Path)):
-        return Hierarchy.from_csv(given)
+        return Hierarchy.from_csv(given, name=f"the hierarchy of {name!r}")
     if given is not None and not isinstance(given, Hierarchy) and not hasattr(given, "hierarchy"):
-        rule = "have a Hierarchy, a path, Intervals, Dates, Prefixes or None for a column"
-        _check.refuse_type("quasi_identifiers", rule, given, "pass {'age': None}, say")
+        rule = "be a Hierarchy, a path, Intervals, Dates, Prefixes or None"
+        _check.refuse_type(f"the hierarchy of {name!r}", rule, given, "pass {'age': None}, say")
     found: Hierarchy | HierarchyBuilder | None = given
     return found
 
