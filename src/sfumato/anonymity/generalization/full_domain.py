@@ -25,7 +25,7 @@ from sfumato.anonymity.table.released_table import RecodedTable, labelled, relea
 
 __all__ = ["Generalization", "generalize"]
 
-_LARGEST = 50_000_000
+_LARGEST = 5_000_000
 
 
 @final
