@@ -73,7 +73,7 @@ class DistinctLDiversity(SensitiveModel):
 class EntropyLDiversity(SensitiveModel):
     """Entropy l-diversity: the entropy of the sensitive values of a class is at least log l.
 
-    Closed under unions, by the concavity of entropy (Machanavajjhala et al., Theorem 4.1); not upward closed.
+    Closed under unions, by the concavity of entropy (proved by Machanavajjhala et al.); not upward closed.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class EntropyLDiversity(SensitiveModel):
 class RecursiveLDiversity(SensitiveModel):
     """Recursive (c, l)-diversity: r1 < c (r_l + ... + r_m) for the sorted counts r1 >= r2 >= ... of a class.
 
-    Closed under unions (Machanavajjhala et al., Theorem 4.2); not upward closed.
+    Closed under unions (proved by Machanavajjhala et al.); not upward closed.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ def recode_locally(
     References
     ----------
     Prasser, Eicher, Spengler, Bild and Kuhn, "Flexible data anonymization using ARX", Software: Practice and
-    Experience 50(7), 2020, section on local recoding.
+    Experience 50(7), 2020.
 
     Examples
     --------
