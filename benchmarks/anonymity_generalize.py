@@ -1,8 +1,8 @@
 """Optimal full-domain generalisation on ARX's Adult, and its loss beside anjana's at the same k and limit.
 
-Each of ours runs in a process of its own: CPU seconds of the search, and the peak memory of the whole process.
-The losses are those of ARX's own tests on the same data. Anjana takes one node by its greedy rule; its loss is
-that of this node, by the same formula.
+Each of ours runs in a process of its own: CPU seconds of the search, and peak memory of the whole process.
+The losses are those of ARX's own tests on the same data. Anjana takes one node by its greedy rule; its loss
+is that of this node, by the same formula.
 """
 
 from __future__ import annotations

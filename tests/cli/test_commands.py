@@ -90,6 +90,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "survey design",
         "survey analyse",
         "anonymity check",
+        "anonymity generalize",
         "demo",
         "synth",
     }

@@ -127,7 +127,7 @@ def generalize(
     """Write the table with the optimal full-domain generalisation, k-anonymous and with the models."""
     data = microdata_of(file, quasi_identifier, sensitive)
     if output.suffix not in {".parquet", ".csv"}:
-        _check.refuse("--output", "end in .parquet or .csv", str(output))
+        _check.refuse("--output", "end in .parquet or .csv", str(output), "name a file of one of them")
     models = [_model(kind, number) for kind, number in _pairs("--model", model, "KIND:COLUMN=NUMBER")]
     with CountBar("nodes of the lattice") as bar:
         best = optimum(data, k, suppression=suppression, loss=loss, models=models, progress=bar.update)

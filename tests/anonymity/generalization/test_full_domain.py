@@ -28,6 +28,7 @@ from sfumato.anonymity.privacy_models.diversity import (
     EntropyLDiversity,
     RecursiveLDiversity,
 )
+from sfumato.anonymity.report.check import check
 from sfumato.anonymity.table.microdata import Microdata
 from sfumato.errors import ParameterError
 from tests.anonymity.arx import adult, random_table
@@ -339,3 +340,22 @@ def test_a_share_of_rows_is_the_number_as_it_is_written() -> None:
     data = Microdata(pa.table({"value": values}), quasi_identifiers={"value": jobs})
     assert generalize(data, 2, suppression=0.29).levels == {"value": 0}
     assert generalize(data, 2, suppression=0.28).levels == {"value": 1}
+
+
+def test_a_lattice_of_too_many_nodes_is_refused() -> None:
+    names = [f"c{i}" for i in range(23)]  # 2 to the 23 nodes
+    data = Microdata(pa.table({name: ["a", "b"] for name in names}), quasi_identifiers=names)
+    with pytest.raises(
+        ParameterError, match="at most 5,000,000 combinations of levels, got 8388608; use mondrian"
+    ):
+        generalize(data, 2)
+
+
+def test_the_report_of_the_chosen_levels_has_what_was_asked() -> None:
+    data = random_table(np.random.default_rng(21), rows=60)
+    models = [EntropyLDiversity("job", 2.0), TCloseness("job", 0.4, "ordered"), DistinctLDiversity("job", 3)]
+    report = check(data, levels=generalize(data, 4, models=models).levels)
+    assert report.k >= 4
+    assert report.entropy_l["job"] >= 2.0 - 1e-12
+    assert report.distinct_l["job"] >= 3
+    assert report.t_closeness("job", "ordered") <= 0.4 + 1e-12

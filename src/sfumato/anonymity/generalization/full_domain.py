@@ -20,12 +20,12 @@ from sfumato.anonymity.generalization.lattice_nodes import LatticeNodes
 from sfumato.anonymity.generalization.losses import InformationLoss, information_loss
 from sfumato.anonymity.generalization.requirement import Requirement, checked_models, coded_table
 from sfumato.anonymity.privacy_models.base import PrivacyModel
-from sfumato.anonymity.recoding.released_table import RecodedTable, labelled, released_table
 from sfumato.anonymity.table.microdata import Microdata
+from sfumato.anonymity.table.released_table import RecodedTable, labelled, released_table
 
 __all__ = ["Generalization", "generalize"]
 
-_LARGEST = 50_000_000
+_LARGEST = 5_000_000
 
 
 @final

@@ -112,7 +112,9 @@ class LatticeNodes:
             If matplotlib is absent and no axes are given.
         """
         if chosen is not None and len(chosen) != len(self.columns):
-            _check.refuse("chosen", f"have {len(self.columns)} levels", tuple(chosen))
+            _check.refuse(
+                "chosen", f"have {len(self.columns)} levels", tuple(chosen), "give one for each column"
+            )
         ax = axes(ax)
         numbers = self.by_height()
         heights = np.arange(len(numbers))

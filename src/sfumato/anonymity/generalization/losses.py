@@ -323,5 +323,5 @@ def information_loss(loss: str | InformationLoss) -> InformationLoss:
     if isinstance(loss, InformationLoss):
         return loss
     if loss not in _NAMED:
-        _check.refuse("loss", f"be one of {', '.join(_NAMED)} or an InformationLoss", loss)
+        _check.refuse("loss", f"be one of {', '.join(_NAMED)} or an InformationLoss", loss, "pass one")
     return _NAMED[loss]

@@ -116,13 +116,11 @@ def checked_models(data: Microdata, k: int, models: Sequence[PrivacyModel]) -> t
     """Check k and the models against the columns of the table, and put k first."""
     if not isinstance(data, Microdata):
         _check.refuse_type("data", "be a Microdata", data, "wrap the frame in anonymity.Microdata")
-    if isinstance(models, PrivacyModel):
-        models = (models,)
     if _check.integer("k", k, minimum=1) > data.rows:
-        _check.refuse("k", "be at most the number of rows", k)
+        _check.refuse("k", "be at most the number of rows", k, "ask for less")
     for model in models:
         if not isinstance(model, PrivacyModel):
-            _check.refuse_type("models", "be privacy models, such as EntropyLDiversity", model)
+            _check.refuse_type("models", "be privacy models, such as EntropyLDiversity", model, "make one")
         if model.sensitive is not None and model.sensitive not in data.sensitive:
             _check.refuse(
                 "models",

@@ -60,7 +60,7 @@ class TCloseness(SensitiveModel):
     def __post_init__(self) -> None:
         _check.share("t", self.t)
         if self.distance not in ("equal", "ordered", "hierarchical"):
-            _check.refuse("distance", "be equal, ordered or hierarchical", self.distance)
+            _check.refuse("distance", "be equal, ordered or hierarchical", self.distance, "pass one of them")
 
     @property
     def minimum_size(self) -> int:

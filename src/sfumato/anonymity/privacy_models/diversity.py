@@ -73,7 +73,7 @@ class DistinctLDiversity(SensitiveModel):
 class EntropyLDiversity(SensitiveModel):
     """Entropy l-diversity: the entropy of the sensitive values of a class is at least log l.
 
-    Closed under unions, by the concavity of entropy (Machanavajjhala et al., Theorem 4.1); not upward closed.
+    Closed under unions, by the concavity of entropy (proved by Machanavajjhala et al.); not upward closed.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class EntropyLDiversity(SensitiveModel):
 
     def __post_init__(self) -> None:
         if _check.positive("l", self.l) < 1:
-            _check.refuse("l", "be at least 1", self.l)
+            _check.refuse("l", "be at least 1", self.l, "every class has an l of 1")
 
     @property
     def minimum_size(self) -> int:
@@ -116,7 +116,7 @@ class EntropyLDiversity(SensitiveModel):
 class RecursiveLDiversity(SensitiveModel):
     """Recursive (c, l)-diversity: r1 < c (r_l + ... + r_m) for the sorted counts r1 >= r2 >= ... of a class.
 
-    Closed under unions (Machanavajjhala et al., Theorem 4.2); not upward closed.
+    Closed under unions (proved by Machanavajjhala et al.); not upward closed.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class AlphaDeassociation(SensitiveModel):
 
     def __post_init__(self) -> None:
         if not _check.share("alpha", self.alpha):
-            _check.refuse("alpha", "be above 0", self.alpha)
+            _check.refuse("alpha", "be above 0", self.alpha, "pass 0.5, say")
 
     @property
     def minimum_size(self) -> int:

@@ -1,1 +1,1 @@
-"""Recoded tables: what is released, Mondrian, local recoding and the attack on its choices."""
+"""Recoding by class: Mondrian, local recoding and the attack on its choices."""

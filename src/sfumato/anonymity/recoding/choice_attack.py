@@ -159,7 +159,7 @@ class RecodingChoiceAttack:
     def _classes(self, release: pa.Table) -> list[_Class]:
         for name in self.hierarchies:
             if name not in release.column_names:
-                _check.refuse("hierarchies", "be of columns of the release", name)
+                _check.refuse("hierarchies", "be of columns of the release", name, "leave it out")
         levels = {name: self._levels(name) for name in self.hierarchies}
         rows = zip(*(release.column(name).to_pylist() for name in self.hierarchies), strict=True)
         classes = []
@@ -168,7 +168,12 @@ class RecodingChoiceAttack:
             known = [label in levels[name] for label, name in zip(labels, levels, strict=True)]
             if any(label != SUPPRESSED for label in labels) or (all(known) and count >= self.k):
                 if not all(known):
-                    _check.refuse("release", "have labels of the hierarchies", labels[known.index(False)])
+                    _check.refuse(
+                        "release",
+                        "have labels of the hierarchies",
+                        labels[known.index(False)],
+                        "pass its hierarchy",
+                    )
                 node = tuple(levels[name][label] for label, name in zip(labels, levels, strict=True))
                 if count < self.k:
                     _not_as_stated("a class has fewer than k rows")
@@ -180,7 +185,9 @@ class RecodingChoiceAttack:
         for level, labels in enumerate(self.hierarchies[name].labels):
             for label in labels:
                 if label in found:
-                    _check.refuse(f"the hierarchy of {name!r}", "have each label at one level", label)
+                    _check.refuse(
+                        f"the hierarchy of {name!r}", "have each label at one level", label, "rename it above"
+                    )
                 found[label] = level
         return found
 
@@ -255,8 +262,8 @@ class _Program:
         sets = [*groups, *bounds]
         upper = np.array([*rows, *bounds.values()], dtype=float)
         lower = np.where(np.arange(len(sets)) < len(groups), upper, -np.inf)
-        columns = np.fromiter((number for of in sets for number in of), np.int64)
-        starts = np.concatenate([[0], np.cumsum([len(of) for of in sets])])
+        columns = np.fromiter((number for of in sets for number in of), np.int32)
+        starts = np.concatenate([[0], np.cumsum([len(of) for of in sets])]).astype(np.int32)
         matrix = csr_array((np.ones(len(columns)), columns, starts), shape=(len(sets), size))
         self._constraints = LinearConstraint(matrix, lower, upper)
         self._bounds = Bounds(0, np.inf)

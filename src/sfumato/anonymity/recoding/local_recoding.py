@@ -22,8 +22,8 @@ from sfumato.anonymity.generalization.lattice import LatticeSearch
 from sfumato.anonymity.generalization.losses import InformationLoss, Precision, information_loss
 from sfumato.anonymity.generalization.requirement import Requirement, checked_models, coded_table
 from sfumato.anonymity.privacy_models.base import PrivacyModel
-from sfumato.anonymity.recoding.released_table import RecodedTable, labelled, released_table
 from sfumato.anonymity.table.microdata import Microdata
+from sfumato.anonymity.table.released_table import RecodedTable, labelled, released_table
 
 __all__ = ["LocalRecoding", "recode_locally"]
 
@@ -102,7 +102,7 @@ def recode_locally(
     References
     ----------
     Prasser, Eicher, Spengler, Bild and Kuhn, "Flexible data anonymization using ARX", Software: Practice and
-    Experience 50(7), 2020, section on local recoding.
+    Experience 50(7), 2020.
 
     Examples
     --------

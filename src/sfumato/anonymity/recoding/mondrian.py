@@ -19,10 +19,10 @@ from sfumato.anonymity.generalization.requirement import checked_models
 from sfumato.anonymity.hierarchies.hierarchy import Label
 from sfumato.anonymity.measures.sensitive_counts import SensitiveCounts, sensitive_counts
 from sfumato.anonymity.privacy_models.base import PrivacyModel
-from sfumato.anonymity.recoding.released_table import RecodedTable, released_table
 from sfumato.anonymity.table.columns import EncodedColumn
 from sfumato.anonymity.table.grouping import EquivalenceClasses
 from sfumato.anonymity.table.microdata import Microdata
+from sfumato.anonymity.table.released_table import RecodedTable, released_table
 
 __all__ = ["MondrianRecoding", "mondrian"]
 

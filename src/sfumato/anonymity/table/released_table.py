@@ -83,5 +83,5 @@ class RecodedTable:
         elif target.suffix == ".parquet":
             parquet.write_table(self.table, target)
         else:
-            _check.refuse("path", "end in .parquet or .csv", str(path))
+            _check.refuse("path", "end in .parquet or .csv", str(path), "name a file of one of them")
         return target

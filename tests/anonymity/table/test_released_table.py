@@ -1,8 +1,8 @@
 import numpy as np
 import pyarrow as pa
 
-from sfumato.anonymity.recoding.released_table import labelled, released_table
 from sfumato.anonymity.table.microdata import Microdata
+from sfumato.anonymity.table.released_table import labelled, released_table
 
 
 def test_missing_values_stay_missing_and_suppressed_rows_are_stars() -> None:
