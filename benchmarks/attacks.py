@@ -18,6 +18,8 @@ PARTS = {
     "census": "benchmarks.attack_tables",
     "linkage": "benchmarks.attack_linkage",
     "measures": "benchmarks.anonymity_measures",
+    "reconstruction": "benchmarks.attack_reconstruction",
+    "tracing": "benchmarks.attack_tracing",
 }
 """By name, the module whose ``rows(options)`` yields lines of cells, the first of them heads."""
 

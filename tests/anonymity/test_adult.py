@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from sfumato import anonymity
@@ -31,6 +33,20 @@ def test_the_fractions_of_unique_people_are_those_measured_before() -> None:
     assert uniqueness("adult.parquet", [*FEW, "fnlwgt", "education"]) == pytest.approx(94.3, abs=0.05)
     acs = ["PUMA", "AGEP", "SEX", "RAC1P", "HISP"]
     assert uniqueness("nist_acs.parquet", acs) == pytest.approx(15.6, abs=0.05)
+
+
+def test_a_sample_tells_how_many_are_unique_in_the_population() -> None:
+    everyone = pq.read_table(DATA / "adult.parquet")
+    columns = [*MORE, "marital-status"]
+    true = uniqueness("adult.parquet", columns)
+    rng = np.random.default_rng(1)
+    for fraction in (0.1, 0.3):
+        drawn = rng.choice(everyone.num_rows, int(fraction * everyone.num_rows), replace=False)
+        sample = anonymity.Microdata(everyone.take(drawn), quasi_identifiers=columns)
+        risk = anonymity.check(sample, population_size=everyone.num_rows).risk
+        assert risk.population_uniqueness is not None
+        assert 100 * risk.population_uniqueness.fraction == pytest.approx(true, abs=1)
+        assert 100 * risk.uniqueness > true + 8  # what the sample itself would say
 
 
 @pytest.mark.sharpest(*PYCANON)

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     )
     from sfumato.attacks.tracing.predicted_power import PredictedPower, tracing_power
     from sfumato.attacks.tracing.tracing_attack import Tracing
+    from sfumato.attacks.tracing.worst_case_tracing import worst_case_tracing
 
 __all__ = [
     "Attack",
@@ -141,6 +142,7 @@ __all__ = [
     "scaled_confidence",
     "solution_variability",
     "tracing_power",
+    "worst_case_tracing",
 ]
 
 __getattr__, __dir__ = attach(
@@ -206,5 +208,6 @@ __getattr__, __dir__ = attach(
         "scaled_confidence": "sfumato.attacks.membership.signals",
         "solution_variability": "sfumato.attacks.integer_programs.variability",
         "tracing_power": "sfumato.attacks.tracing.predicted_power",
+        "worst_case_tracing": "sfumato.attacks.tracing.worst_case_tracing",
     },
 )

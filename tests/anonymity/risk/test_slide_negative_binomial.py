@@ -13,8 +13,8 @@ from sfumato.anonymity.risk.slide_negative_binomial import (
 
 
 def test_expected_counts_are_those_of_thinned_class_sizes() -> None:
-    # By the sum over class sizes. ARX's code multiplies by (1 - (1-f)(1-b)) ** (a+2) where the second
-    # derivative of the generating function divides by it, and so has another number of pairs.
+    # By the sum over class sizes. ARX (ModelSNB at 003f9dd) multiplies by (1 - (1-f)(1-b)) ** (a+2) where the
+    # second derivative of the generating function divides by it, and so has another number of pairs.
     model = SlideNegativeBinomial(classes=1000.0, alpha=0.7, beta=0.2)
     one = two = members = 0.0
     for size in range(1, 400):

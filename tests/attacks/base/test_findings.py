@@ -170,6 +170,8 @@ def test_an_attack_runs_on_both_releases_and_draws_both() -> None:
     assert found.private.targets.claims < 20
     assert [line.get_label() for line in found.plot().lines] == ["raw", "private", "the loss allows"]
     assert json.loads(found.to_json())["private"]["bounds"]
+    unlike = presence(loss=loss, exchangeable=False)
+    assert [line.get_label() for line in unlike.plot().lines] == ["test"]
     assert str(found).startswith("RAW\nmembership inference: ")
 
 

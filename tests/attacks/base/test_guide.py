@@ -10,7 +10,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "attacks.md"
 
 def test_the_guide_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 9
+    assert len(blocks) == 10
     space: dict[str, object] = {}
     for block in blocks:
         exec(block, space)

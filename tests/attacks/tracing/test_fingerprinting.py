@@ -78,6 +78,20 @@ def test_accuracy_beyond_the_threshold_implies_tracing_and_an_epsilon_that_the_m
     assert "some user is traced" in str(private)
 
 
+def test_the_epsilon_is_that_of_the_chance_of_one_user_with_six_ends_of_intervals() -> None:
+    """All of 20 runs are traced: Clopper and Pearson's bound is risk^(1/20)."""
+    report = attacks.fingerprinting_experiment(
+        lambda rows: rows.mean(axis=0), CODE, runs=20, delta=0.05, confidence=0.94
+    )
+    assert report.traced.upper == 1
+    assert report.traced.lower == pytest.approx(0.01 ** (1 / 20), abs=1e-5)
+    expected = np.log((0.01 ** (1 / 20) / 3 - 0.05) / 0.01)
+    assert expected - 1e-4 < report.epsilon_lower < expected
+    # Where strangers are accused as often as users, nothing is proved.
+    careless = attacks.TardosCode(users=2, false_accusation=0.9)
+    assert attacks.fingerprinting_experiment(lambda rows: rows[0], careless, runs=20).epsilon_lower == 0
+
+
 def test_bad_input_is_refused() -> None:
     book = CODE.draw(1)
     for make in (

@@ -217,6 +217,7 @@ def test_without_controls_the_exact_threshold_is_used() -> None:
         {"targets": np.zeros(5)},
         {"targets": np.zeros((0, 4))},
         {"members": 1},
+        {"statistic": "t-test"},
         {"frequencies": None},
         {"frequencies": [0.5, 0.5, 0.5, 1.0]},
         {"frequencies": [0.5, 0.5]},

@@ -173,7 +173,7 @@ class Findings:
         return attack_curve(self.targets, self.controls if self.kind == "presence" else None)
 
     def plot(self, ax: Any = None, *, label: str | None = None) -> Any:
-        """Draw the curve, and for presence the most that the loss allows; needs ``sfumato[plot]``.
+        """Draw the curve, and what the loss allows where a bound holds; needs ``sfumato[plot]``.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Findings:
         ax = axes(ax)
         draw(curve, ax, label or self.attack)
         loss = self._compared()
-        if self.kind == "presence" and loss is not None:
+        if self.kind == "presence" and loss is not None and self.bounds:
             allowed = loss.curve("trade-off", points=33)
             ax.plot(allowed.x, 1 - allowed.lower, linestyle="--", label="the loss allows")
         ax.legend()

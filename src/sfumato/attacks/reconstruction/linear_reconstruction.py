@@ -160,7 +160,8 @@ class LinearReconstruction(Attack):
             _check.refuse_type("queries", "be finite", queries, "leave out what is not known")
         object.__setattr__(self, "queries", queries)
         if self.method not in _METHODS:
-            _check.refuse("method", f"be one of {', '.join(_METHODS)}", self.method)
+            remedy = "leave it out for least squares"
+            _check.refuse("method", f"be one of {', '.join(_METHODS)}", self.method, remedy)
         if self.error_bound is not None:
             _check.non_negative("error_bound", self.error_bound, "pass the most that an answer is off")
         elif self.method == "feasibility":
@@ -230,7 +231,8 @@ class LinearReconstruction(Attack):
         """
         wrong = _check.unit_interval("wrong", wrong)
         count, people = self.queries.shape
-        return smallest_singular_value(self.queries) * math.sqrt(wrong * people / (16 * count))
+        smallest = smallest_singular_value(self.queries) * (1 - 1e-9)  # its round-off, and more
+        return smallest * math.sqrt(wrong * people / (16 * count))
 
     def run(
         self,

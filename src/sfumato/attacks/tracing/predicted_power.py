@@ -41,7 +41,7 @@ from sfumato.attacks.tracing.score_weights import (
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.interval import Interval
 
-__all__ = ["PredictedPower", "Statistic", "frequencies_of", "tracing_power"]
+__all__ = ["PredictedPower", "Statistic", "check_statistic", "frequencies_of", "tracing_power"]
 
 Statistic = Literal["homer", "likelihood-ratio", "inner-product"]
 Floats = NDArray[np.float64]
@@ -93,6 +93,13 @@ def frequencies_of(values: ArrayLike) -> Floats:
     return array
 
 
+def check_statistic(statistic: str) -> None:
+    """Refuse what is no statistic."""
+    if statistic not in _STATISTICS:
+        remedy = "pass 'likelihood-ratio' where the frequencies are the population's"
+        _check.refuse("statistic", f"be one of {', '.join(_STATISTICS)}", statistic, remedy)
+
+
 def tracing_power(
     statistic: Statistic,
     frequencies: ArrayLike,
@@ -138,8 +145,7 @@ def tracing_power(
     >>> tracing_power("homer", np.full(50_000, 0.3), members=1000).power.lower > 0.99
     True
     """
-    if statistic not in _STATISTICS:
-        _check.refuse("statistic", f"be one of {', '.join(_STATISTICS)}", statistic)
+    check_statistic(statistic)
     values = frequencies_of(frequencies)
     members = _check.integer("members", members, minimum=2, remedy="pass how many people were summed")
     rate = _check.unit_interval("false_positive_rate", false_positive_rate)

@@ -17,6 +17,7 @@ from sfumato.attacks.tracing.attribute_rows import as_rows, row_sums, weighted_s
 from sfumato.attacks.tracing.predicted_power import (
     PredictedPower,
     Statistic,
+    check_statistic,
     frequencies_of,
     statistic_weights,
     tracing_power,
@@ -109,6 +110,7 @@ class Tracing(Attack):
     def __post_init__(self) -> None:
         targets = as_rows("targets", self.targets)
         attributes = targets.shape[1]
+        check_statistic(self.statistic)
         _check.integer("members", self.members, minimum=2, remedy="pass how many people were summed")
         _check.unit_interval("false_positive_rate", self.false_positive_rate)
         _check.unit_interval("prior", self.prior)
