@@ -108,15 +108,16 @@ def test_null_says_nothing_and_equal_records_are_not_claimed() -> None:
 
 
 def test_a_record_is_claimed_for_one_person_only() -> None:
-    people = pa.table({"a": [1, 1, 2], "b": [5, 5, 6], "c": [1, 2, 3]})
+    people = pa.table({"a": [1, 1, 2, 9], "b": [5, 5, 6, 9], "c": [1, 2, 3, 3]})
     table = pa.table({"a": [1, 2, 3, 4], "b": [5, 6, 7, 8], "c": [9, 3, 3, 3]})
     attack = ProbabilisticLinkage(
         auxiliary=people, comparisons=dict.fromkeys("abc", EXACT), blocking=[["a"], ["b"]], threshold=0.01
     )
-    # the first two are equally likely for the first record
+    # the first two are equally likely for the first record; the last has none
     found = attack.run(table)
-    assert found.targets.guesses.tolist() == [0, 0, 1]
-    assert found.targets.claimed.tolist() == [False, False, True]
+    assert found.targets.guesses.tolist() == [0, 0, 1, -1]
+    assert found.targets.scores[3] == 0
+    assert found.targets.claimed.tolist() == [False, False, True, False]
 
 
 @cases(
