@@ -64,6 +64,16 @@ def test_absent_persons_are_rarely_linked() -> None:
     assert found.controls.claims < 0.1 * found.targets.claims
 
 
+def test_no_more_matches_are_expected_than_there_are_persons() -> None:
+    # all agree in everything, so that each of 40 pairs looks like one person's
+    people, table = pa.table({"a": [1] * 2, "b": [1] * 2}), pa.table({"a": [1] * 20, "b": [1] * 20})
+    attack = ProbabilisticLinkage(
+        auxiliary=people, comparisons=dict.fromkeys("ab", EXACT), blocking=[["a"], ["b"]]
+    )
+    assert attack.run(table).numbers["matches expected"] <= 2
+    assert attack.run(table).targets.claims == 0
+
+
 NAMES = ["miller", "smith", "jones", "braun", "garcia", "lopez", "silva", "novak", "ivanova", "tanaka"]
 
 
