@@ -71,6 +71,8 @@ def test_feasible_bits_are_as_right_as_the_theorem_says() -> None:
     queries, secret, _ = answered(4, 60, 600, 0.0)
     attack = attacks.LinearReconstruction(queries=queries)
     bound = attack.noise_threshold(0.05)
+    smallest = np.linalg.svd(queries.astype(float), compute_uv=False)[-1]
+    assert bound == pytest.approx(smallest * math.sqrt(0.05 * 60 / (16 * 600)), rel=1e-8)
     assert bound > 0.1
     errors = bound * np.where(np.random.default_rng(1).random(600) < 0.5, 1, -1)
     found = accuracy("feasibility", queries, secret, queries @ secret + errors, error_bound=bound)
@@ -124,6 +126,7 @@ def test_the_ceiling_is_bayes_accuracy_and_needs_the_prior() -> None:
     for relation in Neighboring:
         loss = GaussianDP(1.0, neighboring=relation)
         found = attacks.LinearReconstruction(queries=queries, prior=0.5).run(answers, truth=secret, loss=loss)
+        assert found.bounds[0].seen == found.success
         assert found.bounds[0].allowed == pytest.approx(0.6914625, abs=1e-4)  # Phi(1/2)
         assert not attacks.LinearReconstruction(queries=queries).run(answers, truth=secret, loss=loss).bounds
 
@@ -135,6 +138,9 @@ def test_of_people_in_no_query_the_majority_is_all_there_is() -> None:
     found = attacks.LinearReconstruction(queries=queries).run(queries @ secret, truth=secret, controls=others)
     assert found.controls is not None
     assert found.controls.hits == others.sum()
+    assert found.numbers["accuracy of the majority guess"] == secret.mean() > 0.6
+    few = attacks.LinearReconstruction(queries=queries).run(queries @ ~secret, truth=~secret)
+    assert few.numbers["accuracy of the majority guess"] == pytest.approx(secret.mean(), rel=1e-12)
     assert found.advantage is not None
     assert found.advantage.lower > 0.05
 

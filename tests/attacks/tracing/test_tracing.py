@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from sfumato import attacks
+from sfumato.attacks.tracing import attribute_rows
 from sfumato.attacks.tracing.predicted_power import Statistic
 from sfumato.attacks.tracing.score_weights import known_others_weights
 from sfumato.errors import ParameterError
@@ -162,6 +163,34 @@ def test_blocks_packed_bits_and_memory_maps_have_the_same_scores(tmp_path: Any) 
     for rows in (people, stored, attacks.PackedBits(np.packbits(people, axis=1), 5000)):
         scores = attacks.Tracing(targets=rows, **options).scores(counts)
         np.testing.assert_allclose(scores, direct, atol=1e-9)
+
+
+def test_rows_longer_than_a_block_are_scored_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    people, frequencies = population(5, 6, 300)
+    attack = attacks.Tracing(targets=people, members=6, frequencies=frequencies)
+    counts = people.sum(axis=0)
+    direct = attack.scores(counts)
+    monkeypatch.setattr(attribute_rows, "_BLOCK", 100)
+    np.testing.assert_allclose(attack.scores(counts), direct, atol=1e-9)
+    assert attribute_rows.row_sums("rows", people).tolist() == counts.tolist()
+
+
+def test_no_power_is_predicted_for_noise_on_frequencies_nor_from_a_reference() -> None:
+    people, frequencies = population(6, 40, 50)
+    noise = Laplace(sensitivity=1, scale=2).distribution
+    options: dict[str, Any] = {"targets": people[:20], "members": 20}
+    assert attacks.Tracing(frequencies=frequencies, noise=noise, **options).predicted() is not None
+    assert attacks.Tracing(frequencies=frequencies, noise=noise, counts=False, **options).predicted() is None
+    assert attacks.Tracing(reference=people[20:], **options).predicted() is None
+
+
+def test_no_bound_is_shown_unless_targets_and_controls_were_drawn_alike() -> None:
+    people, frequencies = population(7, 60, 50)
+    attack = attacks.Tracing(targets=people[:20], members=20, frequencies=frequencies)
+    release = Laplace(sensitivity=1, l0=50, scale=50).release(people[:20].sum(axis=0), rng=1)
+    options: dict[str, Any] = {"truth": np.ones(20, bool), "controls": people[20:]}
+    assert attack.run(release, **options).bounds == ()
+    assert len(attack.run(release, exchangeable=True, **options).bounds) == 3
 
 
 def test_a_target_that_the_release_excludes_scores_below_everyone() -> None:

@@ -187,22 +187,22 @@ class _Terms(NamedTuple):
     inside: Floats
 
 
-def _terms(statistic: Statistic, p: float, members: int, noise: SymmetricDistribution | None) -> _Terms:
-    shifts, chances = np.zeros(1, dtype=np.int64), np.ones(1)
-    if noise is not None:
-        reach = noise.quantile_above(_TAIL)
-        shifts = np.arange(-reach, reach + 1)
-        half = np.array([noise.pmf(k).lower for k in range(reach + 1)])
-        chances = np.concatenate([half[:0:-1], half])
+def _noise_chances(noise: SymmetricDistribution | None) -> Floats:
+    """Return the chances of the noise from the least to the greatest that is looked at."""
+    if noise is None:
+        return np.ones(1)
+    half = np.array([noise.pmf(k).lower for k in range(noise.quantile_above(_TAIL) + 1)])
+    return np.concatenate([half[:0:-1], half])
+
+
+def _terms(statistic: Statistic, p: float, members: int, chances: Floats, variance: float) -> _Terms:
     rows = []
     for y in (0, 1):
         own = p if y else 1 - p
         outside = np.convolve(_binomial(members, p), chances)
         inside = np.convolve(np.pad(_binomial(members - 1, p), (y, 1 - y)), chances)
-        counts = np.arange(members + 1)[:1] + shifts[0] + np.arange(len(outside))
-        variance = 0.0 if noise is None else noise.variance
-        published = counts / members
-        weights = statistic_weights(statistic, published, np.full(len(counts), p), members, variance)
+        published = (np.arange(len(outside)) - len(chances) // 2) / members
+        weights = statistic_weights(statistic, published, np.full(len(published), p), members, variance)
         rows.append((weights[y], own * outside, own * inside))
     return _Terms(*(np.concatenate(parts) for parts in zip(*rows, strict=True)))
 
@@ -217,7 +217,8 @@ def _convolved(
     statistic: Statistic, p: Floats, members: int, rate: float, noise: SymmetricDistribution | None
 ) -> PredictedPower:
     distinct, times = np.unique(p, return_counts=True)
-    terms = [_terms(statistic, float(one), members, noise) for one in distinct]
+    chances, variance = _noise_chances(noise), 0.0 if noise is None else noise.variance
+    terms = [_terms(statistic, float(one), members, chances, variance) for one in distinct]
     # Where the release excludes the target, nobody is accused; such values would only widen the grid.
     terms = [_Terms(*(part[one.values > IMPOSSIBLE / 2] for part in one)) for one in terms]
     ends = _ends(terms, times)
