@@ -110,6 +110,7 @@ def test_noisy_counts_are_fitted_by_the_least_weighted_error() -> None:
     assert found.misfit == pytest.approx(0.3 + 0.3 + 0.2 + 0.1)
     assert not found.certain.any()
     assert not found.unique
+    assert found.shared == 0
 
 
 def test_tables_must_bound_how_many_persons_there_are() -> None:

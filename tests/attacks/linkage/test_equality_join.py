@@ -88,6 +88,16 @@ def test_controls_are_counted_as_wrong_links() -> None:
     assert found.numbers["controls who are linked"] == 0.5
 
 
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.sharpest("1", "-1")
+def test_a_value_may_have_a_label_earlier_than_others(order: int) -> None:
+    # the second value is suppressed at once
+    chains = [(1, "x", "*"), (2, "*", "*")][::order]
+    people, table = pa.table({"a": [1, 2]}), pa.table({"a": ["*", "x", "1"]})
+    found = EqualityLinkage(auxiliary=people, on=("a",), hierarchies={"a": chains}).run(table)
+    assert found.targets.scores.tolist() == [1 / 3, 1]
+
+
 def test_many_wide_columns_make_no_wrong_keys() -> None:
     rng = np.random.default_rng(7)
     # codes of five columns of 10,000 values each do not fit into 64 bits

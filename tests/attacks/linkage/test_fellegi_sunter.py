@@ -64,6 +64,16 @@ def test_absent_persons_are_rarely_linked() -> None:
     assert found.controls.claims < 0.1 * found.targets.claims
 
 
+def test_no_more_matches_are_expected_than_there_are_persons() -> None:
+    # all agree in everything, so that each of 40 pairs looks like one person's
+    people, table = pa.table({"a": [1] * 2, "b": [1] * 2}), pa.table({"a": [1] * 20, "b": [1] * 20})
+    attack = ProbabilisticLinkage(
+        auxiliary=people, comparisons=dict.fromkeys("ab", EXACT), blocking=[["a"], ["b"]]
+    )
+    assert attack.run(table).numbers["matches expected"] <= 2
+    assert attack.run(table).targets.claims == 0
+
+
 NAMES = ["miller", "smith", "jones", "braun", "garcia", "lopez", "silva", "novak", "ivanova", "tanaka"]
 
 
@@ -105,6 +115,19 @@ def test_null_says_nothing_and_equal_records_are_not_claimed() -> None:
     found = attack.run(table)
     assert found.targets.guesses.tolist() == [0, 1, 2, -1]
     assert found.targets.claimed.tolist() == [True, True, True, False]
+
+
+def test_a_record_is_claimed_for_one_person_only() -> None:
+    people = pa.table({"a": [1, 1, 2, 9], "b": [5, 5, 6, 9], "c": [1, 2, 3, 3]})
+    table = pa.table({"a": [1, 2, 3, 4], "b": [5, 6, 7, 8], "c": [9, 3, 3, 3]})
+    attack = ProbabilisticLinkage(
+        auxiliary=people, comparisons=dict.fromkeys("abc", EXACT), blocking=[["a"], ["b"]], threshold=0.01
+    )
+    # the first two are equally likely for the first record; the last has none
+    found = attack.run(table)
+    assert found.targets.guesses.tolist() == [0, 0, 1, -1]
+    assert found.targets.scores[3] == 0
+    assert found.targets.claimed.tolist() == [False, False, True, False]
 
 
 @cases(

@@ -52,6 +52,11 @@ def test_users_are_found_by_eight_ratings_and_absent_ones_are_not() -> None:
     assert found.controls.claims < 0.05 * 100
 
 
+def test_the_only_user_is_found() -> None:
+    matrix = RatingMatrix.of(users=[0, 0], items=[0, 1], values=[1, 5], days=[1, 9])
+    assert ScoreboardLinkage(targets=[KNOWN]).run(matrix).targets.guesses.tolist() == [0]
+
+
 @cases(
     "make, found",
     [

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, final
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array, vstack
@@ -18,6 +19,8 @@ __all__ = ["Infeasible", "IntegerProgram", "ProgramSolution", "Unsolved"]
 
 Floats = NDArray[np.float64]
 _TOLERANCE = 1e-6
+# The presolve of older versions finds no solution of some programs that have one.
+_PRESOLVE = tuple(map(int, scipy.__version__.split(".")[:2])) >= (1, 15)
 
 
 class Infeasible(SfumatoError):
@@ -26,6 +29,10 @@ class Infeasible(SfumatoError):
 
 class Unsolved(SfumatoError):
     """The solver ended without a solution, at its time limit or because the objective has no bound."""
+
+
+class _BrokenRow(Unsolved):
+    """What the solver returned as a solution is none."""
 
 
 @final
@@ -155,14 +162,17 @@ class IntegerProgram:
         -----
         HiGHS works in floats with tolerances. Integers are rounded, and the rows that hold integers only are
         summed anew and checked without tolerance: what is returned as a solution is one. That there is
-        none, or no better one, is the solver's word.
+        none it must say twice, with and without its presolve. That there is no better one is its word alone.
         """
         if time_limit is not None:
             _check.positive("time_limit", time_limit)
         reduced = _Reduced.of(self) if (self.lower <= self.upper).all() else None
         if reduced is None:
             raise Infeasible("program must have a solution, but its bounds or one of its rows cannot be met")
-        return self._checked(*reduced.solve(time_limit))
+        try:
+            return self._checked(*reduced.solve(time_limit, presolve=_PRESOLVE))
+        except (Infeasible, _BrokenRow):
+            return self._checked(*reduced.solve(time_limit, presolve=not _PRESOLVE))
 
     def _checked(self, x: Floats, status: Literal["optimal", "feasible"], bound: float) -> ProgramSolution:
         x[self.integer] = np.rint(x[self.integer])
@@ -172,7 +182,7 @@ class IntegerProgram:
         whole = self._whole_rows()
         slack = np.where(whole, 0.0, 10 * _TOLERANCE * size)
         if (sums < self.row_lower - slack).any() or (sums > self.row_upper + slack).any():
-            raise Unsolved(
+            raise _BrokenRow(
                 "program must be solved within tolerances, but rounded integers break a row; "
                 "scale its coefficients"
             )
@@ -295,7 +305,9 @@ class _Reduced:
             return None
         return cls(program, columns, np.flatnonzero(left & ~forced))
 
-    def solve(self, time_limit: float | None) -> tuple[Floats, Literal["optimal", "feasible"], float]:
+    def solve(
+        self, time_limit: float | None, *, presolve: bool
+    ) -> tuple[Floats, Literal["optimal", "feasible"], float]:
         program, columns = self.program, self.columns
         x = np.zeros(len(program.variables))
         if not len(columns):
@@ -303,11 +315,9 @@ class _Reduced:
         matrix = csr_array(program.matrix[self.rows_left])[:, columns].tocsc()
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
         sign = -1.0 if program.maximize else 1.0
-        # HiGHS's own presolve finds no solution of some programs that have one (scipy 1.12), and what it
-        # saves is saved already.
-        options: Any = {"mip_rel_gap": 0.0, "presolve": False} | (
-            {} if time_limit is None else {"time_limit": time_limit}
-        )
+        options: Any = {"mip_rel_gap": 0.0, "presolve": presolve}
+        if time_limit is not None:
+            options["time_limit"] = time_limit
         lower, upper = program.row_lower[self.rows_left], program.row_upper[self.rows_left]
         found: Any = milp(
             sign * program.objective[columns],

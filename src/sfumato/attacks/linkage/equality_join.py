@@ -318,11 +318,11 @@ def _chains(name: str, hierarchy: Hierarchy) -> dict[str, list[str]]:
 
 
 def _levels(name: str, chains: Mapping[str, list[str]]) -> dict[str, int]:
-    """Return the first level of each label, or refuse one that is not there for all that it stands for."""
+    """Return for each label a level at which all values have it that have it at all, or refuse."""
     level_of: dict[str, int] = {}
     for chain in chains.values():
-        for level, label in enumerate(chain):
-            level_of[label] = min(level, level_of.get(label, level))
+        for label in set(chain):
+            level_of[label] = max(chain.index(label), level_of.get(label, 0))
     for chain in chains.values():
         if any(chain[level_of[label]] != label for label in chain):
             remedy = "give the labels of each level names of their own"
