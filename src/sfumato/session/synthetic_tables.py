@@ -112,6 +112,7 @@ class SyntheticTools(TableReleases):
         parameters = {
             "tables": [[names[place] for place in clique] for clique in cliques],
             "weights": [workload.weight(place) for place in range(len(cliques))],
+            **_ordered(workload),
         }
         query = self._rows_of(table, epsilon, delta)
         rows = self._rows_counted(query, max_rows_contributed)
@@ -213,6 +214,7 @@ class SyntheticTools(TableReleases):
                 "method": name,
                 "tables": [list(clique) for clique in wanted],
                 "weights": [] if workload is None else list(map(workload.weight, range(len(wanted)))),
+                **({} if workload is None else _ordered(workload)),
             },
             description=f"synthetic table by {name}: {', '.join(domain)}",
             at_epsilon=at_epsilon,
@@ -298,3 +300,8 @@ class SyntheticTools(TableReleases):
         )
         released: DomainRelease = self._charged(request)
         return released
+
+
+def _ordered(workload: Marginals) -> dict[str, object]:
+    """Return what the key of a request says of prefixes and ranges: nothing where none are asked."""
+    return {"ordered": workload.described()} if workload.ordered else {}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.synthetic.generators.synthetic_model import SyntheticModel
     from sfumato.synthetic.marginals.marginal_table import MarginalTable
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
+    from sfumato.synthetic.marginals.range_table import RangeTable
     from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
     from sfumato.synthetic.marginals.workload import Marginals
     from sfumato.synthetic.planning.method_plans import MethodPlan
@@ -70,6 +71,7 @@ __all__ = [
     "Ordered",
     "PredictionScores",
     "QualityMeasure",
+    "RangeTable",
     "Recode",
     "ReportedRows",
     "ResidualMechanism",
@@ -110,6 +112,7 @@ __getattr__, __dir__ = attach(
         "Ordered": "sfumato.synthetic.domain.attributes",
         "PredictionScores": "sfumato.synthetic.quality.prediction",
         "QualityMeasure": "sfumato.synthetic.quality.report",
+        "RangeTable": "sfumato.synthetic.marginals.range_table",
         "Recode": "sfumato.synthetic.topdown.cell_query",
         "ReportedRows": "sfumato.synthetic.quality.report",
         "ResidualMechanism": "sfumato.synthetic.marginals.residual_mechanism",

@@ -57,7 +57,8 @@ class AIM(Generator):
     The tables of all columns are measured, and cells with few rows merged. Then each round chooses a table of
     the workload, or one of fewer columns of it, by the exponential mechanism. Its score is the L1 distance of
     counts and prediction, less the error that noise would make, times the root of the weights of the tables
-    of the workload that have it in them. Tables that would make the model too large are left out. It is
+    of the workload that have it in them, each by how much larger its squared error is where prefixes or
+    ranges are asked instead of cells. Tables that would make the model too large are left out. It is
     measured, with less noise the more cells it has, and the model is fitted again. Where a measurement has
     moved the model by less than its noise, rounds become twice as expensive. Where the tables of columns are
     mostly noise, as with a small budget or few rows, they get most of the budget.
@@ -123,7 +124,10 @@ class AIM(Generator):
         for place, clique in enumerate(self.workload.cliques(self.domain)):
             for part in subsets([clique]):
                 if len(part) > 1:
-                    totals[part] = totals.get(part, 0.0) + self.workload.weight(place)
+                    weight = self.workload.weight(place)
+                    if self.workload.ordered:
+                        weight *= self.workload.error_factor(self.domain, clique, part)
+                    totals[part] = totals.get(part, 0.0) + weight
         heaviest = max(totals.values(), default=1.0)
         return {
             clique: max(1, round(math.sqrt(total / heaviest) * _WEIGHTS)) for clique, total in totals.items()
