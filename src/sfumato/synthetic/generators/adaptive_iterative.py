@@ -10,10 +10,11 @@ from math import prod
 from typing import Any, Final, final
 
 from sfumato import _check
-from sfumato.synthetic.generators.adaptive_rounds import AdaptiveRounds, RoundPlan
+from sfumato.synthetic.generators.adaptive_rounds import AdaptiveRounds, RoundPlan, round_noise
 from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.generator import Generator
 from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.generators.public_noise import PublicNoise
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel
 from sfumato.synthetic.marginals.workload import Clique, Marginals, subsets
 
@@ -106,15 +107,31 @@ class AIM(Generator):
     def _regarded(cls, workload: Marginals | None) -> dict[str, Any]:
         return {} if workload is None else {"workload": workload}
 
+    def public_noise(self, rows: float | None = None) -> PublicNoise:
+        """Return the noise of the columns' tables, and of others, were they measured in the first round.
+
+        Parameters
+        ----------
+        rows : float, optional
+            How many rows there are, about: where columns would be mostly noise they get most of the budget.
+
+        Returns
+        -------
+        PublicNoise
+        """
+        return round_noise(self._plan(), self.domain.sizes, rows)
+
     def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
-        plan = RoundPlan(
+        return AdaptiveRounds(table, self._plan()).run()
+
+    def _plan(self) -> RoundPlan:
+        return RoundPlan(
             weights=self._candidates(),
             rho=Fraction(self.rho),
             max_cells=self.max_cells,
             rounds=self.rounds or 2 * len(self.domain),
             shift=self._shift,
         )
-        return AdaptiveRounds(table, plan).run()
 
     def _candidates(self) -> dict[Clique, int]:
         """Return tables of the workload and of fewer columns of them, with whole weights."""

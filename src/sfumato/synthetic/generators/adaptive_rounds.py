@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
@@ -19,6 +19,7 @@ from sfumato.synthetic.generators.column_tables import (
     measured_columns,
 )
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
+from sfumato.synthetic.generators.public_noise import PublicNoise
 from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
@@ -27,7 +28,7 @@ from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTa
 from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
 from sfumato.synthetic.marginals.workload import Clique
 
-__all__ = ["AdaptiveRounds", "RoundPlan"]
+__all__ = ["AdaptiveRounds", "RoundPlan", "round_noise"]
 
 _COUNT: Final = Fraction(1, 64)  # of the budget, for the number of rows
 _COLUMNS: Final = Fraction(15, 100)
@@ -108,18 +109,12 @@ class AdaptiveRounds:
         table, plan = self._table, self._plan
         sigma = plan.shift.noise(plan.rho * _COUNT)
         count = float(table.measure((), sigma))
-        sizes, rest = table.groups.sizes, plan.rho * (1 - _COUNT)
-        noise = column_noise(sizes, rest * _COLUMNS, plan.shift)
-        errors = [float(each) * size for each, size in zip(noise, sizes, strict=True)]
-        if MEAN_ABSOLUTE * sum(errors) / len(sizes) / (2 * max(1.0, count)) > _NOISE:
-            noise = column_noise(sizes, rest * _COLUMNS_OF_LITTLE, plan.shift)
+        noise = column_noise(table.groups.sizes, _columns_budget(plan, table.groups.sizes, count), plan.shift)
         groups, measured = grouped_tables(measured_columns(table, noise), _MERGED)
         table.merge(groups)
         self._tables, self._total, self._sizes = dict(measured.tables), measured.total, groups.sizes
         self._cells = {clique: math.prod(groups.sizes[i] for i in clique) for clique in plan.weights}
-        fewest = min(map(len, self._cells), default=0)
-        sizes_of_few = [size for clique, size in self._cells.items() if len(clique) == fewest]
-        self._typical = median(sizes_of_few) if sizes_of_few else 1
+        self._typical = _typical(self._cells)
 
     def _measure_columns_again(self) -> None:
         """Spend what is left on the tables of columns."""
@@ -137,8 +132,8 @@ class AdaptiveRounds:
         choice, moved = cost * _CHOICE, self._plan.shift.l2_squared
 
         def spent(clique: Clique) -> Fraction:
-            factor = 1.0 if last else min(_MOST, max(_LEAST, (cells[clique] / self._typical) ** _GROWTH))
-            return min(Fraction(round(factor * _FULL), _FULL) * (cost - choice), self._table.left - choice)
+            factor = Fraction(1) if last else _factor(cells[clique], self._typical)
+            return min(factor * (cost - choice), self._table.left - choice)
 
         marginals, candidates = ModelMarginals(fitted.model), list[Candidate]()
         costs = {clique: spent(clique) for clique in cells}
@@ -165,3 +160,47 @@ class AdaptiveRounds:
             return cells <= limit and tree_cells(self._sizes, (*scopes, clique)) <= limit
 
         return {clique: cells for clique, cells in self._cells.items() if fits(clique, cells)}
+
+
+def round_noise(plan: RoundPlan, sizes: Sequence[int], rows: float | None) -> PublicNoise:
+    """Return the noise of columns and of the first round, before anything is known of the table.
+
+    Parameters
+    ----------
+    plan : RoundPlan
+    sizes : sequence of int
+        Cells of each column.
+    rows : float, optional
+        How many rows there are, about.
+
+    Returns
+    -------
+    PublicNoise
+    """
+    budget = _columns_budget(plan, sizes, math.inf if rows is None else rows)
+    columns = [float(each) for each in column_noise(sizes, budget, plan.shift)]
+    rest = (plan.rho * (1 - _COUNT) - budget) * (1 - _CHOICE) / plan.rounds
+    cells = {clique: math.prod(sizes[i] for i in clique) for clique in plan.weights}
+    typical = _typical(cells)
+    noise = {clique: float(plan.shift.noise(rest * _factor(size, typical))) for clique, size in cells.items()}
+    return PublicNoise(columns, noise, plan.rounds if noise else 0)
+
+
+def _columns_budget(plan: RoundPlan, sizes: Sequence[int], count: float) -> Fraction:
+    """Return what the tables of columns get: most of the budget where they would be mostly noise."""
+    rest = plan.rho * (1 - _COUNT)
+    noise = column_noise(sizes, rest * _COLUMNS, plan.shift)
+    errors = [float(each) * size for each, size in zip(noise, sizes, strict=True)]
+    little = MEAN_ABSOLUTE * sum(errors) / len(sizes) / (2 * max(1.0, count)) > _NOISE
+    return rest * (_COLUMNS_OF_LITTLE if little else _COLUMNS)
+
+
+def _typical(cells: Mapping[Clique, int]) -> float:
+    """Return the median size of the tables of the fewest columns."""
+    fewest = min(map(len, cells), default=0)
+    return median([size for clique, size in cells.items() if len(clique) == fewest] or [1])
+
+
+def _factor(cells: int, typical: float) -> Fraction:
+    """Return by how much a table's measurement is dearer than a typical one."""
+    return Fraction(round(min(_MOST, max(_LEAST, (cells / typical) ** _GROWTH)) * _FULL), _FULL)

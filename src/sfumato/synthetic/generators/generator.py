@@ -21,6 +21,7 @@ from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.generators.public_noise import PublicNoise
 from sfumato.synthetic.generators.synthetic_model import SyntheticModel
 from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel
@@ -132,6 +133,20 @@ class Generator(Mechanism):
         table = PrivateTable(counts, self.domain.sizes, Fraction(self.rho), self._shift, source)
         groups, fitted = self._fitted(table)
         return self._release_as(SyntheticModel, fitted, source, domain=self.domain, groups=groups)
+
+    @abstractmethod
+    def public_noise(self, rows: float | None = None) -> PublicNoise:
+        """Return the noise that follows from the parameters alone.
+
+        Parameters
+        ----------
+        rows : float, optional
+            How many rows there are, about: a public or released figure.
+
+        Returns
+        -------
+        PublicNoise
+        """
 
     @property
     def _shift(self) -> TableShift:

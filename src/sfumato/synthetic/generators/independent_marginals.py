@@ -12,6 +12,7 @@ from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.column_tables import column_noise, measured_columns
 from sfumato.synthetic.generators.generator import Generator
 from sfumato.synthetic.generators.private_table import PrivateTable
+from sfumato.synthetic.generators.public_noise import PublicNoise
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
 
 __all__ = ["IndependentMarginals"]
@@ -56,6 +57,20 @@ class IndependentMarginals(Generator):
             DiscreteGaussianVector(sigma, self._shift.l2_squared, neighboring=self.neighboring)
             for sigma in self._noise()
         )
+
+    def public_noise(self, rows: float | None = None) -> PublicNoise:
+        """Return the noise of the columns' tables: there are no others.
+
+        Parameters
+        ----------
+        rows : float, optional
+            Does not matter.
+
+        Returns
+        -------
+        PublicNoise
+        """
+        return PublicNoise(list(map(float, self._noise())), {}, 0)
 
     def _noise(self) -> list[Fraction]:
         return column_noise(self.domain.sizes, Fraction(self.rho), self._shift)

@@ -20,6 +20,7 @@ from sfumato.synthetic.generators.column_tables import (
 )
 from sfumato.synthetic.generators.generator import Generator
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
+from sfumato.synthetic.generators.public_noise import PublicNoise
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
@@ -80,6 +81,26 @@ class MST(Generator):
             found = f"its two largest columns have {largest[0]} and {largest[1]} cells"
             rule = f"have at most {_CELLS} cells in any pair of columns"
             _check.refuse_state("domain", rule, found, "take fewer bins")
+
+    def public_noise(self, rows: float | None = None) -> PublicNoise:
+        """Return the noise of the columns' tables, and of pairs, were those of the tree of one size.
+
+        Parameters
+        ----------
+        rows : float, optional
+            Does not matter.
+
+        Returns
+        -------
+        PublicNoise
+        """
+        rho, columns = Fraction(self.rho), len(self.domain)
+        if columns == 1:
+            return PublicNoise([float(self._shift.noise(rho))], {}, 0)
+        noise = column_noise(self.domain.sizes, rho * _COLUMNS, self._shift)
+        pair = float(self._shift.noise(rho * (1 - _COLUMNS - _CHOICES) / (columns - 1)))
+        pairs: dict[Clique, float] = dict.fromkeys(combinations(range(columns), 2), pair)
+        return PublicNoise(list(map(float, noise)), pairs, columns - 1)
 
     def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
         rho, columns = Fraction(self.rho), len(self.domain)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -111,7 +111,7 @@ class ResidualMechanism(Mechanism):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     max_rows_contributed: int = 1
     _variances: Mapping[Clique, float] = field(init=False, repr=False, compare=False)
-    _ordered: Mapping[int, AskedColumn] = field(init=False, repr=False, compare=False)
+    _columns: tuple[AskedColumn, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.instance("domain", self.domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
@@ -137,8 +137,9 @@ class ResidualMechanism(Mechanism):
             _check.refuse_state("noisy numbers of the workload", f"be at most {_TOTAL}", found, remedy)
         plan, ordered = ordered_plan(self.domain, self.workload, two=self._two)
         object.__setattr__(self, "_variances", plan.variances)
-        object.__setattr__(self, "_ordered", ordered)
-        if any(prod(self._asked(i).strategy.unit for i in clique) > _UNITS for clique in cliques if ordered):
+        columns = (ordered.get(i) or AskedColumn(CellStrategy(size)) for i, size in enumerate(sizes))
+        object.__setattr__(self, "_columns", tuple(columns))
+        if any(self._units(clique) > _UNITS for clique in cliques if ordered):
             rule, found = (
                 "ask fewer columns of one table by prefixes or ranges",
                 "whole numbers would overflow",
@@ -197,16 +198,13 @@ class ResidualMechanism(Mechanism):
         float
         """
         clique, inner = clique_of(self.domain, columns, self._variances)
-        distributions = self._distributions()
-        asked = [self._asked(place) for place in clique]
-        cells = prod(self.domain.sizes[place] for place in clique)
-        variance = 0.0
-        for part in subsets([inner]):
-            unit = prod(self._asked(place).strategy.unit for place in part)
-            pairs = zip(clique, asked, strict=True)
-            share = prod(each.inner if place in part else each.outer for place, each in pairs)
-            variance += share / cells * (distributions[part].stddev / unit) ** 2
-        return math.sqrt(variance)
+        parts = subsets([inner])
+        distributions, variance = self._distributions(parts), 0.0
+        for part in parts:
+            asked = ((place, self._columns[place]) for place in clique)
+            share = prod(each.inner if place in part else each.outer for place, each in asked)
+            variance += share * (distributions[part].stddev / self._units(part)) ** 2
+        return math.sqrt(variance / prod(self.domain.sizes[place] for place in clique))
 
     @property
     def residuals(self) -> tuple[Clique, ...]:
@@ -235,12 +233,12 @@ class ResidualMechanism(Mechanism):
         source, table = random_source(rng), table_counts(self.domain, value)
         found, distributions = {}, self._distributions()
         for part, distribution in distributions.items():
-            strategies = [self._asked(place).strategy for place in part]
+            strategies = [self._columns[place].strategy for place in part]
             steps = table.counts(part)
             for axis, strategy in enumerate(strategies):
                 steps = strategy.measured(steps, axis)
             noise = np.asarray(distribution.sample(steps.shape or (1,), source)).reshape(steps.shape)
-            values = (steps + noise) / prod(strategy.unit for strategy in strategies)
+            values = (steps + noise) / self._units(part)
             for axis, strategy in enumerate(strategies):
                 values = strategy.estimated(values, axis)
             found[part] = values
@@ -257,30 +255,33 @@ class ResidualMechanism(Mechanism):
     def _two(self) -> bool:
         return self.neighboring is not Neighboring.ADD_REMOVE
 
-    def _asked(self, place: int) -> AskedColumn:
-        return self._ordered.get(place) or AskedColumn(CellStrategy(self.domain.sizes[place]))
+    def _units(self, part: Clique) -> int:
+        return prod(self._columns[place].strategy.unit for place in part)
 
     def _strategies(self) -> dict[int, RangeStrategy]:
-        found = {place: asked.strategy for place, asked in self._ordered.items()}
+        found = {place: asked.strategy for place, asked in enumerate(self._columns)}
         return {place: each for place, each in found.items() if isinstance(each, RangeStrategy)}
 
     def _noise(self, part: Clique, scale: Fraction) -> Fraction:
         """Return the parameter of a residual's noise, at least a step: a short number, rounded up."""
-        steps = self.max_rows_contributed * prod(self._asked(place).strategy.unit for place in part)
+        steps = self.max_rows_contributed * self._units(part)
         exact = scale * Fraction(math.sqrt(self._variances[part])) * steps
         unit = power_of_two(floor_log2(exact) - _BITS)
         return max(Fraction(1), math.ceil(exact / unit) * unit)
 
-    def _distributions(self) -> dict[Clique, DiscreteGaussianDistribution]:
-        scale = Fraction(self.scale)
-        return {part: DiscreteGaussianDistribution(self._noise(part, scale)) for part in self._variances}
+    def _distributions(
+        self, parts: Iterable[Clique] | None = None
+    ) -> dict[Clique, DiscreteGaussianDistribution]:
+        """Return the noise of residuals: of all unless some are named."""
+        scale, wanted = Fraction(self.scale), self._variances if parts is None else parts
+        return {part: DiscreteGaussianDistribution(self._noise(part, scale)) for part in wanted}
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
         return compose(
             DiscreteGaussianVector(
                 self._noise(part, scale),
                 self.max_rows_contributed**2
-                * squared_shift([self._asked(place).strategy for place in part], two=self._two),
+                * squared_shift([self._columns[place].strategy for place in part], two=self._two),
                 neighboring=self.neighboring,
             )
             for part in self._variances
