@@ -147,10 +147,10 @@ def plan(
         age, sex: 4 cells, stddev 5.496
     aim: a model that rows are drawn from; it measures the tables that it pr
         age, sex: 4 cells, stddev 11.89
-        up to about 4 tables are measured too, with stddev 13.32
+        tables measured besides: up to about 4, with stddev 13.32
     mst: a model that rows are drawn from; it measures a tree of pairs, and
         age, sex: 4 cells, stddev 10.22
-        up to about 1 tables are measured too, with stddev 6.907
+        tables measured besides: up to about 1, with stddev 6.907
     independent: a model that rows are drawn from, columns multiplied; how m
         age, sex: 4 cells, stddev 4.347
     For 10,000 rows take: residual.
