@@ -8,6 +8,7 @@
 charge their ``privacy_loss`` to a ledger first, or ask a session, which does.
 :func:`curator_quality_report` compares synthetic rows with real ones, for the curator only;
 :class:`WorkloadError` measures with a privacy loss how far they are apart.
+:class:`TableSynthesizer` has the interface of scikit-learn.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.synthetic.domain.bought_domain import BoughtCategories, BoughtDomain, BoughtEdges
     from sfumato.synthetic.domain.domain import TableDomain
     from sfumato.synthetic.domain.domain_release import DomainRelease
+    from sfumato.synthetic.estimators.table_synthesizer import TableSynthesizer
     from sfumato.synthetic.generators.adaptive_iterative import AIM
     from sfumato.synthetic.generators.independent_marginals import IndependentMarginals
     from sfumato.synthetic.generators.minimum_spanning_tree import MST
@@ -77,6 +79,7 @@ __all__ = [
     "ResidualMechanism",
     "SyntheticModel",
     "TableDomain",
+    "TableSynthesizer",
     "TablesPlan",
     "TopDown",
     "TopDownRelease",
@@ -118,6 +121,7 @@ __getattr__, __dir__ = attach(
         "ResidualMechanism": "sfumato.synthetic.marginals.residual_mechanism",
         "SyntheticModel": "sfumato.synthetic.generators.synthetic_model",
         "TableDomain": "sfumato.synthetic.domain.domain",
+        "TableSynthesizer": "sfumato.synthetic.estimators.table_synthesizer",
         "TablesPlan": "sfumato.synthetic.planning.tables_plan",
         "TopDown": "sfumato.synthetic.topdown.topdown",
         "TopDownRelease": "sfumato.synthetic.topdown.topdown_release",
@@ -126,4 +130,5 @@ __getattr__, __dir__ = attach(
         "curator_quality_report": "sfumato.synthetic.quality.quality_report",
         "plan": "sfumato.synthetic.planning.tables_plan",
     },
+    extras={"sklearn": "scikit-learn"},
 )
