@@ -94,6 +94,7 @@ REFUSED = [
     ((*USUAL, "--epsilon", "1", "--order", "3"), "columns must be at most the domain's 2"),
     ((*USUAL, "--epsilon", "1", "--target", "town"), "column must be one of ['age', 'sex'], got 'town'"),
     ((*USUAL, "--epsilon", "1", "--privacy-unit", "town"), "town"),
+    ((*USUAL, "--epsilon", "1", "--rows", 10**14), "--rows must be at most 536870912 with 2 columns"),
 ]
 
 
@@ -102,10 +103,11 @@ def test_what_cannot_be_done_is_refused_and_nothing_is_written(
     words: tuple[str, ...], message: str, folder: Path
 ) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    done = synth(*words)
-    assert done.exit_code != 0
-    assert message in done.stderr
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    for ledger in ((), ("--ledger", "new.ledger")):
+        done = synth(*words, *ledger)
+        assert done.exit_code != 0
+        assert message in done.stderr
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_a_ledger_that_has_the_budget_wants_to_know_what_to_spend(folder: Path) -> None:

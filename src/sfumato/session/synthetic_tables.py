@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato import _check
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.builder.private_query import Table
 from sfumato.session.counted_release import ChargedRequest, CountedRequest, request_key
 from sfumato.session.table_releases import TableReleases
@@ -183,6 +184,67 @@ class SyntheticTools(TableReleases):
         >>> model.table(200, rng=1).schema.names, model.marginal("sex").round(-2).tolist()
         (['age', 'sex'], [500.0, 500.0])
         """
+        request = self._synthesis(
+            domain, workload, method, epsilon, delta, table=table, most=max_rows_contributed
+        )
+        released: SyntheticModel = self._released(request)
+        return released
+
+    def synthesis_loss(
+        self,
+        domain: TableDomain,
+        *,
+        epsilon: float,
+        delta: float,
+        workload: Marginals | None = None,
+        method: str = AUTO,
+        table: str | Table | None = None,
+        max_rows_contributed: int = 1,
+    ) -> PrivacyLoss:
+        """Return what `synthesize` would be charged, after all its checks; nothing is charged or read.
+
+        Parameters
+        ----------
+        domain, epsilon, delta, workload, method, table, max_rows_contributed
+            As for `synthesize`.
+
+        Returns
+        -------
+        PrivacyLoss
+            Whether the budget takes it is for the ledger to say.
+
+        Raises
+        ------
+        ParameterError, QueryError
+            As for `synthesize`.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import sfumato as sf
+        >>> from sfumato.synthetic import TableDomain
+        >>> people = pa.table({"id": range(100), "sex": ["f", "m"] * 50})
+        >>> with sf.connect(people, privacy_unit="id", epsilon=4.0, delta=1e-6, rng=7) as session:
+        ...     loss = session.synthesis_loss(TableDomain(sex=["f", "m"]), epsilon=3.0, delta=1e-7)
+        ...     2.99 < loss.epsilon(1e-7) <= 3.0, len(session.ledger.entries())
+        (True, 0)
+        """
+        return self._checked(
+            self._synthesis(domain, workload, method, epsilon, delta, table=table, most=max_rows_contributed)
+        ).mechanism.privacy_loss
+
+    def _synthesis(
+        self,
+        domain: TableDomain,
+        workload: Marginals | None,
+        method: str,
+        epsilon: float,
+        delta: float,
+        *,
+        table: str | Table | None,
+        most: int,
+    ) -> CountedRequest:
+        """Return the request of a synthetic table, after a check of its parameters."""
         _check.instance("domain", domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
         if workload is not None:
             _check.instance("workload", workload, Marginals, "write Marginals.every(2), say")
@@ -200,9 +262,9 @@ class SyntheticTools(TableReleases):
 
         name = next(word for word, kind in GENERATORS.items() if kind is generator)
         query = self._rows_of(table, epsilon, delta)
-        rows = self._rows_counted(query, max_rows_contributed)
+        rows = self._rows_counted(query, most)
         wanted = () if workload is None else workload.cliques(domain)
-        request = CountedRequest(
+        return CountedRequest(
             kind="synthetic-model",
             rows=query,
             domain=domain,
@@ -219,8 +281,6 @@ class SyntheticTools(TableReleases):
             description=f"synthetic table by {name}: {', '.join(domain)}",
             at_epsilon=at_epsilon,
         )
-        released: SyntheticModel = self._released(request)
-        return released
 
     def bought_domain(
         self,
