@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_refused_before_the_charge() -> None:
 
 def test_rows_are_of_the_kind_that_was_fitted() -> None:
     made = TableSynthesizer(DOMAIN, epsilon=50.0, delta=1e-6, random_state=3)
-    frame = made.fit(pd.DataFrame(COLUMNS)).sample(random_state=1)
+    frame = made.fit(pd.DataFrame(COLUMNS).astype({"sex": "string"})).sample(random_state=1)
     assert isinstance(frame, pd.DataFrame)
     assert abs(len(frame) - 1000) < 20
     assert list(frame.columns) == list(made.feature_names_in_) == ["age", "sex"]

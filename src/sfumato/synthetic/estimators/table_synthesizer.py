@@ -74,7 +74,7 @@ class TableSynthesizer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     >>> import pandas as pd
     >>> from sfumato.synthetic import TableDomain
     >>> domain = TableDomain(sex=["f", "m"], smokes=["no", "yes"])
-    >>> people = pd.DataFrame({"sex": ["f", "m"] * 500, "smokes": ["no", "yes"] * 500})
+    >>> people = pd.DataFrame({"sex": ["f", "m"] * 500, "smokes": ["no", "yes"] * 500}, dtype="string")
     >>> synthesizer = TableSynthesizer(domain, epsilon=2.0, delta=1e-6, random_state=0).fit(people)
     >>> synthesizer.sample(3, random_state=1).shape, list(synthesizer.sample(1).columns)
     ((3, 2), ['sex', 'smokes'])
