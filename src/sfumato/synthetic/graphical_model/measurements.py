@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 
+from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.marginals.workload import Clique
 
@@ -62,6 +63,8 @@ class Measurements:
         By columns, rising; each column's own table among them.
     total : float
         The noisy number of rows.
+    base : BaseMeasure, optional
+        Public: what the model is relative to; all cells alike unless given.
 
     Examples
     --------
@@ -73,3 +76,4 @@ class Measurements:
     sizes: tuple[int, ...]
     tables: Mapping[Clique, NoisyTable]
     total: float
+    base: BaseMeasure | None = None
