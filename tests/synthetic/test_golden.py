@@ -33,3 +33,15 @@ def test_a_model_of_the_first_version_is_read() -> None:
     np.testing.assert_allclose(found[:2], groups[:2], rtol=1e-12)
     np.testing.assert_allclose(found[2:], np.tile(groups[2] / 3, (3, 1)), rtol=1e-12)
     assert model.table(5, rng=1).schema.names == ["age", "born", "sex", "children"]
+
+
+def test_a_model_with_structural_zeros_is_read() -> None:
+    text = (GOLDEN / "synthetic-model-zeros.json").read_text()
+    model = SyntheticModel.from_json(text)
+    assert model.to_json() == text
+    assert len(model.domain.structural_zeros) == 2
+    found, made = model.marginal("age", "children"), released_model.released_with_zeros()
+    assert (found[0, 1:] == 0).all()
+    assert found[0, 0] > 0 < found[1:].min()
+    np.testing.assert_allclose(found, made.marginal("age", "children"), rtol=1e-12)
+    assert model.marginal("born", "sex")[0, 2] == 0 < model.marginal("born", "sex")[1, 2]

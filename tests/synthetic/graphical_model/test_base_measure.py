@@ -96,7 +96,7 @@ def test_normalizer_marginals_and_possible_cells_are_those_of_all_cells() -> Non
 def test_a_fit_has_the_gap_of_both_objectives_and_no_mass_where_the_base_has_none() -> None:
     """Noise of impossible cells, and the order of magnitude of it, change nothing."""
     tried = 0
-    for seed in range(20):
+    for seed in range(12):
         sizes, _, possible, base, joint = random_base(seed)
         if not possible.any():
             continue
@@ -134,7 +134,7 @@ def test_a_fit_has_the_gap_of_both_objectives_and_no_mass_where_the_base_has_non
         if possible[..., 0].any():
             given = ModelMarginals(conditioned(fitted, {last: part.astype(float)}))(tuple(range(last + 1)))
             np.testing.assert_allclose(given, np.where(part, q, 0) / q[..., 0].sum(), atol=1e-12)
-    assert tried > 10
+    assert tried > 6
 
 
 def test_merged_cells_are_those_that_no_factor_tells_apart() -> None:

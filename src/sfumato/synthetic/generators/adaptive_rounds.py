@@ -20,6 +20,7 @@ from sfumato.synthetic.generators.column_tables import (
 )
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
 from sfumato.synthetic.generators.table_shift import TableShift
+from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
 from sfumato.synthetic.graphical_model.junction_tree import JunctionTree, tree_cells
@@ -54,6 +55,8 @@ class RoundPlan:
     max_cells : int
     rounds : int
     shift : TableShift
+    base : BaseMeasure, optional
+        What the model is relative to.
     """
 
     weights: Mapping[Clique, int]
@@ -61,6 +64,7 @@ class RoundPlan:
     max_cells: int
     rounds: int
     shift: TableShift
+    base: BaseMeasure | None = None
 
 
 @final
@@ -78,6 +82,8 @@ class AdaptiveRounds:
         self._tables: dict[Clique, NoisyTable] = {}
         self._total = 1.0
         self._sizes: tuple[int, ...] = ()
+        self._base: BaseMeasure | None = None
+        self._possible: Mapping[Clique, int] = {}
 
     def run(self) -> tuple[CellGroups, FittedModel]:
         """Measure until the budget is spent.
@@ -99,7 +105,8 @@ class AdaptiveRounds:
             clique, sigma, before = self._round(fitted, cells, cost, last=last)
             fitted = fit(self._measured(), fitted.thetas, iterations=60, tolerance=0.03)
             after = ModelMarginals(fitted.model)(clique)
-            if self._total * float(np.abs(after - before).sum()) <= MEAN_ABSOLUTE * sigma * after.size:
+            noise = MEAN_ABSOLUTE * sigma * self._possible.get(clique, after.size)
+            if self._total * float(np.abs(after - before).sum()) <= noise:
                 cost *= 2
         return self._table.groups, fit(self._measured(), fitted.thetas)
 
@@ -113,10 +120,13 @@ class AdaptiveRounds:
         errors = [float(each) * size for each, size in zip(noise, sizes, strict=True)]
         if MEAN_ABSOLUTE * sum(errors) / len(sizes) / (2 * max(1.0, count)) > _NOISE:
             noise = column_noise(sizes, rest * _COLUMNS_OF_LITTLE, plan.shift)
-        groups, measured = grouped_tables(measured_columns(table, noise), _MERGED)
+        groups, measured = grouped_tables(measured_columns(table, noise, plan.base), _MERGED)
         table.merge(groups)
         self._tables, self._total, self._sizes = dict(measured.tables), measured.total, groups.sizes
+        self._base = measured.base
         self._cells = {clique: math.prod(groups.sizes[i] for i in clique) for clique in plan.weights}
+        if self._base is not None:
+            self._possible = {clique: self._base.count(clique) for clique in plan.weights}
         fewest = min(map(len, self._cells), default=0)
         sizes_of_few = [size for clique, size in self._cells.items() if len(clique) == fewest]
         self._typical = median(sizes_of_few) if sizes_of_few else 1
@@ -128,7 +138,7 @@ class AdaptiveRounds:
             self._tables[clique] = self._tables[clique].combined(table)
 
     def _measured(self) -> Measurements:
-        return Measurements(self._sizes, self._tables, self._total)
+        return Measurements(self._sizes, self._tables, self._total, self._base)
 
     def _round(
         self, fitted: FittedModel, cells: Mapping[Clique, int], cost: Fraction, *, last: bool
@@ -143,7 +153,8 @@ class AdaptiveRounds:
         marginals, candidates = ModelMarginals(fitted.model), list[Candidate]()
         costs = {clique: spent(clique) for clique in cells}
         for clique, rho in costs.items():
-            penalty = MEAN_ABSOLUTE * math.sqrt(moved / (2 * rho)) * min(cells[clique], _PENALIZED)
+            noisy = min(self._possible.get(clique, cells[clique]), _PENALIZED)
+            penalty = MEAN_ABSOLUTE * math.sqrt(moved / (2 * rho)) * noisy
             expected = fitted.total * marginals(clique)
             candidates.append(Candidate(clique, expected, penalty, self._plan.weights[clique]))
         picked = candidates[self._table.choose(candidates, choice)]
@@ -155,9 +166,14 @@ class AdaptiveRounds:
         return picked.clique, float(noise), picked.expected / fitted.total
 
     def _allowed(self, tree: JunctionTree) -> dict[Clique, int]:
-        """Return the tables that leave the model small enough: as small as the part of the budget spent."""
-        plan, scopes = self._plan, tuple(self._tables)
+        """Return the tables that leave the model small enough: as small as the part of the budget spent.
+
+        What the base measure needs comes on top.
+        """
+        plan, base = self._plan, self._base
+        scopes = (*self._tables, *(() if base is None else base.factors))
         limit = max(plan.max_cells * float(1 - self._table.left / plan.rho), 2 * sum(self._sizes))
+        limit += 0 if base is None else base.cells
 
         def fits(clique: Clique, cells: int) -> bool:
             if tree.home(clique) is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.synthetic.generators.cell_groups import CellGroups, merged_below
 from sfumato.synthetic.generators.private_table import PrivateTable
 from sfumato.synthetic.generators.table_shift import TableShift
+from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.marginals.workload import Clique
@@ -65,13 +66,17 @@ def column_noise(sizes: Sequence[int], rho: Fraction, shift: TableShift) -> list
     return [shift.noise(rho * part) for part in shares_by_size(sizes)]
 
 
-def measured_columns(table: PrivateTable, noise: Sequence[Fraction]) -> Measurements:
+def measured_columns(
+    table: PrivateTable, noise: Sequence[Fraction], base: BaseMeasure | None = None
+) -> Measurements:
     """Measure each column's table.
 
     Parameters
     ----------
     table : PrivateTable
     noise : sequence of Fraction
+    base : BaseMeasure, optional
+        Public: what a model of the tables is relative to.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def measured_columns(table: PrivateTable, noise: Sequence[Fraction]) -> Measurem
     for column, sigma in enumerate(noise):
         counts = np.asarray(table.measure((column,), sigma), np.float64)
         tables[(column,)] = NoisyTable(counts, float(sigma) ** 2)
-    return Measurements(table.groups.sizes, tables, row_count(list(tables.values())))
+    return Measurements(table.groups.sizes, tables, row_count(list(tables.values())), base)
 
 
 def row_count(tables: Sequence[NoisyTable]) -> float:
@@ -118,17 +123,22 @@ def grouped_tables(measured: Measurements, threshold: float) -> tuple[CellGroups
     Returns
     -------
     tuple of CellGroups and Measurements
-        The measurements are of groups; the noise of merged cells adds up.
+        The measurements are of groups; the noise of merged cells adds up. Cells that the base measure tells
+        apart are not merged, so that each cell of a group is as possible as the others.
     """
     tables = [measured.tables[(column,)] for column in range(len(measured.sizes))]
-    groups = CellGroups([merged_below(each.counts, threshold * _deviation(each)) for each in tables])
+    base = measured.base
+    classes = [None] * len(tables) if base is None else base.classes()
+    pairs = zip(tables, classes, strict=True)
+    groups = CellGroups([merged_below(each.counts, threshold * _deviation(each), of) for each, of in pairs])
     merged: dict[Clique, NoisyTable] = {
         (column,): NoisyTable(
             groups.merged(each.counts, (column,)), groups.merged(np.asarray(each.variances), (column,))
         )
         for column, each in enumerate(tables)
     }
-    return groups, Measurements(groups.sizes, merged, measured.total)
+    grouped = None if base is None else base.grouped(groups.groups)
+    return groups, Measurements(groups.sizes, merged, measured.total, grouped)
 
 
 def _deviation(table: NoisyTable) -> float:

@@ -23,7 +23,9 @@ from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.private_table import PrivateTable
 from sfumato.synthetic.generators.synthetic_model import SyntheticModel
 from sfumato.synthetic.generators.table_shift import TableShift
+from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel
+from sfumato.synthetic.graphical_model.junction_tree import tree_cells
 from sfumato.synthetic.marginals.table_counts import table_counts
 from sfumato.synthetic.marginals.workload import Marginals
 
@@ -33,6 +35,7 @@ _DELTA: Final = "take a delta far below 1 over the rows, as 1e-9"
 _START: Final = Fraction(64)
 _SMALL: Final = 2.0**-16
 _ROWS: Final = 1 << 10
+_CELLS: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ class Generator(Mechanism):
     Parameters
     ----------
     domain : TableDomain
-        The columns and their cells.
+        The columns and their cells. No row is made in a structural zero, nor does a marginal have any there.
     rho : int, float or Fraction
         The budget in zero-concentrated DP.
     neighboring : Neighboring
@@ -62,9 +65,7 @@ class Generator(Mechanism):
         most = _check.integer("max_rows_contributed", self.max_rows_contributed, minimum=1)
         if most > _ROWS:
             _check.refuse("max_rows_contributed", f"be at most {_ROWS}", most, "bound the rows of a person")
-        if self.domain.structural_zeros:
-            remedy = "leave them out, and drop synthetic rows that cannot be"
-            _check.refuse_state("domain", "have no structural zeros for a generator", "it has some", remedy)
+        self._check_zeros()
         remedy = f"pass epsilon= and delta= to {type(self).__name__}.calibrated to have it chosen"
         object.__setattr__(self, "rho", as_number("rho", self.rho, remedy))
         moved = self._shift.l2_squared
@@ -143,6 +144,24 @@ class Generator(Mechanism):
         if workload is not None:
             _check.instance("workload", workload, Marginals, "write Marginals.every(2), say")
         return {}
+
+    def _check_zeros(self) -> None:
+        """Refuse structural zeros that make the model too large, or leave no row: by public sizes alone."""
+        sizes, scopes = self.domain.sizes, BaseMeasure.scopes_of(self.domain.structural_zeros)
+        cells = tree_cells(sizes, scopes) if scopes else 0
+        if cells > _CELLS:
+            rule = f"have structural zeros that need at most {_CELLS} cells in a model"
+            remedy = "take fewer bins in their columns, or leave some of them out"
+            _check.refuse_state("domain", rule, f"they need {cells}", remedy)
+        base = self._base()
+        if base is not None and not base.feasible():
+            remedy = "declare fewer structural zeros"
+            _check.refuse_state("domain", "have a cell that can hold a row", "it has none", remedy)
+
+    def _base(self) -> BaseMeasure | None:
+        """Return what the model is relative to: public."""
+        zeros = self.domain.structural_zeros
+        return BaseMeasure.from_zeros(self.domain.sizes, zeros) if zeros else None
 
     def _check_own(self) -> None:
         """Check a subclass's own parameters."""

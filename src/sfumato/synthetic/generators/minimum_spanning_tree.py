@@ -20,7 +20,9 @@ from sfumato.synthetic.generators.column_tables import (
 )
 from sfumato.synthetic.generators.generator import Generator
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
+from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
+from sfumato.synthetic.graphical_model.junction_tree import tree_cells
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
 from sfumato.synthetic.marginals.workload import Clique
@@ -54,7 +56,8 @@ class MST(Generator):
     2023): see `PrivateTable`, through which each answer goes. The tables of all columns are measured, then as
     many pairs less one as there are columns are chosen by the exponential mechanism, those that connect
     columns which no pair connects yet, scored by how far independent columns are off; then these are
-    measured, larger ones with less noise. Conditions: each person has at most
+    measured, larger ones with less noise. Pairs that would make the model larger than 2**22 cells, together
+    with structural zeros, are left out. Conditions: each person has at most
     ``max_rows_contributed`` rows, and the domain does not come from the data.
 
     References
@@ -85,7 +88,7 @@ class MST(Generator):
         rho, columns = Fraction(self.rho), len(self.domain)
         share = _COLUMNS if columns > 1 else Fraction(1)
         noise = column_noise(self.domain.sizes, rho * share, self._shift)
-        groups, measured = grouped_tables(measured_columns(table, noise), _MERGED)
+        groups, measured = grouped_tables(measured_columns(table, noise, self._base()), _MERGED)
         table.merge(groups)
         if columns == 1:
             return groups, fit(measured)
@@ -93,10 +96,10 @@ class MST(Generator):
         pairs = self._tree(table, measured, rho * _CHOICES / (columns - 1), rest)
         tables = dict(measured.tables)
         cells = [int(np.prod([groups.sizes[column] for column in pair])) for pair in pairs]
-        for pair, part in zip(pairs, shares_by_size(cells), strict=True):
+        for pair, part in zip(pairs, shares_by_size(cells) if pairs else [], strict=True):
             sigma = self._shift.noise(rest * part)
             tables[pair] = NoisyTable(table.measure(pair, sigma).astype(np.float64), float(sigma) ** 2)
-        return groups, fit(Measurements(groups.sizes, tables, measured.total))
+        return groups, fit(Measurements(groups.sizes, tables, measured.total, measured.base))
 
     def _tree(
         self, table: PrivateTable, measured: Measurements, rho: Fraction, rest: Fraction
@@ -112,8 +115,20 @@ class MST(Generator):
         component, pairs = list(range(columns)), list[Clique]()
         while len(pairs) < columns - 1:
             open_ = [each for (i, j), each in candidates.items() if component[i] != component[j]]
+            if measured.base is not None:
+                open_ = _small_enough(open_, pairs, measured.base)
+                if not open_:
+                    break
             chosen = open_[table.choose(open_, rho)].clique
             pairs.append(chosen)
             i, j = chosen
             component = [component[i] if each == component[j] else each for each in component]
         return pairs
+
+
+def _small_enough(candidates: list[Candidate], pairs: list[Clique], base: BaseMeasure) -> list[Candidate]:
+    """Return the pairs that leave the model small, where structural zeros close circles of columns."""
+    scopes = (*pairs, *base.factors)
+    return [
+        each for each in candidates if tree_cells(base.sizes, (*scopes, each.clique)) <= _CELLS + base.cells
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from math import prod
 from typing import Any, Final
 
@@ -14,6 +16,7 @@ from sfumato.privacy.catalog import LOSS
 from sfumato.privacy.neighboring import RELATION
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.generators.cell_groups import CellGroups
+from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.calibration import Array, Calibration
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel
 from sfumato.synthetic.graphical_model.junction_tree import junction_tree, tree_cells
@@ -21,7 +24,9 @@ from sfumato.synthetic.marginals.workload import Clique
 
 __all__ = ["read", "written"]
 
-_FORMAT: Final = Format("sfumato.synthetic-model", 1)
+_FORMAT: Final = Format("sfumato.synthetic-model", 2)
+_WITHOUT_ZEROS: Final = Format("sfumato.synthetic-model", 1)
+"""What has no base measure is written as it always was; an older reader would not see structural zeros."""
 _MOST: Final = 1 << 26
 _REMEDY: Final = "pass what to_json returned"
 
@@ -49,7 +54,7 @@ def written(release: Release, domain: TableDomain, groups: CellGroups) -> str:
     """Return the document of a released model."""
     names, fitted = list(domain), release.value
     return canonical(
-        _FORMAT.wrap(
+        (_FORMAT if fitted.base else _WITHOUT_ZEROS).wrap(
             {
                 "domain": domain.to_json(),
                 "groups": [group.tolist() for group in groups.groups],
@@ -77,6 +82,7 @@ def read(text: str) -> dict[str, Any]:
     groups = CellGroups([np.array(group, np.int64) for group in listed])
     if listed != list(map(list, given)) or not _fits(groups, domain):
         _refuse("have a group for each cell of its domain")
+    base = _base(domain, groups)
     thetas: dict[Clique, Array] = {}
     for table in fields["tables"]:
         scope = tuple(map(domain.index, table["columns"]))
@@ -86,18 +92,30 @@ def read(text: str) -> dict[str, Any]:
         if not known or weights.size != prod(shape) or not np.isfinite(weights).all():
             _refuse("have tables of different columns, in the order of the domain, with all their cells")
         thetas[scope] = weights.reshape(shape)
-    if tree_cells(groups.sizes, thetas) > _MOST or not fields["total"] >= 1:
+    if tree_cells(groups.sizes, (*thetas, *base)) > _MOST or not fields["total"] >= 1:
         _refuse(f"be of at most {_MOST} cells and at least one row")
-    calibration = Calibration(junction_tree(groups.sizes, thetas), list(thetas))
-    fitted = FittedModel(
-        calibration(list(thetas.values())),
-        thetas,
-        fields["total"],
-        fields["duality_gap"],
-        fields["iterations"],
-    )
+    calibration = Calibration(junction_tree(groups.sizes, (*thetas, *base)), list(thetas), base)
+    model = calibration(list(thetas.values()))
+    if not math.isfinite(model.log_normalizer):
+        _refuse("leave some cell that can hold a row")
+    numbers = fields["total"], fields["duality_gap"], fields["iterations"]
+    fitted = FittedModel(model, thetas, *numbers, base)
     rest = {name: fields[name] for name in ("loss", "neighboring", "simulated")}
     return {"value": fitted, "domain": domain, "groups": groups, **rest}
+
+
+def _base(domain: TableDomain, groups: CellGroups) -> Mapping[Clique, Array]:
+    """Return the log-weights of groups that structural zeros give."""
+    scopes = BaseMeasure.scopes_of(domain.structural_zeros)
+    if not scopes:
+        return {}
+    if tree_cells(domain.sizes, scopes) > _MOST:
+        _refuse(f"have structural zeros of at most {_MOST} cells")
+    base = BaseMeasure.from_zeros(domain.sizes, domain.structural_zeros)
+    for classes, group in zip(base.classes(), groups.groups, strict=True):
+        if len(np.unique(np.stack([classes, group]), axis=1).T) > int(group.max()) + 1:
+            _refuse("merge only cells that structural zeros do not tell apart")
+    return base.grouped(groups.groups).factors
 
 
 def _fits(groups: CellGroups, domain: TableDomain) -> bool:

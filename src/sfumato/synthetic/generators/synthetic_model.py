@@ -57,8 +57,9 @@ class SyntheticModel(Release):
     -----
     All of it is post-processing of noisy tables. Marginals and rows show what was measured, with noise, and
     what follows from it by maximum entropy: a dependence of columns that no measured table has together is
-    not in the model. Rows are drawn from the model, not from people, and standard errors that are computed
-    from them as if they were people are too small.
+    not in the model. Where the domain has structural zeros no row is drawn and marginals are 0, exactly: they
+    are in the model, not taken out afterwards. Rows are drawn from the model, not from people, and standard
+    errors that are computed from them as if they were people are too small.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.synthetic.domain.structural_zeros import StructuralZero, possible_cells
 from sfumato.synthetic.graphical_model.calibration import Array, aligned, summed
-from sfumato.synthetic.graphical_model.junction_tree import JunctionTree, tree_cells
+from sfumato.synthetic.graphical_model.junction_tree import JunctionTree, junction_tree, tree_cells
 from sfumato.synthetic.marginals.workload import Clique, maximal
 
 __all__ = ["BaseMeasure", "Cells"]
@@ -99,6 +99,39 @@ class BaseMeasure:
     def cells(self) -> int:
         """How many cells the junction tree of its factors has; 0 where there is none."""
         return tree_cells(self.sizes, self.factors) if self.factors else 0
+
+    def feasible(self) -> bool:
+        """Whether any cell can hold a row.
+
+        Returns
+        -------
+        bool
+        """
+        if not self.factors:
+            return True
+        scopes = tuple(self.factors)
+        return bool(self.possible(junction_tree(self.sizes, scopes), scopes[:1])[0].any())
+
+    def count(self, columns: Clique) -> int:
+        """Return how many cells of a table can hold a row, in view of the factors of its own columns.
+
+        Parameters
+        ----------
+        columns : tuple of int
+            Rising.
+
+        Returns
+        -------
+        int
+        """
+        shape = [self.sizes[column] for column in columns]
+        inside = [s for s, f in self.factors.items() if set(s) <= set(columns) and np.isneginf(f).any()]
+        if not inside:
+            return prod(shape)
+        possible: Cells = np.ones(shape, bool)
+        for scope in inside:
+            possible &= _aligned(self.factors[scope] > -np.inf, scope, columns)
+        return int(possible.sum())
 
     def classes(self) -> list[NDArray[np.int64]]:
         """Return which cells of each column no factor tells apart.

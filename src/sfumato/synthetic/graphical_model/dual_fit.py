@@ -79,12 +79,12 @@ def fit(
     The model is :math:`q(x) \propto b(x)\exp \sum_r \theta_r(x_r)` for the public base measure b, which is 1
     unless one is given. With n rows, tables :math:`y_r` and slacks :math:`c_r` (a public multiple of the
     noise's variances) the dual :math:`n \log Z - \langle\theta, y\rangle + \sum_r \langle c_r,
-    \theta_r^2\rangle/2` is minimized. It is smooth and strictly convex, and the dual of :math:`n\,\mathrm{KL}(q\,\|\,b) + \sum_r
-    \langle 1/c_r, (n q_r - y_r)^2\rangle/2`. Its gradient is :math:`g_r = n q_r - y_r + c_r\theta_r`. At any
-    :math:`\theta` the two objectives differ by :math:`\sum_r \langle 1/c_r, g_r^2\rangle/2` exactly: add
-    them, and insert :math:`\mathrm{KL} = \langle\theta, q\rangle - \log Z`, up to the constant
-    :math:`\log \sum b`. This is the duality gap that is reported; by weak duality no distribution is better
-    than the model by more.
+    \theta_r^2\rangle/2` is minimized. It is smooth and strictly convex, and the dual of
+    :math:`n\,\mathrm{KL}(q\,\|\,b) + \sum_r \langle 1/c_r, (n q_r - y_r)^2\rangle/2`. Its gradient is
+    :math:`g_r = n q_r - y_r + c_r\theta_r`. At any :math:`\theta` the two objectives differ by
+    :math:`\sum_r \langle 1/c_r, g_r^2\rangle/2` exactly: add them, and insert :math:`\mathrm{KL} =
+    \langle\theta, q\rangle - \log Z`, up to the constant :math:`\log \sum b`. This is the duality gap that
+    is reported; by weak duality no distribution is better than the model by more.
 
     Where b is 0 no distribution has mass, and the exact counts are 0: the sums of the dual run over the cells
     that b leaves possible, in view of all its factors together. The noise of the other cells is not read.
