@@ -19,6 +19,7 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.synthetic.domain.attributes import Categorical, Ordered
     from sfumato.synthetic.domain.bought_domain import BoughtCategories, BoughtDomain, BoughtEdges
+    from sfumato.synthetic.domain.column_constraints import ColumnOrder, Implication
     from sfumato.synthetic.domain.domain import TableDomain
     from sfumato.synthetic.domain.domain_release import DomainRelease
     from sfumato.synthetic.generators.adaptive_iterative import AIM
@@ -55,11 +56,13 @@ __all__ = [
     "BoughtEdges",
     "Categorical",
     "Census2020",
+    "ColumnOrder",
     "CountBound",
     "CuratorQualityReport",
     "Distinguishability",
     "DomainRelease",
     "Hierarchy",
+    "Implication",
     "IndependentMarginals",
     "Invariant",
     "MarginalDistance",
@@ -94,11 +97,13 @@ __getattr__, __dir__ = attach(
         "BoughtEdges": "sfumato.synthetic.domain.bought_domain",
         "Categorical": "sfumato.synthetic.domain.attributes",
         "Census2020": "sfumato.synthetic.topdown.census_2020",
+        "ColumnOrder": "sfumato.synthetic.domain.column_constraints",
         "CountBound": "sfumato.synthetic.topdown.constraints",
         "CuratorQualityReport": "sfumato.synthetic.quality.report",
         "Distinguishability": "sfumato.synthetic.quality.distinguishability",
         "DomainRelease": "sfumato.synthetic.domain.domain_release",
         "Hierarchy": "sfumato.synthetic.topdown.hierarchy",
+        "Implication": "sfumato.synthetic.domain.column_constraints",
         "IndependentMarginals": "sfumato.synthetic.generators.independent_marginals",
         "Invariant": "sfumato.synthetic.topdown.constraints",
         "MST": "sfumato.synthetic.generators.minimum_spanning_tree",
