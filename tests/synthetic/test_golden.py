@@ -45,3 +45,18 @@ def test_a_model_with_structural_zeros_is_read() -> None:
     assert found[0, 0] > 0 < found[1:].min()
     np.testing.assert_allclose(found, made.marginal("age", "children"), rtol=1e-12)
     assert model.marginal("born", "sex")[0, 2] == 0 < model.marginal("born", "sex")[1, 2]
+
+
+def test_a_model_with_a_prior_is_read() -> None:
+    text = (GOLDEN / "synthetic-model-prior.json").read_text()
+    model, made = SyntheticModel.from_json(text), released_model.released_with_prior()
+    assert model.to_json() == text
+    assert model.prior is not None
+    assert made.prior is not None
+    assert model.value.prior_strength == 0.5
+    assert model.prior.digest == made.prior.digest
+    assert model.marginal("born", "children")[0, 2] == 0
+    for columns in (("sex", "children"), ("born",), ("age", "sex")):
+        np.testing.assert_allclose(model.marginal(*columns), made.marginal(*columns), rtol=1e-12)
+    plain = SyntheticModel.from_json((GOLDEN / "synthetic-model.json").read_text())
+    assert np.abs(model.marginal("sex", "children") - plain.marginal("sex", "children")).max() > 10

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sfumato.synthetic.generators.adaptive_iterative import AIM
     from sfumato.synthetic.generators.independent_marginals import IndependentMarginals
     from sfumato.synthetic.generators.minimum_spanning_tree import MST
+    from sfumato.synthetic.generators.public_prior import PublicPrior
     from sfumato.synthetic.generators.synthetic_model import SyntheticModel
     from sfumato.synthetic.marginals.marginal_table import MarginalTable
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
@@ -72,6 +73,7 @@ __all__ = [
     "MethodPlan",
     "Ordered",
     "PredictionScores",
+    "PublicPrior",
     "QualityMeasure",
     "Recode",
     "ReportedRows",
@@ -114,6 +116,7 @@ __getattr__, __dir__ = attach(
         "MethodPlan": "sfumato.synthetic.planning.method_plans",
         "Ordered": "sfumato.synthetic.domain.attributes",
         "PredictionScores": "sfumato.synthetic.quality.prediction",
+        "PublicPrior": "sfumato.synthetic.generators.public_prior",
         "QualityMeasure": "sfumato.synthetic.quality.report",
         "Recode": "sfumato.synthetic.topdown.cell_query",
         "ReportedRows": "sfumato.synthetic.quality.report",

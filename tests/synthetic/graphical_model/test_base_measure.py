@@ -96,7 +96,7 @@ def test_normalizer_marginals_and_possible_cells_are_those_of_all_cells() -> Non
 def test_a_fit_has_the_gap_of_both_objectives_and_no_mass_where_the_base_has_none() -> None:
     """Noise of impossible cells, and the order of magnitude of it, change nothing."""
     tried = 0
-    for seed in range(12):
+    for seed in range(8):
         sizes, _, possible, base, joint = random_base(seed)
         if not possible.any():
             continue
@@ -110,8 +110,8 @@ def test_a_fit_has_the_gap_of_both_objectives_and_no_mass_where_the_base_has_non
             counts = truth.sum(axis=rest) + rng.normal(0, 2.0, [sizes[i] for i in scope])
             noisy[scope] = NoisyTable(counts, 4.0)
             other[scope] = NoisyTable(np.where(possible.any(axis=rest), counts, -1e6), 4.0)
-        fitted = fit(Measurements(sizes, noisy, total, base), tolerance=1e-6, iterations=500)
-        same = fit(Measurements(sizes, other, total, base), tolerance=1e-6, iterations=500)
+        fitted = fit(Measurements(sizes, noisy, total, base), tolerance=1e-5, iterations=300)
+        same = fit(Measurements(sizes, other, total, base), tolerance=1e-5, iterations=300)
         assert all((fitted.thetas[scope] == same.thetas[scope]).all() for scope in noisy)
         q = ModelMarginals(fitted.model)(tuple(range(len(sizes))))
         assert (q[~possible] == 0).all()
@@ -134,7 +134,7 @@ def test_a_fit_has_the_gap_of_both_objectives_and_no_mass_where_the_base_has_non
         if possible[..., 0].any():
             given = ModelMarginals(conditioned(fitted, {last: part.astype(float)}))(tuple(range(last + 1)))
             np.testing.assert_allclose(given, np.where(part, q, 0) / q[..., 0].sum(), atol=1e-12)
-    assert tried > 6
+    assert tried > 4
 
 
 def test_merged_cells_are_those_that_no_factor_tells_apart() -> None:

@@ -31,7 +31,7 @@ class AIM(Generator):
 
     Parameters
     ----------
-    domain, rho, neighboring, max_rows_contributed
+    domain, rho, neighboring, max_rows_contributed, prior
         As in `Generator`.
     workload : Marginals
         The tables that should be right; all pairs of columns unless given. Each has at most 2**24 cells and

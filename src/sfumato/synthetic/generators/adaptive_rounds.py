@@ -18,6 +18,7 @@ from sfumato.synthetic.generators.column_tables import (
     grouped_tables,
     measured_columns,
 )
+from sfumato.synthetic.generators.model_base import ModelBase, believed
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
 from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
@@ -26,6 +27,7 @@ from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
 from sfumato.synthetic.graphical_model.junction_tree import JunctionTree, tree_cells
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
+from sfumato.synthetic.graphical_model.prior_trust import PriorTrust
 from sfumato.synthetic.marginals.workload import Clique
 
 __all__ = ["AdaptiveRounds", "RoundPlan"]
@@ -55,7 +57,7 @@ class RoundPlan:
     max_cells : int
     rounds : int
     shift : TableShift
-    base : BaseMeasure, optional
+    base : ModelBase, optional
         What the model is relative to.
     """
 
@@ -64,7 +66,7 @@ class RoundPlan:
     max_cells: int
     rounds: int
     shift: TableShift
-    base: BaseMeasure | None = None
+    base: ModelBase | None = None
 
 
 @final
@@ -83,6 +85,7 @@ class AdaptiveRounds:
         self._total = 1.0
         self._sizes: tuple[int, ...] = ()
         self._base: BaseMeasure | None = None
+        self._trust: PriorTrust | None = None
         self._possible: Mapping[Clique, int] = {}
 
     def run(self) -> tuple[CellGroups, FittedModel]:
@@ -123,7 +126,7 @@ class AdaptiveRounds:
         groups, measured = grouped_tables(measured_columns(table, noise, plan.base), _MERGED)
         table.merge(groups)
         self._tables, self._total, self._sizes = dict(measured.tables), measured.total, groups.sizes
-        self._base = measured.base
+        self._base, self._trust = measured.base, measured.trust
         self._cells = {clique: math.prod(groups.sizes[i] for i in clique) for clique in plan.weights}
         if self._base is not None:
             self._possible = {clique: self._base.count(clique) for clique in plan.weights}
@@ -138,7 +141,7 @@ class AdaptiveRounds:
             self._tables[clique] = self._tables[clique].combined(table)
 
     def _measured(self) -> Measurements:
-        return Measurements(self._sizes, self._tables, self._total, self._base)
+        return Measurements(self._sizes, self._tables, self._total, self._base, self._trust)
 
     def _round(
         self, fitted: FittedModel, cells: Mapping[Clique, int], cost: Fraction, *, last: bool
@@ -161,9 +164,20 @@ class AdaptiveRounds:
         noise = self._plan.shift.noise(costs[picked.clique])
         counts = self._table.measure(picked.clique, noise).astype(np.float64)
         measured = NoisyTable(counts, float(noise) ** 2)
+        self._believe(picked.expected, measured)
         there = self._tables.get(picked.clique)
         self._tables[picked.clique] = measured if there is None else there.combined(measured)
         return picked.clique, float(noise), picked.expected / fitted.total
+
+    def _believe(self, expected: Array, table: NoisyTable) -> None:
+        """Believe the prior as far as it has predicted all tables so far, the chosen ones too."""
+        if self._trust is None or self._plan.base is None:
+            return
+        self._trust = self._trust.seen(expected, table.counts, np.asarray(table.variances))
+        zeros = self._plan.base.zeros
+        without = None if zeros is None else zeros.grouped(self._table.groups.groups)
+        measured = believed(self._measured(), without)
+        self._base, self._trust = measured.base, measured.trust
 
     def _allowed(self, tree: JunctionTree) -> dict[Clique, int]:
         """Return the tables that leave the model small enough: as small as the part of the budget spent.

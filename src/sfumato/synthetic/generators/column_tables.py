@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from sfumato.synthetic.generators.cell_groups import CellGroups, merged_below
+from sfumato.synthetic.generators.model_base import ModelBase
 from sfumato.synthetic.generators.private_table import PrivateTable
 from sfumato.synthetic.generators.table_shift import TableShift
-from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.marginals.workload import Clique
@@ -67,7 +67,7 @@ def column_noise(sizes: Sequence[int], rho: Fraction, shift: TableShift) -> list
 
 
 def measured_columns(
-    table: PrivateTable, noise: Sequence[Fraction], base: BaseMeasure | None = None
+    table: PrivateTable, noise: Sequence[Fraction], base: ModelBase | None = None
 ) -> Measurements:
     """Measure each column's table.
 
@@ -75,7 +75,7 @@ def measured_columns(
     ----------
     table : PrivateTable
     noise : sequence of Fraction
-    base : BaseMeasure, optional
+    base : ModelBase, optional
         Public: what a model of the tables is relative to.
 
     Returns
@@ -87,7 +87,8 @@ def measured_columns(
     for column, sigma in enumerate(noise):
         counts = np.asarray(table.measure((column,), sigma), np.float64)
         tables[(column,)] = NoisyTable(counts, float(sigma) ** 2)
-    return Measurements(table.groups.sizes, tables, row_count(list(tables.values())), base)
+    measured = Measurements(table.groups.sizes, tables, row_count(list(tables.values())))
+    return measured if base is None else base.chosen(measured)
 
 
 def row_count(tables: Sequence[NoisyTable]) -> float:
@@ -138,7 +139,7 @@ def grouped_tables(measured: Measurements, threshold: float) -> tuple[CellGroups
         for column, each in enumerate(tables)
     }
     grouped = None if base is None else base.grouped(groups.groups)
-    return groups, Measurements(groups.sizes, merged, measured.total, grouped)
+    return groups, Measurements(groups.sizes, merged, measured.total, grouped, measured.trust)
 
 
 def _deviation(table: NoisyTable) -> float:

@@ -24,7 +24,7 @@ class IndependentMarginals(Generator):
 
     Parameters
     ----------
-    domain, rho, neighboring, max_rows_contributed
+    domain, rho, neighboring, max_rows_contributed, prior
         As in `Generator`: at scale ``rho`` all columns together are about rho-zCDP.
 
     Notes

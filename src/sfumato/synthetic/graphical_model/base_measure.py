@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.synthetic.domain.structural_zeros import StructuralZero, possible_cells
-from sfumato.synthetic.graphical_model.calibration import Array, aligned, summed
+from sfumato.synthetic.graphical_model.calibration import Array, Calibrated, Calibration, aligned, summed
 from sfumato.synthetic.graphical_model.junction_tree import JunctionTree, junction_tree, tree_cells
 from sfumato.synthetic.marginals.workload import Clique, maximal
 
@@ -99,6 +99,16 @@ class BaseMeasure:
     def cells(self) -> int:
         """How many cells the junction tree of its factors has; 0 where there is none."""
         return tree_cells(self.sizes, self.factors) if self.factors else 0
+
+    def calibrated(self) -> Calibrated:
+        """Return the measure as a distribution.
+
+        Returns
+        -------
+        Calibrated
+        """
+        scopes = (*((column,) for column in range(len(self.sizes))), *self.factors)
+        return Calibration(junction_tree(self.sizes, scopes), (), self.factors)(())
 
     def feasible(self) -> bool:
         """Whether any cell can hold a row.

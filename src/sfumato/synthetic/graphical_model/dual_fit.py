@@ -40,6 +40,8 @@ class FittedModel:
     iterations : int
     base : mapping of tuple of int to array
         Public log-weights that ``thetas`` are added to; none unless given.
+    prior_strength : float
+        What a prior among them is weighed by; 0 where there is none.
     """
 
     model: Calibrated
@@ -48,6 +50,7 @@ class FittedModel:
     duality_gap: float
     iterations: int
     base: Mapping[Clique, Array] = field(default_factory=dict)
+    prior_strength: float = 0.0
 
 
 def fit(
@@ -86,6 +89,8 @@ def fit(
     \langle\theta, q\rangle - \log Z`, up to the constant :math:`\log \sum b`. This is the duality gap that
     is reported; by weak duality no distribution is better than the model by more.
 
+    Where b is a public prior, slacks are the variances times its strength (`PriorTrust`), if that is more.
+
     Where b is 0 no distribution has mass, and the exact counts are 0: the sums of the dual run over the cells
     that b leaves possible, in view of all its factors together. The noise of the other cells is not read.
 
@@ -118,7 +123,7 @@ def fit(
         done += 1
     thetas = dict(zip(scopes, problem.split(point.x), strict=True))
     gap = float((point.gradient**2 / problem.slack).sum() / 2)
-    return FittedModel(point.model, thetas, problem.total, gap, done, factors)
+    return FittedModel(point.model, thetas, problem.total, gap, done, factors, problem.strength)
 
 
 def conditioned(fitted: FittedModel, parts: Mapping[int, Array]) -> Calibrated:
@@ -165,9 +170,10 @@ class _Dual:
         self._shapes = [table.counts.shape for table in tables]
         self._cuts = np.cumsum([table.counts.size for table in tables])[:-1].tolist()
         self._counts = np.concatenate([np.ravel(table.counts) for table in tables])
+        self.strength = 0.0 if measured.trust is None else measured.trust.strength
         self.slack = np.concatenate(
             [
-                np.ravel(table.variances) * _SLACK[len(scope) > 1]
+                np.ravel(table.variances) * max(_SLACK[len(scope) > 1], self.strength)
                 for scope, table in zip(measured.tables, tables, strict=True)
             ]
         )

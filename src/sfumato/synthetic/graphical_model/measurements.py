@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.calibration import Array
+from sfumato.synthetic.graphical_model.prior_trust import PriorTrust
 from sfumato.synthetic.marginals.workload import Clique
 
 __all__ = ["Measurements", "NoisyTable"]
@@ -65,6 +66,8 @@ class Measurements:
         The noisy number of rows.
     base : BaseMeasure, optional
         Public: what the model is relative to; all cells alike unless given.
+    trust : PriorTrust, optional
+        How far a prior in the base measure is believed.
 
     Examples
     --------
@@ -77,3 +80,4 @@ class Measurements:
     tables: Mapping[Clique, NoisyTable]
     total: float
     base: BaseMeasure | None = None
+    trust: PriorTrust | None = None
