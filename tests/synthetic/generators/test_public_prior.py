@@ -106,7 +106,7 @@ def test_a_prior_of_other_dependences_is_dropped_when_tables_refute_it() -> None
 def test_a_released_model_is_a_prior_and_documents_have_it() -> None:
     rule = Implication({"age": "< 3"}, {"work": "no"})
     domain = DOMAIN.with_constraints(rule)
-    released = MST.calibrated(domain, epsilon=0.3, delta=1e-6).release(people(2000, 4), rng=1)
+    released = MST.calibrated(domain, epsilon=3.0, delta=1e-6).release(people(2000, 4), rng=1)
     assert any(group.max() + 1 < len(group) for group in released.groups.groups), "cells are merged"
     prior = released.as_prior()
     for columns in (("age", "work"), ("town",), ("pay", "age")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import median
 from typing import Final, final
@@ -17,8 +17,9 @@ from sfumato.synthetic.generators.column_tables import (
     column_noise,
     grouped_tables,
     measured_columns,
+    regrouped,
 )
-from sfumato.synthetic.generators.model_base import ModelBase, believed
+from sfumato.synthetic.generators.model_base import ModelBase
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
 from sfumato.synthetic.generators.table_shift import TableShift
 from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
@@ -106,6 +107,9 @@ class AdaptiveRounds:
             last = self._table.left < 2 * cost
             cost = self._table.left if last else cost
             clique, sigma, before = self._round(fitted, cells, cost, last=last)
+            if self._drop_prior():
+                fitted = fit(self._measured())
+                continue
             fitted = fit(self._measured(), fitted.thetas, iterations=60, tolerance=0.03)
             after = ModelMarginals(fitted.model)(clique)
             noise = MEAN_ABSOLUTE * sigma * self._possible.get(clique, after.size)
@@ -123,13 +127,8 @@ class AdaptiveRounds:
         errors = [float(each) * size for each, size in zip(noise, sizes, strict=True)]
         if MEAN_ABSOLUTE * sum(errors) / len(sizes) / (2 * max(1.0, count)) > _NOISE:
             noise = column_noise(sizes, rest * _COLUMNS_OF_LITTLE, plan.shift)
-        groups, measured = grouped_tables(measured_columns(table, noise, plan.base), _MERGED)
-        table.merge(groups)
-        self._tables, self._total, self._sizes = dict(measured.tables), measured.total, groups.sizes
-        self._base, self._trust = measured.base, measured.trust
-        self._cells = {clique: math.prod(groups.sizes[i] for i in clique) for clique in plan.weights}
-        if self._base is not None:
-            self._possible = {clique: self._base.count(clique) for clique in plan.weights}
+        self._alone = measured_columns(table, noise, plan.base)
+        self._take(*grouped_tables(self._alone, _MERGED))
         fewest = min(map(len, self._cells), default=0)
         sizes_of_few = [size for clique, size in self._cells.items() if len(clique) == fewest]
         self._typical = median(sizes_of_few) if sizes_of_few else 1
@@ -164,20 +163,36 @@ class AdaptiveRounds:
         noise = self._plan.shift.noise(costs[picked.clique])
         counts = self._table.measure(picked.clique, noise).astype(np.float64)
         measured = NoisyTable(counts, float(noise) ** 2)
-        self._believe(picked.expected, measured)
+        self._believe(picked, measured)
         there = self._tables.get(picked.clique)
         self._tables[picked.clique] = measured if there is None else there.combined(measured)
         return picked.clique, float(noise), picked.expected / fitted.total
 
-    def _believe(self, expected: Array, table: NoisyTable) -> None:
-        """Believe the prior as far as it has predicted all tables so far, the chosen ones too."""
-        if self._trust is None or self._plan.base is None:
-            return
-        self._trust = self._trust.seen(expected, table.counts, np.asarray(table.variances))
-        zeros = self._plan.base.zeros
-        without = None if zeros is None else zeros.grouped(self._table.groups.groups)
-        measured = believed(self._measured(), without)
+    def _believe(self, picked: Candidate, table: NoisyTable) -> None:
+        """Believe the prior as far as it has predicted the chosen tables so far."""
+        if self._trust is not None:
+            self._trust = self._trust.seen(
+                picked.clique, picked.expected, table.counts, np.asarray(table.variances)
+            )
+
+    def _drop_prior(self) -> bool:
+        """Go on without the prior where the tables refute it, as if it had not been there."""
+        plan = self._plan
+        if self._trust is None or self._trust.strength > 0 or plan.base is None:
+            return False
+        plain = replace(self._alone, base=plan.base.zeros, trust=None)
+        self._take(*regrouped(plain, self._table.groups, self._tables, _MERGED))
+        return True
+
+    def _take(self, groups: CellGroups, measured: Measurements) -> None:
+        """Count and model groups of cells from now on."""
+        plan = self._plan
+        self._table.merge(groups)
+        self._tables, self._total, self._sizes = dict(measured.tables), measured.total, groups.sizes
         self._base, self._trust = measured.base, measured.trust
+        self._cells = {clique: math.prod(groups.sizes[i] for i in clique) for clique in plan.weights}
+        base = self._base
+        self._possible = {} if base is None else {clique: base.count(clique) for clique in plan.weights}
 
     def _allowed(self, tree: JunctionTree) -> dict[Clique, int]:
         """Return the tables that leave the model small enough: as small as the part of the budget spent.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -17,7 +18,14 @@ from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.marginals.workload import Clique
 
-__all__ = ["MEAN_ABSOLUTE", "column_noise", "grouped_tables", "measured_columns", "shares_by_size"]
+__all__ = [
+    "MEAN_ABSOLUTE",
+    "column_noise",
+    "grouped_tables",
+    "measured_columns",
+    "regrouped",
+    "shares_by_size",
+]
 
 MEAN_ABSOLUTE: Final = math.sqrt(2 / math.pi)
 """Mean absolute value of a standard normal variable."""
@@ -140,6 +148,41 @@ def grouped_tables(measured: Measurements, threshold: float) -> tuple[CellGroups
     }
     grouped = None if base is None else base.grouped(groups.groups)
     return groups, Measurements(groups.sizes, merged, measured.total, grouped, measured.trust)
+
+
+def regrouped(
+    columns: Measurements, groups: CellGroups, tables: Mapping[Clique, NoisyTable], threshold: float
+) -> tuple[CellGroups, Measurements]:
+    """Merge rare cells again for other classes of cells: where a prior, which told them apart, is dropped.
+
+    Parameters
+    ----------
+    columns : Measurements
+        Of single columns, of cells, with the base measure that is to be.
+    groups : CellGroups
+        Which the tables are of; those of `grouped_tables` for a base measure that tells more cells apart.
+    tables : mapping of tuple of int to NoisyTable
+    threshold : float
+
+    Returns
+    -------
+    tuple of CellGroups and Measurements
+        Of all tables.
+    """
+    wider, merged = grouped_tables(columns, threshold)
+    between = CellGroups(
+        [
+            new[np.unique(old, return_index=True)[1]]
+            for old, new in zip(groups.groups, wider.groups, strict=True)
+        ]
+    )
+    found = {
+        clique: NoisyTable(
+            between.merged(each.counts, clique), between.merged(np.asarray(each.variances), clique)
+        )
+        for clique, each in tables.items()
+    }
+    return wider, replace(merged, tables=found)
 
 
 def _deviation(table: NoisyTable) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Final, final
@@ -17,10 +17,10 @@ from sfumato.synthetic.generators.column_tables import (
     column_noise,
     grouped_tables,
     measured_columns,
+    regrouped,
     shares_by_size,
 )
 from sfumato.synthetic.generators.generator import Generator
-from sfumato.synthetic.generators.model_base import believed
 from sfumato.synthetic.generators.private_table import Candidate, PrivateTable
 from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, fit
@@ -91,7 +91,8 @@ class MST(Generator):
         rho, columns = Fraction(self.rho), len(self.domain)
         share = _COLUMNS if columns > 1 else Fraction(1)
         noise = column_noise(self.domain.sizes, rho * share, self._shift)
-        groups, measured = grouped_tables(measured_columns(table, noise, self._base()), _MERGED)
+        alone = measured_columns(table, noise, self._base())
+        groups, measured = grouped_tables(alone, _MERGED)
         table.merge(groups)
         if columns == 1:
             return groups, fit(measured)
@@ -105,11 +106,12 @@ class MST(Generator):
             found = NoisyTable(table.measure(pair, sigma).astype(np.float64), float(sigma) ** 2)
             tables[pair] = found
             if trust is not None:
-                trust = trust.seen(candidates[pair].expected, found.counts, np.asarray(found.variances))
-        zeros = self._base().zeros
-        without = None if zeros is None else zeros.grouped(groups.groups)
-        every = Measurements(groups.sizes, tables, measured.total, measured.base, trust)
-        return groups, fit(believed(every, without))
+                trust = trust.seen(pair, candidates[pair].expected, found.counts, np.asarray(found.variances))
+        if trust is not None and trust.strength == 0:
+            plain = replace(alone, base=self._base().zeros, trust=None)
+            groups, every = regrouped(plain, groups, tables, _MERGED)
+            return groups, fit(every)
+        return groups, fit(Measurements(groups.sizes, tables, measured.total, measured.base, trust))
 
     def _candidates(self, measured: Measurements, rest: Fraction) -> dict[Clique, Candidate]:
         """Return all pairs, with what the columns alone predict of them."""

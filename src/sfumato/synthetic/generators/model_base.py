@@ -12,7 +12,7 @@ from sfumato.synthetic.graphical_model.measurements import Measurements
 from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
 from sfumato.synthetic.graphical_model.prior_trust import PriorTrust
 
-__all__ = ["ModelBase", "believed"]
+__all__ = ["ModelBase"]
 
 
 @final
@@ -47,23 +47,7 @@ class ModelBase:
         marginals, trust = ModelMarginals(self.prior.calibrated()), PriorTrust()
         for clique, table in columns.tables.items():
             expected = max(1.0, columns.total) * marginals(clique)
-            trust = trust.seen(expected, table.counts, np.asarray(table.variances))
-        return believed(replace(columns, base=self.prior, trust=trust), self.zeros)
-
-
-def believed(measured: Measurements, zeros: BaseMeasure | None) -> Measurements:
-    """Return measurements without the prior where they refute it.
-
-    Parameters
-    ----------
-    measured : Measurements
-    zeros : BaseMeasure, optional
-        The base measure without the prior, of the same cells.
-
-    Returns
-    -------
-    Measurements
-    """
-    if measured.trust is None or measured.trust.strength > 0:
-        return measured
-    return replace(measured, base=zeros, trust=None)
+            trust = trust.seen(clique, expected, table.counts, np.asarray(table.variances))
+        if trust.strength == 0:
+            return replace(columns, base=self.zeros)
+        return replace(columns, base=self.prior, trust=trust)

@@ -63,11 +63,11 @@ class PublicPrior:
     >>> domain = TableDomain(age=["young", "old"], sex=["f", "m"])
     >>> census = pa.table({"age": ["young"] * 500 + ["old"] * 500, "sex": ["f"] * 480 + ["m"] * 520})
     >>> prior = PublicPrior.from_table(domain, census)
-    >>> few = pa.table({"age": ["young"] * 50 + ["old"] * 50, "sex": ["f"] * 48 + ["m"] * 52})
+    >>> people = pa.table({"age": ["young"] * 500 + ["old"] * 500, "sex": ["f"] * 490 + ["m"] * 510})
     >>> generator = AIM.calibrated(domain, epsilon=0.2, delta=1e-6, prior=prior)
     >>> (prior.marginal("age", "sex") * 100).round().tolist()
     [[48.0, 2.0], [0.0, 50.0]]
-    >>> model = generator.release(few, rng=1)
+    >>> model = generator.release(people, rng=1)
     >>> (model.marginal("age", "sex") / model.total).round(1).tolist()
     [[0.5, 0.0], [0.0, 0.5]]
     """

@@ -89,7 +89,7 @@ def fit(
     \langle\theta, q\rangle - \log Z`, up to the constant :math:`\log \sum b`. This is the duality gap that
     is reported; by weak duality no distribution is better than the model by more.
 
-    Where b is a public prior, slacks are the variances times its strength (`PriorTrust`), if that is more.
+    Where b is a public prior, slacks are the variances times its strengths (`PriorTrust`) if these are more.
 
     Where b is 0 no distribution has mass, and the exact counts are 0: the sums of the dual run over the cells
     that b leaves possible, in view of all its factors together. The noise of the other cells is not read.
@@ -170,10 +170,12 @@ class _Dual:
         self._shapes = [table.counts.shape for table in tables]
         self._cuts = np.cumsum([table.counts.size for table in tables])[:-1].tolist()
         self._counts = np.concatenate([np.ravel(table.counts) for table in tables])
-        self.strength = 0.0 if measured.trust is None else measured.trust.strength
+        trust = measured.trust
+        self.strength = 0.0 if trust is None else trust.strength
+        columns, others = ({}, 0.0) if trust is None else trust.strengths()
         self.slack = np.concatenate(
             [
-                np.ravel(table.variances) * max(_SLACK[len(scope) > 1], self.strength)
+                np.ravel(table.variances) * max(_SLACK[len(scope) > 1], columns.get(scope, others))
                 for scope, table in zip(measured.tables, tables, strict=True)
             ]
         )
