@@ -6,8 +6,8 @@ shuffled. The area under the curve is that of gradient boosting for income, trai
 fifths of Adult and tested on the others. Each job has a process of its own, whose memory is shown.
 
 ``python -m benchmarks synthetic --data FOLDER [--seeds N] [--part NAME]``; the folder has
-``adult_pgm_discretised.csv`` (data/adult.csv of ryan112358/private-pgm) and ``nist_acs_national2019.csv``
-(national2019.csv of usnistgov/SDNist).
+``adult_pgm_discretised.csv`` (data/adult.csv of ryan112358/private-pgm), ``nist_acs_national2019.csv`` and,
+for the part ``prior``, ``nist_acs_ma2018.csv`` (national2019.csv and ma2018.csv of usnistgov/SDNist).
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from sfumato.synthetic import (
     IndependentMarginals,
     Marginals,
     Ordered,
+    PublicPrior,
     SyntheticModel,
     TableDomain,
 )
@@ -58,10 +59,10 @@ def adult(folder: Path) -> tuple[TableDomain, pa.Table]:
     return TableDomain({name: Ordered.integers(0, size - 1) for name, size in sizes}), table
 
 
-def nist(folder: Path) -> tuple[TableDomain, pa.Table]:
-    """Return the national file of the NIST excerpts, with bins chosen by the dictionary of its variables."""
+def nist(folder: Path, file: str = "nist_acs_national2019.csv") -> tuple[TableDomain, pa.Table]:
+    """Return a file of the NIST excerpts, with bins chosen by the dictionary of its variables."""
     options = pc.ConvertOptions(null_values=["N"], strings_can_be_null=True)
-    table = pc.read_csv(folder / "nist_acs_national2019.csv", convert_options=options)
+    table = pc.read_csv(folder / file, convert_options=options)
     weights = [0, 1, *np.unique(np.geomspace(2, 3000, 40).round()).tolist()]
     income = [-20_000, 0, 1, *np.geomspace(1000, 2_000_000, 48).round(-2).tolist()]
     pumas = (
@@ -123,6 +124,45 @@ def job(folder: Path, file: str, name: str, epsilon: float, seed: int) -> dict[s
     rows = domain.encode(table)
     figures = {width: distances(rows, drawn, domain.sizes, width) for width in (2, 3)}
     return {"seconds": seconds, "memory": memory, "pairs": figures[2], "triples": figures[3]}
+
+
+def turned(table: pa.Table, domain: TableDomain, rng: np.random.Generator) -> pa.Table:
+    """Return rows with every other column shuffled: right columns, and no dependence between them."""
+    codes = domain.encode(table)
+    for column in range(0, len(domain), 2):
+        codes[:, column] = rng.permutation(codes[:, column])
+    return domain.decode(codes, rng=rng)
+
+
+def prior_job(folder: Path, name: str, epsilon: float, prior: str, seed: int) -> dict[str, float]:
+    """Fit one model of Massachusetts in 2018 with the national file of 2019 as prior; return its figures."""
+    domain, table = nist(folder, "nist_acs_ma2018.csv")
+    public = nist(folder)[1]
+    if prior == "shuffled":
+        public = turned(public, domain, np.random.default_rng(0))
+    given = None if prior == "none" else PublicPrior.from_table(domain, public)
+    kind, options = GENERATORS[name]
+    before = time.process_time()
+    made = kind.calibrated(domain, epsilon=epsilon, delta=DELTA, prior=given, **options)
+    model = made.release(table, rng=seed)
+    seconds = time.process_time() - before
+    drawn, rows = synthetic_rows(domain, model, seed), domain.encode(table)
+    return {"seconds": seconds, "pairs": distances(rows, drawn, domain.sizes, 2)}
+
+
+def priors(folder: Path, seeds: int) -> Iterator[list[str]]:
+    """Yield a row for each epsilon, generator and prior; and one of the prior's own rows."""
+    yield ["epsilon", "generator", "prior", "CPU seconds", "pairs"]
+    domain, table = nist(folder, "nist_acs_ma2018.csv")
+    rows, public = domain.encode(table), domain.encode(nist(folder)[1])
+    yield ["", "the prior's rows themselves", "", "", f"{distances(rows, public, domain.sizes, 2):.4f}"]
+    for epsilon in (0.1, 0.3, 1.0):
+        for name in list(GENERATORS)[:3]:
+            for prior in ("none", "national", "shuffled"):
+                runs = [separately(prior_job, folder, name, epsilon, prior, seed) for seed in range(seeds)]
+                pairs = float(np.mean([run["pairs"] for run in runs]))
+                seconds = max(run["seconds"] for run in runs)
+                yield [f"{epsilon:g}", name, prior, f"{seconds:.1f}", f"{pairs:.4f}"]
 
 
 def separately(function: Callable[..., Any], *given: Any) -> Any:
@@ -205,6 +245,7 @@ def main(argv: Sequence[str]) -> int:
         "adult-floors": lambda folder, _: floors(folder, "Adult"),
         "nist": lambda folder, seeds: generators(folder, seeds, "NIST", (1.0, 0.1)),
         "nist-floors": lambda folder, _: floors(folder, "NIST"),
+        "prior": priors,
         "classifier": classifier,
         "rows": lambda folder, _: large(folder),
     }

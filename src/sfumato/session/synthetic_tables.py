@@ -16,6 +16,7 @@ from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.domain.domain_release import DomainRelease
 from sfumato.synthetic.generators.generator import Generator
 from sfumato.synthetic.generators.generator_choice import AUTO, GENERATORS, generator_named
+from sfumato.synthetic.generators.public_prior import PublicPrior
 from sfumato.synthetic.generators.synthetic_model import SyntheticModel
 from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
 from sfumato.synthetic.marginals.residual_mechanism import ResidualMechanism
@@ -142,6 +143,7 @@ class SyntheticTools(TableReleases):
         method: str = AUTO,
         table: str | Table | None = None,
         max_rows_contributed: int = 1,
+        prior: PublicPrior | None = None,
     ) -> SyntheticModel:
         """Release a model that synthetic rows are drawn from, charging before any row is read.
 
@@ -156,6 +158,8 @@ class SyntheticTools(TableReleases):
         method : str
             ``"aim"``, ``"mst"`` or ``"independent"``; ``"auto"`` takes the first of these that can
             take tables of such sizes.
+        prior : PublicPrior, optional
+            What is public of such tables, and not made of these rows.
 
         Returns
         -------
@@ -248,6 +252,8 @@ class SyntheticTools(TableReleases):
         _check.instance("domain", domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")
         if workload is not None:
             _check.instance("workload", workload, Marginals, "write Marginals.every(2), say")
+        if prior is not None:
+            _check.instance("prior", prior, PublicPrior, "make it with PublicPrior.from_table")
         generator, neighboring = generator_named(method, domain, workload), self._ledger.neighboring
 
         def at_epsilon(smaller: float) -> Generator:
@@ -258,6 +264,7 @@ class SyntheticTools(TableReleases):
                 delta=delta,
                 neighboring=neighboring,
                 max_rows_contributed=rows,
+                prior=prior,
             )
 
         name = next(word for word, kind in GENERATORS.items() if kind is generator)
@@ -277,6 +284,7 @@ class SyntheticTools(TableReleases):
                 "tables": [list(clique) for clique in wanted],
                 "weights": [] if workload is None else list(map(workload.weight, range(len(wanted)))),
                 **({} if workload is None else _ordered(workload)),
+                **({} if prior is None else {"prior": prior.digest}),
             },
             description=f"synthetic table by {name}: {', '.join(domain)}",
             at_epsilon=at_epsilon,

@@ -20,12 +20,14 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.synthetic.domain.attributes import Categorical, Ordered
     from sfumato.synthetic.domain.bought_domain import BoughtCategories, BoughtDomain, BoughtEdges
+    from sfumato.synthetic.domain.column_constraints import ColumnOrder, Implication
     from sfumato.synthetic.domain.domain import TableDomain
     from sfumato.synthetic.domain.domain_release import DomainRelease
     from sfumato.synthetic.estimators.table_synthesizer import TableSynthesizer
     from sfumato.synthetic.generators.adaptive_iterative import AIM
     from sfumato.synthetic.generators.independent_marginals import IndependentMarginals
     from sfumato.synthetic.generators.minimum_spanning_tree import MST
+    from sfumato.synthetic.generators.public_prior import PublicPrior
     from sfumato.synthetic.generators.synthetic_model import SyntheticModel
     from sfumato.synthetic.marginals.marginal_table import MarginalTable
     from sfumato.synthetic.marginals.marginals_release import MarginalsRelease
@@ -58,11 +60,13 @@ __all__ = [
     "BoughtEdges",
     "Categorical",
     "Census2020",
+    "ColumnOrder",
     "CountBound",
     "CuratorQualityReport",
     "Distinguishability",
     "DomainRelease",
     "Hierarchy",
+    "Implication",
     "IndependentMarginals",
     "Invariant",
     "MarginalDistance",
@@ -72,6 +76,7 @@ __all__ = [
     "MethodPlan",
     "Ordered",
     "PredictionScores",
+    "PublicPrior",
     "QualityMeasure",
     "RangeTable",
     "Recode",
@@ -99,11 +104,13 @@ __getattr__, __dir__ = attach(
         "BoughtEdges": "sfumato.synthetic.domain.bought_domain",
         "Categorical": "sfumato.synthetic.domain.attributes",
         "Census2020": "sfumato.synthetic.topdown.census_2020",
+        "ColumnOrder": "sfumato.synthetic.domain.column_constraints",
         "CountBound": "sfumato.synthetic.topdown.constraints",
         "CuratorQualityReport": "sfumato.synthetic.quality.report",
         "Distinguishability": "sfumato.synthetic.quality.distinguishability",
         "DomainRelease": "sfumato.synthetic.domain.domain_release",
         "Hierarchy": "sfumato.synthetic.topdown.hierarchy",
+        "Implication": "sfumato.synthetic.domain.column_constraints",
         "IndependentMarginals": "sfumato.synthetic.generators.independent_marginals",
         "Invariant": "sfumato.synthetic.topdown.constraints",
         "MST": "sfumato.synthetic.generators.minimum_spanning_tree",
@@ -114,6 +121,7 @@ __getattr__, __dir__ = attach(
         "MethodPlan": "sfumato.synthetic.planning.method_plans",
         "Ordered": "sfumato.synthetic.domain.attributes",
         "PredictionScores": "sfumato.synthetic.quality.prediction",
+        "PublicPrior": "sfumato.synthetic.generators.public_prior",
         "QualityMeasure": "sfumato.synthetic.quality.report",
         "RangeTable": "sfumato.synthetic.marginals.range_table",
         "Recode": "sfumato.synthetic.topdown.cell_query",

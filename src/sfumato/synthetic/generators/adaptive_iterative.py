@@ -32,14 +32,14 @@ class AIM(Generator):
 
     Parameters
     ----------
-    domain, rho, neighboring, max_rows_contributed
+    domain, rho, neighboring, max_rows_contributed, prior
         As in `Generator`.
     workload : Marginals
         The tables that should be right; all pairs of columns unless given. Each has at most 2**24 cells and
         16 columns, as tables of fewer columns of it may be measured too.
     max_cells : int
         The most cells of the model, over all cliques of its junction tree: a measure of time and memory. More
-        cells let more tables be measured.
+        cells let more tables be measured. What structural zeros need is not among them.
     rounds : int, optional
         How many tables are measured, about; twice the number of columns unless given.
 
@@ -131,6 +131,7 @@ class AIM(Generator):
             max_cells=self.max_cells,
             rounds=self.rounds or 2 * len(self.domain),
             shift=self._shift,
+            base=self._base(),
         )
 
     def _candidates(self) -> dict[Clique, int]:

@@ -25,7 +25,7 @@ class IndependentMarginals(Generator):
 
     Parameters
     ----------
-    domain, rho, neighboring, max_rows_contributed
+    domain, rho, neighboring, max_rows_contributed, prior
         As in `Generator`: at scale ``rho`` all columns together are about rho-zCDP.
 
     Notes
@@ -35,8 +35,8 @@ class IndependentMarginals(Generator):
     Conditions: each person has at most ``max_rows_contributed`` rows, and the domain does not come from the
     data.
 
-    It is what other generators are compared with: no correlation is in it. For very small budgets and many
-    columns there is nothing better.
+    It is what other generators are compared with: no correlation is in it but that of structural zeros. For
+    very small budgets and many columns there is nothing better.
 
     Examples
     --------
@@ -76,4 +76,4 @@ class IndependentMarginals(Generator):
         return column_noise(self.domain.sizes, Fraction(self.rho), self._shift)
 
     def _fitted(self, table: PrivateTable) -> tuple[CellGroups, FittedModel]:
-        return table.groups, fit(measured_columns(table, self._noise()))
+        return table.groups, fit(measured_columns(table, self._noise(), self._base()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, Final
 
@@ -14,6 +16,8 @@ from sfumato.privacy.catalog import LOSS
 from sfumato.privacy.neighboring import RELATION
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.generators.cell_groups import CellGroups
+from sfumato.synthetic.generators.public_prior import PublicPrior
+from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.calibration import Array, Calibration
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel
 from sfumato.synthetic.graphical_model.junction_tree import junction_tree, tree_cells
@@ -21,12 +25,17 @@ from sfumato.synthetic.marginals.workload import Clique
 
 __all__ = ["read", "written"]
 
-_FORMAT: Final = Format("sfumato.synthetic-model", 1)
+_FORMAT: Final = Format("sfumato.synthetic-model", 2)
+_WITHOUT_ZEROS: Final = Format("sfumato.synthetic-model", 1)
+"""What has no base measure is written as it always was; an older reader would not see structural zeros."""
 _MOST: Final = 1 << 26
 _REMEDY: Final = "pass what to_json returned"
 
 _TABLE: Final[Record[dict[str, Any]]] = Record(
     "a table", dict, {"columns": sequence(TEXT), "log_weights": sequence(NUMBER)}
+)
+_PRIOR: Final[Record[dict[str, Any]]] = Record(
+    "a prior", dict, {"digest": TEXT, "strength": NUMBER, "tables": sequence(_TABLE)}
 )
 _MODEL: Final[Record[dict[str, Any]]] = Record(
     "a model",
@@ -45,11 +54,15 @@ _MODEL: Final[Record[dict[str, Any]]] = Record(
 )
 
 
-def written(release: Release, domain: TableDomain, groups: CellGroups) -> str:
+def written(release: Release, domain: TableDomain, groups: CellGroups, prior: PublicPrior | None) -> str:
     """Return the document of a released model."""
     names, fitted = list(domain), release.value
+    more: dict[str, object] = {}
+    if prior is not None:
+        strength = fitted.prior_strength
+        more["prior"] = {"digest": prior.digest, "tables": prior.described(), "strength": strength}
     return canonical(
-        _FORMAT.wrap(
+        (_FORMAT if fitted.base or more else _WITHOUT_ZEROS).wrap(
             {
                 "domain": domain.to_json(),
                 "groups": [group.tolist() for group in groups.groups],
@@ -63,6 +76,7 @@ def written(release: Release, domain: TableDomain, groups: CellGroups) -> str:
                 "loss": LOSS.encode(release.loss),
                 "neighboring": RELATION.encode(release.neighboring),
                 "simulated": release.simulated,
+                **more,
             }
         )
     )
@@ -70,34 +84,67 @@ def written(release: Release, domain: TableDomain, groups: CellGroups) -> str:
 
 def read(text: str) -> dict[str, Any]:
     """Return the fields of the model that a document describes."""
-    fields = _MODEL.decode("text", _FORMAT.unwrap("text", parse("text", text))[1])
+    document = _FORMAT.unwrap("text", parse("text", text))[1]
+    described = document.pop("prior", None)
+    fields = _MODEL.decode("text", document)
     domain = TableDomain.from_json(fields["domain"])
     given = fields["groups"]
     listed = [[number for number in group if 0 <= number < len(group)] for group in given]
     groups = CellGroups([np.array(group, np.int64) for group in listed])
     if listed != list(map(list, given)) or not _fits(groups, domain):
         _refuse("have a group for each cell of its domain")
+    prior, strength = (None, 0.0) if described is None else _prior(domain, described)
+    base = _base(domain, groups, prior if strength > 0 else None)
+    thetas = _tables(domain, groups.sizes, fields["tables"])
+    if tree_cells(groups.sizes, (*thetas, *base)) > _MOST or not fields["total"] >= 1:
+        _refuse(f"be of at most {_MOST} cells and at least one row")
+    calibration = Calibration(junction_tree(groups.sizes, (*thetas, *base)), list(thetas), base)
+    model = calibration(list(thetas.values()))
+    if not math.isfinite(model.log_normalizer):
+        _refuse("leave some cell that can hold a row")
+    numbers = fields["total"], fields["duality_gap"], fields["iterations"]
+    fitted = FittedModel(model, thetas, *numbers, base, strength)
+    rest = {name: fields[name] for name in ("loss", "neighboring", "simulated")}
+    return {"value": fitted, "domain": domain, "groups": groups, "prior": prior, **rest}
+
+
+def _tables(domain: TableDomain, sizes: Sequence[int], given: Sequence[Any]) -> dict[Clique, Array]:
+    """Return the log-weights of tables of columns."""
     thetas: dict[Clique, Array] = {}
-    for table in fields["tables"]:
+    for table in given:
         scope = tuple(map(domain.index, table["columns"]))
-        shape = tuple(groups.sizes[column] for column in scope)
+        shape = tuple(sizes[column] for column in scope)
         weights = np.array(table["log_weights"], np.float64)
         known = list(scope) == sorted(set(scope)) and scope not in thetas
         if not known or weights.size != prod(shape) or not np.isfinite(weights).all():
             _refuse("have tables of different columns, in the order of the domain, with all their cells")
         thetas[scope] = weights.reshape(shape)
-    if tree_cells(groups.sizes, thetas) > _MOST or not fields["total"] >= 1:
-        _refuse(f"be of at most {_MOST} cells and at least one row")
-    calibration = Calibration(junction_tree(groups.sizes, thetas), list(thetas))
-    fitted = FittedModel(
-        calibration(list(thetas.values())),
-        thetas,
-        fields["total"],
-        fields["duality_gap"],
-        fields["iterations"],
-    )
-    rest = {name: fields[name] for name in ("loss", "neighboring", "simulated")}
-    return {"value": fitted, "domain": domain, "groups": groups, **rest}
+    return thetas
+
+
+def _prior(domain: TableDomain, described: object) -> tuple[PublicPrior, float]:
+    """Return the prior that a document describes, and what it was weighed by."""
+    fields = _PRIOR.decode("prior", described)
+    prior = PublicPrior(domain, _tables(domain, domain.sizes, fields["tables"]))
+    if prior.digest != fields["digest"] or not 0 <= fields["strength"] <= 1:
+        _refuse("have a prior of its digest, with a strength from 0 to 1")
+    return prior, fields["strength"]
+
+
+def _base(domain: TableDomain, groups: CellGroups, prior: PublicPrior | None) -> Mapping[Clique, Array]:
+    """Return the log-weights of groups that structural zeros and a prior give."""
+    scopes = BaseMeasure.scopes_of(domain.structural_zeros)
+    scopes = scopes if prior is None else (*scopes, *prior.log_weights)
+    if not scopes:
+        return {}
+    if tree_cells(domain.sizes, scopes) > _MOST:
+        _refuse(f"have structural zeros of at most {_MOST} cells")
+    base = BaseMeasure.from_zeros(domain.sizes, domain.structural_zeros)
+    base = base if prior is None else prior.base(domain)
+    for classes, group in zip(base.classes(), groups.groups, strict=True):
+        if len(np.unique(np.stack([classes, group]), axis=1).T) > int(group.max()) + 1:
+            _refuse("merge only cells that structural zeros do not tell apart")
+    return base.grouped(groups.groups).factors
 
 
 def _fits(groups: CellGroups, domain: TableDomain) -> bool:

@@ -18,12 +18,13 @@ from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.generators import model_document
 from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.generators.conditions import Condition, allowed_cells
+from sfumato.synthetic.generators.public_prior import PublicPrior
 from sfumato.synthetic.graphical_model.calibration import Array
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel, conditioned
 from sfumato.synthetic.graphical_model.model_marginals import ModelMarginals
 from sfumato.synthetic.graphical_model.row_sampling import sampled_rows
 from sfumato.synthetic.marginals.cell_rows import CountedTable, cell_rows
-from sfumato.synthetic.marginals.workload import maximal
+from sfumato.synthetic.marginals.workload import Clique, maximal
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +51,8 @@ class SyntheticModel(Release):
     domain : TableDomain
     groups : CellGroups
         Which cells the model does not tell apart, as few rows seemed to be in them.
+    prior : PublicPrior, optional
+        The public prior that it was made with.
     loss, neighboring, receipt, simulated
         As in `Release`.
 
@@ -57,8 +60,9 @@ class SyntheticModel(Release):
     -----
     All of it is post-processing of noisy tables. Marginals and rows show what was measured, with noise, and
     what follows from it by maximum entropy: a dependence of columns that no measured table has together is
-    not in the model. Rows are drawn from the model, not from people, and standard errors that are computed
-    from them as if they were people are too small.
+    not in the model. Where the domain has structural zeros no row is drawn and marginals are 0, exactly: they
+    are in the model, not taken out afterwards. Rows are drawn from the model, not from people, and standard
+    errors that are computed from them as if they were people are too small.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class SyntheticModel(Release):
     value: FittedModel
     domain: TableDomain
     groups: CellGroups
+    prior: PublicPrior | None = None
 
     def __repr__(self) -> str:
         simulated = ", simulated" if self.simulated else ""
@@ -243,6 +248,24 @@ class SyntheticModel(Release):
             found.append((named, labels, self.marginal(*named), None))
         return cell_rows(found)
 
+    def as_prior(self) -> PublicPrior:
+        """Return the model as a prior for another one, of other rows or of a later year.
+
+        Returns
+        -------
+        PublicPrior
+        """
+        groups = self.groups.groups
+        weights: dict[Clique, Array] = {
+            (column,): -np.log(np.bincount(group)[group]) for column, group in enumerate(groups)
+        }
+        for tables in (self.value.thetas, self.value.base):
+            for scope, table in tables.items():
+                finite = np.where(np.isneginf(table), 0.0, table)  # zeros come with the domain
+                cells = finite[np.ix_(*(groups[column] for column in scope))]
+                weights[scope] = weights[scope] + cells if scope in weights else cells
+        return PublicPrior(self.domain, weights)
+
     def to_json(self) -> str:
         """Return the model as a document of the format ``sfumato.synthetic-model``; it may be published.
 
@@ -250,7 +273,7 @@ class SyntheticModel(Release):
         -------
         str
         """
-        return model_document.written(self, self.domain, self.groups)
+        return model_document.written(self, self.domain, self.groups, self.prior)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
