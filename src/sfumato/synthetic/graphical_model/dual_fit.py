@@ -37,6 +37,8 @@ class FittedModel:
     duality_gap : float
         By how much the fit's objective exceeds its minimum at most, in nats; see `fit`.
     iterations : int
+    measured : Measurements, optional
+        What it was fitted to; missing where a document of the first version did not have it.
     """
 
     model: Calibrated
@@ -44,6 +46,7 @@ class FittedModel:
     total: float
     duality_gap: float
     iterations: int
+    measured: Measurements | None = None
 
 
 def fit(
@@ -108,7 +111,7 @@ def fit(
         done += 1
     thetas = dict(zip(scopes, problem.split(point.x), strict=True))
     gap = float((point.gradient**2 / problem.slack).sum() / 2)
-    return FittedModel(point.model, thetas, problem.total, gap, done)
+    return FittedModel(point.model, thetas, problem.total, gap, done, measured)
 
 
 def conditioned(fitted: FittedModel, parts: Mapping[int, Array]) -> Calibrated:
