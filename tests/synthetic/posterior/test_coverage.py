@@ -41,7 +41,7 @@ def test_a_few_intervals_of_measured_statistics_hold_and_naive_ones_do_not() -> 
 
 @pytest.mark.exhaustive
 def test_the_coverage_is_the_nominal_one() -> None:
-    # Binomial(80, .95) is below 68 with a chance of 1.7e-4 for each quantity; the seeds are fixed. Quantiles of
+    # Binomial(80, .95) is below 68 with a chance of 1.7e-4 for each quantity; seeds are fixed. Quantiles of
     # 60 draws hold some 3 % less than of many. The mean of four dependent shares has an error below 2.5 %.
     aware, naive, share = held(range(100, 180), draws=60)
     assert aware.min() >= 68
