@@ -245,8 +245,9 @@ class SyntheticModel(Release):
         >>> generator = FixedMarginals.calibrated(domain, epsilon=1.0, delta=1e-6)
         >>> people = pa.table({"age": ["young"] * 600 + ["old"] * 400, "sex": ["f", "m"] * 500})
         >>> drawn = generator.release(people, rng=1).posterior(draws=200, rng=1)
-        >>> np.quantile(drawn.marginal("age")[:, 0], [0.025, 0.975]).round(2).tolist()
-        [0.57, 0.63]
+        >>> lower, upper = np.quantile(drawn.marginal("age")[:, 0], [0.025, 0.975])
+        >>> bool(0.55 < lower < 0.6 < upper < 0.65)
+        True
         """
         measured = self.value.measured
         if measured is None:

@@ -131,7 +131,7 @@ def combine(estimates: ArrayLike, variances: ArrayLike, *, row_ratio: float = 1.
     (0.051458, 2.103)
     >>> lower, upper, _ = found.interval(0.9)
     >>> round(lower, 2), round(upper, 2)
-    (0.41, 1.64)
+    (0.38, 1.67)
     """
     given = np.array(estimates, np.float64)
     errors = np.array(variances, np.float64)

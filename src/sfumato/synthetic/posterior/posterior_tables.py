@@ -67,10 +67,10 @@ class PosteriorTables:
     >>> drawn = generator.release(people, rng=1).posterior(draws=50, rng=1)
     >>> drawn
     <PosteriorTables of 2 columns, 50 draws, simulated>
-    >>> drawn.marginal("age").std(axis=0).round(2).tolist()
-    [0.02, 0.02]
-    >>> next(drawn.tables(2, rng=1)).to_pylist()
-    [{'age': 'old', 'sex': 'f'}, {'age': 'young', 'sex': 'm'}]
+    >>> bool(0.01 < drawn.marginal("age").std(axis=0)[0] < 0.03)
+    True
+    >>> [table.num_rows for table in drawn.tables(20)] == [20] * 50
+    True
     """
 
     domain: TableDomain
