@@ -253,15 +253,21 @@ class SyntheticModel(Release):
         if measured is None:
             rule, found = "have the tables that were measured", "it is of a document that lacks them"
             _check.refuse_state("model", rule, found, "release it anew")
-        generator = _generator(rng)
+        if self.domain.structural_zeros:
+            remedy = "ask the model for its marginals"
+            _check.refuse_state("domain", "have no structural zeros for a posterior", "it has some", remedy)
+        clique = tuple(sorted(map(self.domain.index, columns))) or tuple(range(len(self.domain)))
+        if len(set(clique)) < len(clique):
+            _check.refuse("columns", "be different", columns, "name each once")
+        names = [list(self.domain)[column] for column in clique]
         drawn = posterior_tables(
             measured,
-            self.domain,
-            self.groups,
-            columns,
+            clique,
+            TableDomain({name: self.domain[name] for name in names}),
+            CellGroups([self.groups.groups[column] for column in clique]),
             draws=draws,
             prior_scale=prior_scale,
-            rng=generator,
+            rng=_generator(rng),
         )
         return replace(drawn, simulated=self.simulated)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Final, final
+from typing import Any, Final, Protocol, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.synthetic.domain.domain import TableDomain
-from sfumato.synthetic.generators.cell_groups import CellGroups
 from sfumato.synthetic.graphical_model.calibration import Array, summed
 from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.marginals.workload import Clique, maximal
@@ -33,6 +33,22 @@ _CONSTANT: Final = 1e-12
 _LONGEST: Final = 16  # times as many draws as are wanted, or as the first
 
 
+class Groups(Protocol):
+    """Which cells of columns are merged: what this folder needs of it."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many groups each column has."""
+
+    def expanded(self, table: Array, columns: Clique) -> Array:
+        """Return a table of groups as a table of cells."""
+
+    def decoded(
+        self, rows: NDArray[np.int32], rng: np.random.Generator, allowed: Mapping[int, Any]
+    ) -> NDArray[np.int64]:
+        """Return rows of groups as rows of cells."""
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PosteriorTables:
@@ -42,7 +58,7 @@ class PosteriorTables:
     ----------
     domain : TableDomain
         Of the columns that were asked for.
-    groups : CellGroups
+    groups : Groups
         Which cells of them are taken to be alike.
     measured : tuple of tuple of str
         Measured tables of these columns: what is promised is about functions of them.
@@ -74,7 +90,7 @@ class PosteriorTables:
     """
 
     domain: TableDomain
-    groups: CellGroups
+    groups: Groups
     measured: tuple[tuple[str, ...], ...]
     probabilities: Array
     rows: int
@@ -150,9 +166,9 @@ class PosteriorTables:
 
 def posterior_tables(
     measured: Measurements,
+    clique: Clique,
     domain: TableDomain,
-    groups: CellGroups,
-    columns: Sequence[str],
+    groups: Groups,
     *,
     draws: int,
     prior_scale: float,
@@ -164,10 +180,12 @@ def posterior_tables(
     ----------
     measured : Measurements
         Of all columns.
+    clique : tuple of int
+        Which of them, rising.
     domain : TableDomain
-    groups : CellGroups
-    columns : sequence of str
-        All unless there is one.
+        Of these.
+    groups : Groups
+        Of these.
     draws : int
     prior_scale : float
     rng : numpy Generator
@@ -180,14 +198,7 @@ def posterior_tables(
     if draws > _DRAWS:
         _check.refuse("draws", f"be at most {_DRAWS}", draws, "take fewer, and more rows in each table")
     scale = _check.positive("prior_scale", prior_scale)
-    if domain.structural_zeros:
-        remedy = "ask the model for its marginals"
-        _check.refuse_state("domain", "have no structural zeros for a posterior", "it has some", remedy)
-    clique = tuple(sorted(map(domain.index, columns))) or tuple(range(len(domain)))
-    if len(set(clique)) < len(clique):
-        _check.refuse("columns", "be different", tuple(columns), "name each once")
-    names = [list(domain)[column] for column in clique]
-    sizes = tuple(groups.sizes[column] for column in clique)
+    names, sizes = list(domain), groups.sizes
     if prod(sizes) > _CELLS:
         rule = f"have at most {_CELLS} cells together"
         _check.refuse_state("columns", rule, f"they have {prod(sizes)}", "name fewer of them")
@@ -199,8 +210,8 @@ def posterior_tables(
     likelihood = TableLikelihood(sizes, tables, prior_scale=scale)
     parameters, found = _drawn(likelihood, measured.total, draws, rng)
     return PosteriorTables(
-        domain=TableDomain({name: domain[name] for name in names}),
-        groups=CellGroups([groups.groups[column] for column in clique]),
+        domain=domain,
+        groups=groups,
         measured=tuple(tuple(names[place] for place in scope) for scope in maximal(tables)),
         probabilities=likelihood.probabilities(parameters),
         rows=max(1, round(measured.total)),
