@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 from numpy.typing import NDArray
 
+from benchmarks.synthetic_peers import peer_rows
 from sfumato.synthetic import (
     AIM,
     MST,
@@ -217,6 +218,17 @@ def classifier(folder: Path, seeds: int) -> Iterator[list[str]]:
         yield [name, f"{np.mean(found):.3f}"]
 
 
+def peers(folder: Path, seeds: int) -> Iterator[list[str]]:
+    """Yield the figures of peers, one core each, of at most 700 CPU seconds."""
+    domain, table = adult(folder)
+    rows = domain.encode(table)
+
+    def distance(drawn: NDArray[np.int64], width: int) -> float:
+        return distances(rows, drawn, domain.sizes, width)
+
+    yield from peer_rows(rows, domain.sizes, distance, epsilon=1.0, delta=DELTA, seeds=seeds, limit=700)
+
+
 def many(folder: Path) -> tuple[float, float]:
     """Return the CPU seconds and MiB of ten million rows of a model of Adult."""
     domain, table = adult(folder)
@@ -246,6 +258,7 @@ def main(argv: Sequence[str]) -> int:
         "nist": lambda folder, seeds: generators(folder, seeds, "NIST", (1.0, 0.1)),
         "nist-floors": lambda folder, _: floors(folder, "NIST"),
         "prior": priors,
+        "peers": peers,
         "classifier": classifier,
         "rows": lambda folder, _: large(folder),
     }

@@ -189,7 +189,7 @@ class SyntheticTools(TableReleases):
         (['age', 'sex'], [500.0, 500.0])
         """
         request = self._synthesis(
-            domain, workload, method, epsilon, delta, table=table, most=max_rows_contributed
+            domain, workload, method, epsilon, delta, table=table, most=max_rows_contributed, prior=prior
         )
         released: SyntheticModel = self._released(request)
         return released
@@ -204,12 +204,13 @@ class SyntheticTools(TableReleases):
         method: str = AUTO,
         table: str | Table | None = None,
         max_rows_contributed: int = 1,
+        prior: PublicPrior | None = None,
     ) -> PrivacyLoss:
         """Return what `synthesize` would be charged, after all its checks; nothing is charged or read.
 
         Parameters
         ----------
-        domain, epsilon, delta, workload, method, table, max_rows_contributed
+        domain, epsilon, delta, workload, method, table, max_rows_contributed, prior
             As for `synthesize`.
 
         Returns
@@ -234,7 +235,9 @@ class SyntheticTools(TableReleases):
         (True, 0)
         """
         return self._checked(
-            self._synthesis(domain, workload, method, epsilon, delta, table=table, most=max_rows_contributed)
+            self._synthesis(
+                domain, workload, method, epsilon, delta, table=table, most=max_rows_contributed, prior=prior
+            )
         ).mechanism.privacy_loss
 
     def _synthesis(
@@ -247,6 +250,7 @@ class SyntheticTools(TableReleases):
         *,
         table: str | Table | None,
         most: int,
+        prior: PublicPrior | None,
     ) -> CountedRequest:
         """Return the request of a synthetic table, after a check of its parameters."""
         _check.instance("domain", domain, TableDomain, "declare one with sfumato.synthetic.TableDomain")

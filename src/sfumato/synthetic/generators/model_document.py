@@ -1,4 +1,8 @@
-"""The document of a released model, ``sfumato.synthetic-model``."""
+"""The document of a released model, ``sfumato.synthetic-model``.
+
+Version 1 has no measured tables, structural zeros or prior: who reads it would not see them. A model that was
+read from one is written as it was; others are version 2.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from sfumato import _check
-from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Format, Record, canonical, parse, sequence
+from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Codec, Format, Record, canonical, parse, sequence
 from sfumato.mechanisms.base.release import Release
 from sfumato.privacy.catalog import LOSS
 from sfumato.privacy.neighboring import RELATION
@@ -21,13 +25,13 @@ from sfumato.synthetic.graphical_model.base_measure import BaseMeasure
 from sfumato.synthetic.graphical_model.calibration import Array, Calibration
 from sfumato.synthetic.graphical_model.dual_fit import FittedModel
 from sfumato.synthetic.graphical_model.junction_tree import junction_tree, tree_cells
+from sfumato.synthetic.graphical_model.measurements import Measurements, NoisyTable
 from sfumato.synthetic.marginals.workload import Clique
 
 __all__ = ["read", "written"]
 
+_FIRST: Final = Format("sfumato.synthetic-model", 1)
 _FORMAT: Final = Format("sfumato.synthetic-model", 2)
-_WITHOUT_ZEROS: Final = Format("sfumato.synthetic-model", 1)
-"""What has no base measure is written as it always was; an older reader would not see structural zeros."""
 _MOST: Final = 1 << 26
 _REMEDY: Final = "pass what to_json returned"
 
@@ -52,46 +56,58 @@ _MODEL: Final[Record[dict[str, Any]]] = Record(
         "simulated": BOOLEAN,
     },
 )
+_MEASURED: Final[Codec[tuple[dict[str, Any], ...]]] = sequence(
+    Record("a measured table", dict, {"counts": sequence(NUMBER), "variances": sequence(NUMBER)})
+)
 
 
 def written(release: Release, domain: TableDomain, groups: CellGroups, prior: PublicPrior | None) -> str:
     """Return the document of a released model."""
     names, fitted = list(domain), release.value
+    fields: dict[str, object] = {
+        "domain": domain.to_json(),
+        "groups": [group.tolist() for group in groups.groups],
+        "tables": [
+            {"columns": [names[column] for column in scope], "log_weights": theta.ravel().tolist()}
+            for scope, theta in fitted.thetas.items()
+        ],
+        "total": fitted.total,
+        "duality_gap": fitted.duality_gap,
+        "iterations": fitted.iterations,
+        "loss": LOSS.encode(release.loss),
+        "neighboring": RELATION.encode(release.neighboring),
+        "simulated": release.simulated,
+    }
     more: dict[str, object] = {}
     if prior is not None:
         strength = fitted.prior_strength
         more["prior"] = {"digest": prior.digest, "tables": prior.described(), "strength": strength}
-    return canonical(
-        (_FORMAT if fitted.base or more else _WITHOUT_ZEROS).wrap(
-            {
-                "domain": domain.to_json(),
-                "groups": [group.tolist() for group in groups.groups],
-                "tables": [
-                    {"columns": [names[column] for column in scope], "log_weights": theta.ravel().tolist()}
-                    for scope, theta in fitted.thetas.items()
-                ],
-                "total": fitted.total,
-                "duality_gap": fitted.duality_gap,
-                "iterations": fitted.iterations,
-                "loss": LOSS.encode(release.loss),
-                "neighboring": RELATION.encode(release.neighboring),
-                "simulated": release.simulated,
-                **more,
-            }
-        )
-    )
+    if fitted.measured is not None:
+        tables = [fitted.measured.tables[scope] for scope in fitted.thetas]
+        more["measured"] = [_table_fields(table) for table in tables]
+    first = not more and not fitted.base
+    return canonical((_FIRST if first else _FORMAT).wrap({**fields, **more}))
+
+
+def _table_fields(table: NoisyTable) -> dict[str, object]:
+    """Return a measured table's fields: one variance where all are the same."""
+    variances = np.unique(table.variances)
+    shown = variances if len(variances) == 1 else np.ravel(table.variances)
+    return {"counts": table.counts.ravel().tolist(), "variances": shown.tolist()}
 
 
 def read(text: str) -> dict[str, Any]:
     """Return the fields of the model that a document describes."""
-    document = _FORMAT.unwrap("text", parse("text", text))[1]
-    described = document.pop("prior", None)
+    version, document = _FORMAT.unwrap("text", parse("text", text))
+    described, listed_tables = (
+        document.pop(name, None) if version > 1 else None for name in ("prior", "measured")
+    )
     fields = _MODEL.decode("text", document)
     domain = TableDomain.from_json(fields["domain"])
-    given = fields["groups"]
-    listed = [[number for number in group if 0 <= number < len(group)] for group in given]
+    numbers = fields["groups"]
+    listed = [[number for number in group if 0 <= number < len(group)] for group in numbers]
     groups = CellGroups([np.array(group, np.int64) for group in listed])
-    if listed != list(map(list, given)) or not _fits(groups, domain):
+    if listed != list(map(list, numbers)) or not _fits(groups, domain):
         _refuse("have a group for each cell of its domain")
     prior, strength = (None, 0.0) if described is None else _prior(domain, described)
     base = _base(domain, groups, prior if strength > 0 else None)
@@ -102,8 +118,11 @@ def read(text: str) -> dict[str, Any]:
     model = calibration(list(thetas.values()))
     if not math.isfinite(model.log_normalizer):
         _refuse("leave some cell that can hold a row")
-    numbers = fields["total"], fields["duality_gap"], fields["iterations"]
-    fitted = FittedModel(model, thetas, *numbers, base, strength)
+    measured = (
+        None if listed_tables is None else _measured(listed_tables, thetas, groups.sizes, fields["total"])
+    )
+    figures = fields["total"], fields["duality_gap"], fields["iterations"]
+    fitted = FittedModel(model, thetas, *figures, base, strength, measured)
     rest = {name: fields[name] for name in ("loss", "neighboring", "simulated")}
     return {"value": fitted, "domain": domain, "groups": groups, "prior": prior, **rest}
 
@@ -145,6 +164,24 @@ def _base(domain: TableDomain, groups: CellGroups, prior: PublicPrior | None) ->
         if len(np.unique(np.stack([classes, group]), axis=1).T) > int(group.max()) + 1:
             _refuse("merge only cells that structural zeros do not tell apart")
     return base.grouped(groups.groups).factors
+
+
+def _measured(
+    written_tables: object, thetas: Mapping[Clique, Array], sizes: tuple[int, ...], total: float
+) -> Measurements:
+    """Return the measured tables of a document, one for each table of log-weights."""
+    listed = _MEASURED.decode("measured", written_tables)
+    if len(listed) != len(thetas):
+        _refuse("have a measured table for each table of log-weights")
+    tables: dict[Clique, NoisyTable] = {}
+    for (scope, theta), each in zip(thetas.items(), listed, strict=True):
+        counts, variances = (np.array(each[name], np.float64) for name in ("counts", "variances"))
+        fits = counts.size == theta.size and variances.size in (1, theta.size)
+        if not fits or not np.isfinite(counts).all() or not (np.isfinite(variances) & (variances > 0)).all():
+            _refuse("have measured tables with all their cells, and variances above 0")
+        shown = variances[0] if variances.size == 1 else variances.reshape(theta.shape)
+        tables[scope] = NoisyTable(counts.reshape(theta.shape), shown)
+    return Measurements(sizes, tables, total)
 
 
 def _fits(groups: CellGroups, domain: TableDomain) -> bool:

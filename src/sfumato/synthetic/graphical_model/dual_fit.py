@@ -42,6 +42,8 @@ class FittedModel:
         Public log-weights that ``thetas`` are added to; none unless given.
     prior_strength : float
         What a prior among them is weighed by; 0 where there is none.
+    measured : Measurements, optional
+        What it was fitted to; missing where a document of the first version did not have it.
     """
 
     model: Calibrated
@@ -51,6 +53,7 @@ class FittedModel:
     iterations: int
     base: Mapping[Clique, Array] = field(default_factory=dict)
     prior_strength: float = 0.0
+    measured: Measurements | None = None
 
 
 def fit(
@@ -123,7 +126,7 @@ def fit(
         done += 1
     thetas = dict(zip(scopes, problem.split(point.x), strict=True))
     gap = float((point.gradient**2 / problem.slack).sum() / 2)
-    return FittedModel(point.model, thetas, problem.total, gap, done, factors, problem.strength)
+    return FittedModel(point.model, thetas, problem.total, gap, done, factors, problem.strength, measured)
 
 
 def conditioned(fitted: FittedModel, parts: Mapping[int, Array]) -> Calibrated:
