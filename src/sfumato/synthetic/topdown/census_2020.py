@@ -197,7 +197,7 @@ class Census2020:
         shares : sequence of number, or mapping of str to such
             Proportions of a level's budget by query, of `queries`, for all levels or by level.
         bounds : sequence of CountBound
-            On totals, as the states' totals are invariant.
+            Public numbers, as those of housing units and of facilities by block.
 
         Returns
         -------

@@ -15,7 +15,6 @@ import numpy as np
 from sfumato.errors import EngineError
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.synthetic.topdown.cell_query import CellQuery
-from sfumato.synthetic.topdown.constraints import GroupLimits
 from sfumato.synthetic.topdown.family_batch import (
     BatchLimits,
     FamilyBatch,
@@ -26,6 +25,7 @@ from sfumato.synthetic.topdown.family_batch import (
     joined,
 )
 from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
+from sfumato.synthetic.topdown.limits.joint_limits import JointLimits
 from sfumato.synthetic.topdown.measurement import NoisyCounts, child_ranges, measure, measure_some
 from sfumato.synthetic.topdown.noise_plan import LevelNoise
 from sfumato.synthetic.topdown.unit_counts import LevelCounts
@@ -57,7 +57,7 @@ class LevelEstimator:
     queries : sequence of CellQuery
     noise : sequence of LevelNoise
         Of all levels.
-    limits : GroupLimits or None
+    limits : JointLimits or None
     cells : int
         How many cells the histogram has.
     possible : int64 array
@@ -71,7 +71,7 @@ class LevelEstimator:
     hierarchy: Hierarchy
     queries: Sequence[CellQuery]
     noise: Sequence[LevelNoise]
-    limits: GroupLimits | None
+    limits: JointLimits | None
     cells: int
     possible: Nodes
     every: bool
@@ -131,8 +131,15 @@ class LevelEstimator:
     def _limits(self, depth: int, first: int, last: int) -> BatchLimits | None:
         if self.limits is None:
             return None
-        lower, upper = self.limits.lower[depth][first:last], self.limits.upper[depth][first:last]
-        return BatchLimits(self.limits.query.group_of, lower, upper)
+        apart = not self.limits.coupled[depth][first:last].any()
+        parts = self.limits.parts[-1:] if apart else self.limits.parts  # the finest one's say all
+        return BatchLimits(
+            tuple(part.query.group_of for part in parts),
+            tuple(part.lower[depth][first:last] for part in parts),
+            tuple(part.upper[depth][first:last] for part in parts),
+            self.limits.coarse,
+            self.limits.below(depth, first, last),
+        )
 
     def _batches(
         self,

@@ -23,17 +23,11 @@ from sfumato.privacy.neighboring import Neighboring
 from sfumato.synthetic.domain.domain import TableDomain
 from sfumato.synthetic.domain.structural_zeros import possible_cells
 from sfumato.synthetic.topdown.cell_query import CellQuery, Recode, cell_query
-from sfumato.synthetic.topdown.constraints import (
-    CountBound,
-    GroupLimits,
-    Invariant,
-    constraint_query,
-    exact_counts,
-    group_limits,
-)
+from sfumato.synthetic.topdown.constraints import CountBound, Invariant
 from sfumato.synthetic.topdown.estimation import LevelEstimate, LevelEstimator, Progress
 from sfumato.synthetic.topdown.fingerprint import fingerprint
 from sfumato.synthetic.topdown.hierarchy import Hierarchy, Nodes
+from sfumato.synthetic.topdown.limits.joint_limits import Constraints, JointLimits
 from sfumato.synthetic.topdown.noise_plan import LevelNoise, noise_plan, shares_of
 from sfumato.synthetic.topdown.state_file import StateFile
 from sfumato.synthetic.topdown.topdown_release import TopDownRelease, all_levels
@@ -87,7 +81,8 @@ class TopDown(Mechanism):
     Raises
     ------
     ParameterError
-        If a column or level is unknown, or invariants and bounds are about groups of different columns.
+        If a column or level is unknown, no counts meet all bounds, or constraints by different columns meet
+        at too many places.
 
     Notes
     -----
@@ -132,8 +127,8 @@ class TopDown(Mechanism):
     _queries: tuple[CellQuery, ...] = field(init=False, repr=False, compare=False)
     _shares: tuple[tuple[Fraction, ...], ...] = field(init=False, repr=False, compare=False)
     _possible: Nodes = field(init=False, repr=False, compare=False)
-    _limited: CellQuery | None = field(init=False, repr=False, compare=False)
-    _stated: GroupLimits | None = field(init=False, repr=False, compare=False)
+    _constraints: Constraints = field(init=False, repr=False, compare=False)
+    _stated: JointLimits | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.instance("hierarchy", self.hierarchy, Hierarchy, "make one with Hierarchy.from_table")
@@ -162,9 +157,11 @@ class TopDown(Mechanism):
         shares = shares_of(self.hierarchy, len(queries), self.levels, self.shares)
         object.__setattr__(self, "_queries", queries)
         object.__setattr__(self, "_shares", shares)
-        object.__setattr__(self, "_possible", _possible(self.domain))
-        object.__setattr__(self, "_limited", constraint_query(self.domain, self.invariants, self.bounds))
-        object.__setattr__(self, "_stated", self._limits({}))  # bounds among themselves
+        possible = _possible(self.domain)
+        constraints = Constraints.of(self.hierarchy, self.domain, possible, self.invariants, self.bounds)
+        object.__setattr__(self, "_possible", possible)
+        object.__setattr__(self, "_constraints", constraints)
+        object.__setattr__(self, "_stated", constraints.limits())  # bounds among themselves
 
     @classmethod
     def calibrated(cls, *, epsilon: float, delta: float, **parameters: Any) -> Self:
@@ -287,10 +284,8 @@ class TopDown(Mechanism):
         lowest = unit_counts(self.hierarchy, self.domain, value)
         cells, units = self.domain.cells, self.hierarchy.size(len(self.hierarchy.names))
         exact = all_levels(self.hierarchy, lowest.lowest(units, cells, self._possible), cells)
-        invariant: dict[int, Nodes] = {}
-        if self._limited is not None:
-            invariant = exact_counts(self.hierarchy, self._limited, self.invariants, exact)
-        limits = self._limits(invariant) if invariant else self._stated
+        invariant = self._constraints.exact(exact)
+        limits = self._constraints.limits(invariant) if self.invariants else self._stated
         noise = self._noise(Fraction(self.rho))
         estimator = LevelEstimator(
             self.hierarchy,
@@ -326,16 +321,14 @@ class TopDown(Mechanism):
             rows=self.max_rows_contributed,
         )
 
-    def _limits(self, exact: Mapping[int, Nodes]) -> GroupLimits | None:
-        if self._limited is None:
-            return None
-        return group_limits(self.hierarchy, self._limited, self.bounds, exact, self._possible)
-
     def _price(self, rho: Fraction) -> PrivacyLoss:
         return compose(each.loss(self.neighboring) for each in self._noise(rho))
 
     def _measured(
-        self, noise: Sequence[LevelNoise], estimates: Sequence[LevelEstimate], exact: Mapping[int, Nodes]
+        self,
+        noise: Sequence[LevelNoise],
+        estimates: Sequence[LevelEstimate],
+        exact: Sequence[Mapping[int, Nodes]],
     ) -> Mapping[int, Sequence[MeasuredTable]]:
         """Return what estimates with intervals are made of: all but recoded queries."""
         found: dict[int, list[MeasuredTable]] = {depth: [] for depth in range(len(estimates))}
@@ -344,9 +337,9 @@ class TopDown(Mechanism):
             if not query.recoded and noisy is not None:
                 table = MeasuredTable(query.columns, noisy[each.query], float(each.sigma**2))
                 found[each.depth].append(table)
-        if self._limited is not None and not self._limited.recoded:
-            for depth, counts in exact.items():
-                found[depth].append(MeasuredTable(self._limited.columns, counts, 0.0))
+        for query, by_depth in zip(self._constraints.queries, exact, strict=True):
+            for depth, counts in by_depth.items() if not query.recoded else ():
+                found[depth].append(MeasuredTable(query.columns, counts, 0.0))
         return found
 
     def _digest(self, *, intervals: bool) -> str:
